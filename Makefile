@@ -1,0 +1,48 @@
+# A make inside make (`make test` tries `make demo`) prints what a person's own does.
+MAKEFLAGS += --no-print-directory
+
+# Each of these sets up what it needs first; that is quick when nothing has changed.
+.PHONY: setup demo test check docs bench constraints build clean
+
+setup:
+	@scripts/setup.sh
+
+# A real job on a private desktop: nobody's screen is touched, no model and no key.
+demo: setup
+	@rm -rf build/demo && mkdir -p build/demo
+	@echo 'To give an MCP client such a desktop (`handrail serve --desktop private`), put this into its configuration:'
+	@.venv/bin/handrail serve --desktop private --print-entry
+	@echo
+	@.venv/bin/handrail replay demo/desktop.yaml --config demo/handrail.toml --workspace build/demo \
+		--desktop private --deny --report build/demo/report.html
+
+test: setup
+	.venv/bin/pytest
+
+check: setup
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/pyright
+	.venv/bin/lint-imports --no-cache
+	.venv/bin/python scripts/check_workspace.py
+	.venv/bin/python scripts/make_docs.py --check
+
+# The pages that are made from the code.
+docs: setup
+	@mkdir -p build
+	.venv/bin/python scripts/make_docs.py
+	.venv/bin/python -m handrail.commands._reference > build/cli.md && mv build/cli.md docs/cli.md
+
+bench:
+	@scripts/setup.sh bench
+	.venv-bench/bin/python -m benchmarks
+
+# Keeps the versions there are where they fit; `make constraints UPGRADE=1` takes the newest.
+constraints: setup
+	scripts/constraints.sh $(if $(UPGRADE),--upgrade)
+
+build: setup
+	.venv/bin/uv build -q --all-packages --no-build-isolation --python .venv/bin/python --out-dir dist
+
+clean:
+	rm -rf .venv .venv-bench .uv build dist

@@ -1,0 +1,52 @@
+"""`python -m benchmarks [ROW…] [--quick] [--json]`: the table of all rows, or of those named."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+import traceback
+from collections.abc import Mapping
+
+from benchmarks import declarations, dispatch, files, screen, serving, shell, start
+from benchmarks.measure import Absent, Effort
+from benchmarks.report import Measurement, Row, markdown
+
+ROWS: Mapping[str, Measurement] = {
+    name: row
+    for group in (dispatch, shell, files, screen, start, serving, declarations)
+    for name, row in group.ROWS.items()
+}
+
+
+def main() -> int:
+    """Measure, print, and give 1 when a row failed. A goal that is not met is told, and fails nothing."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of: {', '.join(ROWS)} (default: all)")
+    parser.add_argument("--quick", action="store_true", help="fewer rounds")
+    parser.add_argument("--json", action="store_true", help="JSON instead of Markdown")
+    given = parser.parse_args()
+    if unknown := [name for name in given.rows if name not in ROWS]:
+        parser.error(f"there is no row {', '.join(unknown)}; there are {', '.join(ROWS)}")
+    done = [_measure(name, Effort(given.quick)) for name in given.rows or ROWS]
+    rows = [row for row, _ in done]
+    print(json.dumps([row.wire() for row in rows], indent=2, ensure_ascii=False) if given.json else markdown(rows))
+    return int(not all(whole for _, whole in done))
+
+
+def _measure(name: str, effort: Effort) -> tuple[Row, bool]:
+    """One row, and whether nothing went wrong that should not; the rest of the table does not suffer from it."""
+    print(f"{name} …", file=sys.stderr, flush=True)
+    try:
+        return asyncio.run(ROWS[name](effort)), True
+    except Absent as exc:
+        return Row(name, note=str(exc)), True
+    # Whatever a row or a peer of it raises is shown, and the other rows are measured all the same.
+    except Exception as exc:  # noqa: BLE001
+        traceback.print_exc()
+        return Row(name, note=f"failed: {type(exc).__name__}: {exc}"), False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

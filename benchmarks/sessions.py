@@ -1,0 +1,80 @@
+"""Sessions of our own to measure: with state of their own, and nothing of the configuration of whoever runs this."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import Absent
+from handrail import Session, open_session
+from handrail import config as configuration
+from handrail.places import Places
+from handrail.plugins import Found, load
+from handrail.runtime import Runtime, open_runtime
+
+ROOT = Path(__file__).resolve().parent.parent
+PERSONAL = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "AT_SPI_BUS_ADDRESS", "XAUTHORITY")
+# PYTHONDONTWRITEBYTECODE and its like: what is installed is run from bytecode, and the first round that does not count writes it.
+FOREIGN = ("HANDRAIL_", "PYTHON")
+
+
+@contextmanager
+def environment(**variables: str) -> Iterator[dict[str, str]]:
+    """The variables for one measurement, with a HANDRAIL_HOME that is gone afterwards."""
+    home = tempfile.mkdtemp(prefix="handrail-bench-")
+    kept = {k: v for k, v in os.environ.items() if k not in PERSONAL and not k.startswith(FOREIGN)}
+    try:
+        yield {**kept, "HANDRAIL_HOME": home, **variables}
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+@asynccontextmanager
+async def trivial_session(*, audit: bool) -> AsyncGenerator[Session, None]:
+    """A session with the tool `add` and core's own, and no other plugin."""
+    found = Found("trivial", EntryPoint("trivial", "benchmarks.trivial", "handrail"), "handrail-benchmarks", "0")
+    with environment(HANDRAIL_AUDIT_ENABLED=str(audit).lower()) as variables:
+        async with _runtime(variables, [found]) as runtime, runtime.session() as session:
+            yield session
+
+
+@asynccontextmanager
+async def _runtime(variables: Mapping[str, str], found: list[Found]) -> AsyncGenerator[Runtime, None]:
+    places = Places.of(variables)
+    config = configuration.load(places=places, folder=Path(variables["HANDRAIL_HOME"]), environment=variables)
+    async with open_runtime(config, environment=variables, places=places, plugins=load(found)) as runtime:
+        yield runtime
+
+
+@asynccontextmanager
+async def session_with(*plugins: str, cwd: Path | None = None, **settings: Any) -> AsyncGenerator[Session, None]:
+    """A session with those of our plugins only; raises `Absent` when one does not load."""
+    with environment(HANDRAIL_PLUGINS=",".join(plugins)) as variables:
+        folder = cwd or Path(variables["HANDRAIL_HOME"])
+        async with open_session(environment=variables, cwd=folder, **settings) as session:
+            require(session, *plugins)
+            yield session
+
+
+def require(session: Session, *plugins: str) -> None:
+    """Raise `Absent` for the first of these plugins that is not loaded."""
+    for name in plugins:
+        plugin = session.runtime.plugins.get(name)
+        if plugin is None or plugin.state != "loaded":
+            raise Absent(f"the plugin {name!r} is not here: {plugin.reason if plugin else 'not installed'}")
+
+
+async def succeed(session: Session, tool: str, args: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Call a tool that has to succeed; raises `Absent` when it does not, because then nothing was measured."""
+    result = await session.call(tool, args)
+    if result.status != "success":
+        raise Absent(
+            f"{tool}: {result['error']['code'] if 'error' in result else result.status}: {result.get('error')}"
+        )
+    return result

@@ -1,0 +1,170 @@
+"""Shell commands: judged, run, and their output taken in."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import tempfile
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from benchmarks.measure import Absent, Contender, Effort, each_blocking, take_turns
+from benchmarks.report import Measurement, Row, compare
+from benchmarks.sessions import session_with, succeed
+
+ECHOES = 10
+OUTPUT_BYTES = 40_000_000
+READ_BYTES = 1 << 16
+JUDGED = 4
+# As many as take about the same time.
+PARSED = 60
+STEPS = (
+    "grep -n {word} src/{word}.py",
+    "head -{number} notes/{word}.txt",
+    "wc -l '{word} {word}.md'",
+    "ls -la {word}/{word}",
+)
+
+
+async def execute_cli(effort: Effort) -> Row:
+    """`execute_cli` of a short command, beside bash without anything around it."""
+    async with session_with("cli") as session:
+
+        async def ours() -> float:
+            commands = [f"echo hi {random.getrandbits(32)}" for _ in range(ECHOES)]
+            began = perf_counter()
+            for command in commands:
+                await succeed(session, "execute_cli", {"command": command})
+            return (perf_counter() - began) / ECHOES
+
+        async def bash() -> float:
+            commands = [f"echo hi {random.getrandbits(32)}" for _ in range(ECHOES)]
+            return each_blocking(_bash, commands)
+
+        timings = await take_turns({"subprocess.run": bash, "handrail": ours}, rounds=effort.rounds(20))
+    return compare("execute_cli echo hi", timings, limit="subprocess.run", goal=1.4)
+
+
+def _bash(command: str) -> None:
+    subprocess.run(["bash", "-c", command], capture_output=True, stdin=subprocess.DEVNULL, check=True)
+
+
+async def output(effort: Effort) -> Row:
+    """40 MB of output: the head and the tail are shown, the whole is kept in an artifact."""
+    with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
+        async with session_with("cli", cwd=Path(folder)) as session:
+            grown: list[int] = []
+
+            async def ours() -> float:
+                name = _lines(Path(folder))
+                before = _peak_memory(reset=True)
+                began = perf_counter()
+                result = await succeed(session, "execute_cli", {"command": f"cat {name}"})
+                seconds = perf_counter() - began
+                grown.append(_peak_memory() - before)
+                if not result.get("truncated") or "artifact" not in result:
+                    raise Absent("execute_cli did not say that it cut 40 MB, or kept no artifact of them")
+                return seconds
+
+            async def cat() -> float:
+                name = _lines(Path(folder))
+                began = perf_counter()
+                _cat(Path(folder, name))
+                return perf_counter() - began
+
+            timings = await take_turns({"cat to a pipe": cat, "handrail": ours}, rounds=effort.rounds(7))
+    note = f"memory grew by at most {max(grown) / 1e6:.1f} MB during a call"
+    return compare("40 MB of output", timings, limit="cat to a pipe", goal=3, note=note)
+
+
+def _cat(path: Path) -> None:
+    with subprocess.Popen(["cat", path], stdout=subprocess.PIPE, bufsize=0) as process:
+        assert process.stdout is not None
+        while process.stdout.read(READ_BYTES):
+            pass
+
+
+def _lines(folder: Path) -> str:
+    """A new file of 40 MB of text in `folder`, in the place of the last one, and already in the cache; its name."""
+    for old in folder.glob("*.log"):
+        old.unlink()
+    name = f"{random.getrandbits(32)}.log"
+    line = f"{random.getrandbits(256):064x} the build goes on and says what it does\n".encode()
+    (folder / name).write_bytes(line * (OUTPUT_BYTES // len(line)))
+    return name
+
+
+def _peak_memory(*, reset: bool = False) -> int:
+    """The most memory this process has held since the last reset, in bytes (Linux)."""
+    if reset:
+        Path("/proc/self/clear_refs").write_text("5")
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
+
+
+def judging(characters: int) -> Measurement:
+    """The row of judging commands of that length, none of them seen before."""
+
+    async def row(effort: Effort) -> Row:
+        async with session_with("cli") as session:
+            runtime = session.runtime
+
+            async def ours() -> float:
+                commands = [_command(characters) for _ in range(JUDGED)]
+                began = perf_counter()
+                for command in commands:
+                    await runtime.evaluate("execute_cli", {"command": command}, runtime.judging)
+                return (perf_counter() - began) / JUDGED
+
+            timings = await take_turns(
+                {"parse and walk": _parse(characters), "handrail": ours}, rounds=effort.rounds(60)
+            )
+        return compare(f"judging a command of {characters:,} characters", timings, limit="parse and walk", goal=15)
+
+    return row
+
+
+def _parse(characters: int) -> Contender:
+    import tree_sitter_bash
+    from tree_sitter import Language, Parser
+
+    parser = Parser(Language(tree_sitter_bash.language()))
+
+    def parse_and_walk(command: str) -> int:
+        cursor = parser.parse(command.encode()).walk()
+        return _visit(cursor)
+
+    async def contender() -> float:
+        return each_blocking(parse_and_walk, [_command(characters) for _ in range(PARSED)])
+
+    return contender
+
+
+def _visit(cursor: Any) -> int:
+    """Go to every node under the cursor; how many there are."""
+    seen = 1
+    while True:
+        if cursor.goto_first_child():
+            seen += 1
+            continue
+        while not cursor.goto_next_sibling():
+            if not cursor.goto_parent():
+                return seen
+        seen += 1
+
+
+def _command(characters: int) -> str:
+    """Ordinary read-only commands with words of their own, joined until there are at least `characters` of them."""
+    command = _step()
+    while len(command) < characters:
+        command += random.choice((" | ", " && ", "; ")) + _step()
+    return command
+
+
+def _step() -> str:
+    word = "".join(random.choices("abcdefghijklmnopqrstuvwxyz", k=6))
+    return random.choice(STEPS).format(word=word, number=random.randint(1, 999))
+
+
+ROWS = {"execute_cli": execute_cli, "output": output, "judge-50": judging(50), "judge-2000": judging(2_000)}

@@ -1,0 +1,48 @@
+"""A bag of values by dotted path, for what tools and hosts keep beside the contract."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+
+class Bag:
+    """Values under dotted paths: `bag.set("mail.folder", "inbox")`. Reading gives copies, so that nobody changes a value unseen."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+        self._values: dict[str, Any] = copy.deepcopy(dict(values)) if values else {}
+
+    def get(self, path: str, default: Any = None) -> Any:
+        """A copy of the value at `path`, or `default`."""
+        node: Any = self._values
+        for part in path.split("."):
+            if not isinstance(node, dict) or part not in node:
+                return default
+            node = cast("dict[str, Any]", node)[part]
+        return copy.deepcopy(node)
+
+    def set(self, path: str, value: Any) -> None:
+        """Put a copy of `value` at `path`, making the mappings on the way."""
+        *parents, last = path.split(".")
+        node = self._values
+        for part in parents:
+            below = node.setdefault(part, {})
+            if not isinstance(below, dict):
+                raise ValueError(f"{path!r} goes through {part!r}, which holds a value")
+            node = cast("dict[str, Any]", below)
+        node[last] = copy.deepcopy(value)
+
+    def keys(self) -> Iterator[str]:
+        """The dotted paths of all values that are not mappings themselves."""
+        return _leaves(self._values, "")
+
+
+def _leaves(node: Mapping[str, Any], prefix: str) -> Iterator[str]:
+    for key, value in node.items():
+        if isinstance(value, dict) and value:
+            yield from _leaves(cast("dict[str, Any]", value), f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"

@@ -1,0 +1,137 @@
+"""The `handrail` program.
+
+Each module here whose name has no underscore in front is one command, its `command`; plugins add theirs by `handrail_register_commands`.
+Whatever is heavy is imported when a command runs, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import NoReturn
+
+import click
+
+import handrail
+from handrail.commands import _plugins
+from handrail.commands._common import (
+    Choices,
+    complain,
+    load_config,
+    open_runtime_for,
+    print_json,
+    run,
+    session_options,
+)
+from handrail.errors import HandrailError
+from handrail.words import nearest
+
+__all__ = ["Choices", "main", "open_runtime_for", "print_json", "program", "run", "session_options"]
+
+# New objects that may be there before the collector looks for garbage; Python's own figure is 700.
+EAGERNESS = 50_000
+
+
+class Program(click.Group):
+    """Core's commands and those of plugins."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*_own(), *_offered(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in _own():
+            return importlib.import_module(f"{__name__}.{cmd_name}").command
+        offer = _offered(ctx).get(cmd_name)
+        return offer.command if offer else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """As click does, without importing core's commands."""
+        rows = {name: _summary(name) for name in _own()}
+        for name, offer in _offered(ctx).items():
+            rows.setdefault(name, offer.command.get_short_help_str(60))
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(rows.items()))
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; an unknown name is answered with the nearest, one of a plugin that is refused with the reason."""
+        name = args[0]
+        if name not in _own() and not name.startswith("-"):
+            offer = _offered(ctx).get(name)
+            if offer is None:
+                raise click.UsageError(f"there is no command {name!r}{nearest(name, self.list_commands(ctx))}", ctx)
+            if (reason := _plugins.refusal(offer.plugin, load_config(Choices()).settings.plugins.disabled)) is not None:
+                raise click.ClickException(
+                    f"the command {name!r} is the plugin {offer.plugin!r}'s, which is not loaded: {reason}"
+                )
+        return super().resolve_command(ctx, args)
+
+
+def _own() -> frozenset[str]:
+    files = os.listdir(os.path.dirname(__file__))
+    return frozenset(file[:-3] for file in files if file.endswith(".py") and not file.startswith("_"))
+
+
+def _summary(name: str) -> str:
+    """The first line of a command's docstring, from its source."""
+    with open(os.path.join(os.path.dirname(__file__), f"{name}.py"), encoding="utf-8") as file:
+        _, _, function = file.read().partition("\ndef command(")
+    return function.partition('"""')[2].partition("\n")[0].removesuffix('"""')
+
+
+def _offered(ctx: click.Context) -> Mapping[str, _plugins.Offer]:
+    """What plugins offer, found once for each run of the program."""
+    key = f"{__name__}.offered"
+    if key not in ctx.meta:
+        ctx.meta[key] = _plugins.offers(os.environ)
+    return ctx.meta[key]
+
+
+@click.group(name="handrail", cls=Program, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(handrail.__version__, "--version", prog_name="handrail")
+@click.option("--debug", is_flag=True, help="Show what is done, and the traceback of an error.")
+def program(debug: bool) -> None:
+    """Hands on a computer for an agent, with a rail.
+
+    Results go to stdout, all else to stderr. Exit: 0 done, 1 failed or denied, 2 misused.
+    """
+    from handrail.commands._log import log_to_stderr
+
+    log_to_stderr(debug=debug)
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the program and exit."""
+    # Starting makes many objects and hardly any garbage: a less eager collector starts sooner.
+    gc.set_threshold(EAGERNESS)
+    given = list(sys.argv[1:] if args is None else args)
+    try:
+        code = program.main(given, prog_name="handrail", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as exc:
+        exc.show()
+        code = exc.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        code = 130
+    except HandrailError as exc:
+        if "--debug" in given[:1]:
+            raise
+        complain(str(exc), hint=exc.hint)
+        code = 1
+    except BrokenPipeError:
+        # Whoever read our results has left; what is still buffered must not be written at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 1
+    except OSError as exc:
+        # A folder that is read-only or full is the person's business, not a fault of the program.
+        if "--debug" in given[:1]:
+            raise
+        complain(
+            f"{exc.strerror or exc}" + (f": {exc.filename}" if exc.filename else ""), hint="handrail doctor says more"
+        )
+        code = 1
+    sys.exit(code)

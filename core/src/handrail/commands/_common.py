@@ -1,0 +1,223 @@
+"""What commands share: the options of a session, opening a runtime by them, and how they end and print."""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import click
+
+from handrail.errors import HandrailError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from handrail.config import Config
+    from handrail.runtime import Runtime
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What the common options of a session say; None where one was not given."""
+
+    desktop: str | None = None
+    backend: str | None = None
+    mode: str | None = None
+    workspace: tuple[str, ...] = ()
+    config: Path | None = None
+
+    @property
+    def flags(self) -> dict[str, Any]:
+        """The same as keys of the configuration."""
+        return {
+            "desktop": self.desktop,
+            "backend": self.backend,
+            "mode": self.mode,
+            "workspace": self.workspace or None,
+        }
+
+
+OPTIONS = (
+    click.option("--desktop", metavar="NAME", help="current, private (a new virtual one), or a started one's name."),
+    click.option("--backend", metavar="NAME", help="What reads the screen (see `handrail plugins`)."),
+    click.option("--mode", metavar="MODE", help="default, accept_edits, plan, permissive or headless."),
+    click.option("--workspace", metavar="FOLDER", multiple=True, help="A folder that may be written; repeatable."),
+    click.option("--config", metavar="FILE", help="Use FILE for handrail.toml."),
+)
+
+
+def session_options(function: Callable[..., T]) -> Callable[..., T]:
+    """Add --desktop, --backend, --mode, --workspace and --config to a command; it is given `choices: Choices`."""
+
+    @functools.wraps(function)
+    def wrapped(
+        *,
+        desktop: str | None,
+        backend: str | None,
+        mode: str | None,
+        workspace: tuple[str, ...],
+        config: str | None,
+        **others: Any,
+    ) -> T:
+        return function(choices=Choices(desktop, backend, mode, workspace, _path(config)), **others)
+
+    for option in reversed(OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped
+
+
+def _path(name: str | None) -> Path | None:
+    from pathlib import Path
+
+    return Path(name) if name else None
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+def current_folder() -> Path:
+    """The folder the program was started in."""
+    from pathlib import Path
+
+    try:
+        return Path.cwd()
+    except OSError as exc:
+        raise HandrailError("the current folder is gone", hint="change to one that exists") from exc
+
+
+def read_config(choices: Choices, *, flags: Mapping[str, Any] | None = None) -> Config:
+    """The configuration for these options; what it ignores is said on stderr."""
+    config = load_config(choices, flags)
+    for sentence in config.ignored:
+        click.echo(f"Note: {sentence}", err=True)
+    return config
+
+
+def without_audit(config: Config) -> Config:
+    """The same, for sessions that call nothing and leave nothing behind."""
+    off = config.settings.audit.model_copy(update={"enabled": False})
+    return replace(config, settings=config.settings.model_copy(update={"audit": off}))
+
+
+def open_runtime_for(
+    choices: Choices, *, config: Config | None = None, follow: bool = True
+) -> AbstractAsyncContextManager[Runtime]:
+    """A runtime by these options, for `async with`. It follows changes of the configuration files, unless `follow` is False."""
+    from handrail.runtime import open_runtime
+
+    config = config or read_config(choices)
+    reload = functools.partial(load_config, choices) if follow else None
+    return open_runtime(config, environment=os.environ, cwd=current_folder(), reload=reload)
+
+
+def load_config(choices: Choices, flags: Mapping[str, Any] | None = None) -> Config:
+    """The configuration for these options, saying nothing of what it ignores."""
+    from handrail import config
+    from handrail.places import Places
+
+    return config.load(
+        places=Places.of(os.environ),
+        folder=current_folder(),
+        environment=os.environ,
+        flags={**choices.flags, **(flags or {})},
+        file=choices.config,
+    )
+
+
+def run(main: Callable[[], Awaitable[T]]) -> T:
+    """Run an async function to its end; an error comes out as itself, not in the group of the tasks it went through."""
+    import anyio
+
+    try:
+        return anyio.run(main)
+    except BaseExceptionGroup as group:
+        raise _first(group) from None
+
+
+def _first(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The error that counts: one for the user before any other."""
+    leaves = list(_leaves(group))
+    return next((leaf for leaf in leaves if isinstance(leaf, HandrailError)), leaves[0])
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for exc in group.exceptions:
+        if isinstance(exc, BaseExceptionGroup):
+            yield from _leaves(cast("BaseExceptionGroup[BaseException]", exc))
+        else:
+            yield exc
+
+
+@asynccontextmanager
+async def on_signal(act: Callable[[int], None]) -> AsyncGenerator[None]:
+    """Inside, SIGINT, SIGTERM and SIGHUP call `act` with their number and do nothing else."""
+    import signal
+
+    import anyio
+
+    async def watch(*, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
+            task_status.started()
+            async for number in signals:
+                act(number)
+
+    async with anyio.create_task_group() as group:
+        await group.start(watch)
+        yield
+        group.cancel_scope.cancel()
+
+
+def to_json(value: Any) -> str:
+    """One line of JSON that any reader takes: numbers that JSON lacks are null, text that is no Unicode is escaped."""
+    import json
+
+    try:
+        line = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=str)
+        line.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, allow_nan=False, separators=(",", ":"), default=str)
+    except ValueError:
+        return to_json(_finite(value))
+    return line
+
+
+def _finite(value: Any) -> Any:
+    import math
+
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in cast("list[Any]", value)]
+    return value
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON on stdout, in UTF-8 whatever the locale."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(to_json(value).encode() + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def for_terminal(text: str, *, err: bool = False) -> str:
+    """The text as it may go to this stream: at a terminal, nothing in it can move the cursor, hide or recolour."""
+    if not (sys.stderr if err else sys.stdout).isatty():
+        return text
+    from handrail.words import visible
+
+    return "\t".join(visible(part) for part in text.split("\t"))
+
+
+def complain(message: str, *, hint: str | None = None) -> None:
+    """`Error: …` and `Hint: …` on stderr."""
+    click.echo(f"Error: {message}", err=True)
+    if hint:
+        click.echo(f"Hint: {hint}", err=True)

@@ -1,0 +1,353 @@
+"""One session spoken with in JSON lines: calls in the order they were read, control lines at once."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import anyio
+
+from handrail.commands._common import on_signal
+from handrail.commands._lines import BadLine, TooLong, check_keys, error_wire, parsed
+from handrail.commands._stdio import Writer, lines
+from handrail.commands.tools import tool_wire
+from handrail.confirm import Answer, Approval
+from handrail.errors import HandrailError, NoConfirmer, Stopped
+from handrail.events import Event, event_wire
+from handrail.invocation import ToolCall, confirmation_wire
+from handrail.results import ToolResult
+from handrail.session import Session
+from handrail.words import nearest
+
+Id = str | int | None
+
+# Lines that may wait for their turn; no more is read until there are fewer.
+WAITING = 1_000
+# Seconds after which a question that nobody answers is a no.
+ANSWER_S = 600.0
+# Seconds that the last lines get to be read after a signal.
+FLUSH_S = 2.0
+NOBODY = "it needs a yes, and nobody answered"
+CALL_KEYS = ("id", "tool", "args")
+CONTROLS: Mapping[str, tuple[str, ...]] = {
+    "cancel": ("call",),
+    "backend": ("name",),
+    "tools": (),
+    "answer": ("approval", "answer"),
+}
+
+
+@dataclass(slots=True)
+class Item:
+    """One call that was asked for. `id` is the host's."""
+
+    id: Id
+    call: ToolCall
+
+
+@dataclass(slots=True)
+class Job:
+    """One line's work: a call, a batch, or the list of tools (`listing`), asked for as `id`."""
+
+    items: list[Item] = field(default_factory=list[Item])
+    listing: bool = False
+    id: Id = None
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+
+
+class Asking:
+    """A confirmer that asks the host in a line and takes its answer from another. Each answer is used once."""
+
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
+        self._asked = 0
+        self._open: dict[str, tuple[Approval, Answer | None, anyio.Event]] = {}
+        self._nobody = False
+        self.ids: dict[str, Id] = {}
+
+    async def __call__(self, approval: Approval) -> Answer:
+        if self._nobody:
+            raise NoConfirmer(NOBODY)
+        self._asked += 1
+        token = f"a{self._asked}"
+        answered = anyio.Event()
+        self._open[token] = (approval, None, answered)
+        self._writer.write({"approval": token, "id": host_id(approval.call_id, self.ids), **_question(approval)})
+        try:
+            with anyio.move_on_after(ANSWER_S):
+                await answered.wait()
+            answer = self._open[token][1]
+            if answer is None:
+                raise NoConfirmer(NOBODY)
+            return answer
+        finally:
+            del self._open[token]
+
+    def answer(self, token: Any, answer: Any) -> None:
+        """Take an answer; `BadLine` when nothing is asked under that name, or it is no answer."""
+        if token not in self._open or self._open[token][1] is not None:
+            raise BadLine(f"no question {token!r} is open")
+        if answer not in list(Answer):
+            raise BadLine(f"answer is {answer!r}; it should be once, session or deny")
+        approval, _, answered = self._open[token]
+        self._open[token] = (approval, Answer(answer), answered)
+        answered.set()
+
+    def hang_up(self) -> None:
+        """Nobody will answer any more: what is asked is denied."""
+        self._nobody = True
+        for _, _, answered in self._open.values():
+            answered.set()
+
+
+def _question(approval: Approval) -> dict[str, Any]:
+    return {
+        "tool": approval.tool,
+        "confirmation": confirmation_wire(approval.confirmation),
+        "rule": approval.verdict.rule,
+        "reasons": [reason.text for reason in approval.verdict.reasons],
+        "grants": [grant.label for grant in approval.grants],
+    }
+
+
+def host_id(call_id: str, ids: Mapping[str, Id]) -> Id:
+    """The host's id of a call or, for a nested one, of the call it is part of."""
+    while call_id not in ids and "." in call_id:
+        call_id = call_id.rpartition(".")[0]
+    return ids.get(call_id)
+
+
+async def converse(session: Session, stdin: int, writer: Writer, asking: Asking, *, events: bool) -> int:
+    """Work through the lines of `stdin` until its end; gives the number of the signal that ended it, or 0."""
+    conversation = Conversation(session, writer, asking)
+    stop_telling = session.bus.subscribe(conversation.tell) if events else lambda: None
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(writer.run)
+            async with on_signal(conversation.interrupt):
+                await conversation.run(stdin)
+            writer.close()
+            if conversation.caught:
+                # Nobody may be reading any more.
+                group.cancel_scope.deadline = anyio.current_time() + FLUSH_S
+    finally:
+        stop_telling()
+    return conversation.caught
+
+
+class Conversation:
+    """What was asked for and is not done yet."""
+
+    def __init__(self, session: Session, writer: Writer, asking: Asking) -> None:
+        self.caught = 0
+        self._session = session
+        self._writer = writer
+        self._asking = asking
+        self._waiting: deque[Job] = deque()
+        self._current: Job | None = None
+        self._ended = False
+        self._news = anyio.Event()
+        self._room = anyio.Event()
+        self._reading = anyio.CancelScope()
+        self._calls = 0
+
+    async def run(self, stdin: int) -> None:
+        """Read and work until the input ends and all is done."""
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._read, stdin)
+            while (job := await self._next()) is not None:
+                self._current = job
+                await self._do(job)
+                self._current = None
+
+    def interrupt(self, number: int) -> None:
+        """A signal: read no more and cancel everything; the second one waits for nothing."""
+        if self.caught and self._current is not None:
+            self._current.scope.cancel()
+        self.caught = self.caught or number
+        self._writer.hurry()
+        self._reading.cancel()
+        self._asking.hang_up()
+        self._cancel(every=True)
+
+    def tell(self, event: Event) -> None:
+        """Write an event."""
+        self._writer.event({**event_wire(event), "id": host_id(event.call_id, self._asking.ids)})
+
+    # Reading
+
+    async def _read(self, stdin: int) -> None:
+        number = 0
+        with self._reading:
+            async for line in lines(stdin):
+                number += 1
+                try:
+                    await self._take(line)
+                except BadLine as exc:
+                    self._writer.write(
+                        {"id": None, "error": error_wire("bad_line", f"line {number}: {exc}", line=number)}
+                    )
+                await self._writer.room()
+                while len(self._waiting) >= WAITING:
+                    self._room = anyio.Event()
+                    await self._room.wait()
+        self._asking.hang_up()
+        self._ended = True
+        self._news.set()
+
+    async def _take(self, line: bytes | TooLong) -> None:
+        if isinstance(line, bytes) and not line.strip():
+            return
+        value = parsed(line)
+        if isinstance(value, dict) and "control" in value:
+            await self._control(cast("dict[str, Any]", value))
+        elif isinstance(value, dict):
+            self._queue(Job([self._item(cast("dict[str, Any]", value))]))
+        elif isinstance(value, list):
+            self._batch(cast("list[Any]", value))
+        else:
+            raise BadLine(f"a line is an object or a list, not {type(value).__name__}")
+
+    def _batch(self, values: list[Any]) -> None:
+        """Queue the items that can be called; each other one gets its error."""
+        items: list[Item] = []
+        for index, value in enumerate(values):
+            try:
+                items.append(self._item(value))
+            except BadLine as exc:
+                self._writer.write(
+                    {"id": None, "error": error_wire("bad_line", f"item {index} of a batch: {exc}", item=index)}
+                )
+        if items:
+            self._queue(Job(items))
+
+    def _item(self, value: Any) -> Item:
+        if not isinstance(value, dict):
+            raise BadLine(f"an item of a batch is an object, not {type(value).__name__}")
+        asked = cast("dict[str, Any]", value)
+        check_keys(asked, CALL_KEYS)
+        if not isinstance(asked.get("tool"), str):
+            raise BadLine("'tool' should be a tool's name")
+        id = _id(asked)
+        self._calls += 1
+        call_id = f"c{self._calls}" if id is None else str(id)
+        if call_id in self._asking.ids:
+            call_id = f"{call_id}#{self._calls}"
+        self._asking.ids[call_id] = id
+        return Item(id, ToolCall(asked["tool"], asked.get("args", {}), call_id))
+
+    def _queue(self, job: Job) -> None:
+        self._waiting.append(job)
+        self._news.set()
+
+    # Control lines
+
+    async def _control(self, asked: dict[str, Any]) -> None:
+        id = _id(asked)
+        name = asked["control"]
+        if name not in CONTROLS:
+            raise BadLine(f"unknown control {name!r}{nearest(str(name), CONTROLS)}")
+        check_keys(asked, ("control", "id", *CONTROLS[name]))
+        if name == "tools":
+            self._queue(Job(listing=True, id=id))
+            return
+        try:
+            await self._obey(asked)
+        except (BadLine, HandrailError) as exc:
+            code = getattr(exc, "code", "refused")
+            self._writer.write({"id": id, "ok": False, "error": error_wire(code, str(exc))})
+        else:
+            self._writer.write({"id": id, "ok": True})
+
+    async def _obey(self, asked: dict[str, Any]) -> None:
+        match asked["control"]:
+            case "cancel":
+                every = asked.get("call") is None
+                if not self._cancel(asked.get("call"), every=every) and not every:
+                    raise BadLine(f"no call {asked['call']!r} is waiting or running")
+            case "backend":
+                if not isinstance(asked.get("name"), str):
+                    raise BadLine("'name' should be a backend's name")
+                await self._session.use_backend(asked["name"])
+            case _:
+                self._asking.answer(asked.get("approval"), asked.get("answer"))
+
+    def _cancel(self, id: Id = None, *, every: bool) -> int:
+        """Cancel what waits and what runs, of that id or all; gives how many calls."""
+        hit = 0
+        for job in list(self._waiting):
+            for item in self._of(job, id, every=every):
+                job.items.remove(item)
+                self._finish(item, _cancelled(item))
+                hit += 1
+            if not job.items and not job.listing:
+                self._waiting.remove(job)
+        if self._current is not None:
+            for item in list(self._of(self._current, id, every=every)):
+                self._stop(item, self._current)
+                hit += 1
+        return hit
+
+    def _of(self, job: Job, id: Id, *, every: bool) -> list[Item]:
+        return [item for item in job.items if every or item.id == id]
+
+    def _stop(self, item: Item, job: Job) -> None:
+        """End a call that has been begun: its handler, its question, or, in a batch, its turn."""
+        if not self._session.cancel(item.call.call_id) and len(job.items) == 1:
+            job.scope.cancel()
+
+    # Work
+
+    async def _next(self) -> Job | None:
+        """The next line's work; None at the end. Results that nobody reads hold it up."""
+        await self._writer.room()
+        while not self._waiting:
+            if self._ended:
+                return None
+            self._news = anyio.Event()
+            await self._news.wait()
+        job = self._waiting.popleft()
+        self._room.set()
+        return job
+
+    async def _do(self, job: Job) -> None:
+        if job.listing:
+            listed = await self._session.all_tools()
+            self._writer.write({"id": job.id, "tools": [tool_wire(tool) for tool in listed if tool.available]})
+            return
+        left = list(job.items)
+
+        def finish(item: Item, result: ToolResult) -> None:
+            left.remove(item)
+            self._finish(item, result)
+
+        with job.scope:
+            await self._call(job, finish)
+        for item in tuple(left):
+            finish(item, _cancelled(item))
+
+    async def _call(self, job: Job, finish: Callable[[Item, ToolResult], None]) -> None:
+        """Make the job's calls; each result is told when it is there."""
+        if len(job.items) == 1:
+            call = job.items[0].call
+            finish(job.items[0], await self._session.call(call.name, call.args, call_id=call.call_id))
+        else:
+            calls = [item.call for item in job.items]
+            await self._session.batch(calls, told=lambda index, result: finish(job.items[index], result))
+
+    def _finish(self, item: Item, result: ToolResult) -> None:
+        self._writer.write({"id": item.id, "result": result.wire()})
+        del self._asking.ids[item.call.call_id]
+
+
+def _cancelled(item: Item) -> ToolResult:
+    return ToolResult.failure(Stopped("the call was cancelled"), title=item.call.name)
+
+
+def _id(asked: Mapping[str, Any]) -> Id:
+    id = asked.get("id")
+    if isinstance(id, bool) or not isinstance(id, str | int | None):
+        raise BadLine("'id' should be a text or a whole number")
+    return id

@@ -1,0 +1,23 @@
+"""The stop switch of `handrail stop` and `handrail resume`. It reads no configuration and loads no plugin: it must not fail."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from handrail.stops import Stops
+
+desktop_option = click.option(
+    "--desktop", metavar="NAME", help="Only this one: current, private (every private one), or a started one's name."
+)
+
+
+def switches() -> Stops:
+    """The switches of this user."""
+    from handrail.places import Places
+    from handrail.stops import Stops
+
+    return Stops(Places.of(os.environ).state / "stops")

@@ -1,0 +1,169 @@
+"""`handrail call`"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from handrail.commands._common import (
+    Choices,
+    complain,
+    for_terminal,
+    json_option,
+    on_signal,
+    open_runtime_for,
+    print_json,
+    run,
+    session_options,
+)
+
+if TYPE_CHECKING:
+    from handrail.events import Event
+    from handrail.results import ToolResult
+    from handrail.session import Session
+
+# Said once a call has taken longer.
+QUIET_S = 1.0
+# Keys that are shown by themselves, or say nothing to a person.
+APART = frozenset({"status", "stdout", "stderr", "content", "error", "voice_message", "duration_ms"})
+BULKY = 1_000
+
+
+@click.command("call")
+@click.argument("name")
+@click.option("--args", "given", metavar="JSON", default="{}", help="An object; @FILE reads a file, - stdin.")
+@click.option("--yes", is_flag=True, help="Say yes to ordinary questions, never to a catastrophic one.")
+@session_options
+@json_option
+@click.pass_context
+def command(context: click.Context, name: str, given: str, yes: bool, choices: Choices, as_json: bool) -> None:
+    """Call one tool in a session of its own.
+
+    Exits with 0 on success, 1 on an error or a denial, 2 when misused, 130 after Ctrl-C.
+
+    Example: handrail call execute_cli --args '{"command": "ls"}'
+    """
+    from handrail.commands._stdio import own_stdio
+
+    args = _arguments(given)
+    with own_stdio():
+        result, caught = run(lambda: _call(name, args, choices, yes=yes))
+    if as_json:
+        print_json(result.wire())
+    else:
+        _show(result)
+    context.exit(128 + caught if caught else 0 if result.ok else 1)
+
+
+def _arguments(given: str) -> Mapping[str, Any]:
+    import json
+
+    try:
+        text = _text(given)
+        args = json.loads(text)
+    except OSError as exc:
+        raise click.BadParameter(f"{given[1:]!r} cannot be read: {exc.strerror}", param_hint="--args") from exc
+    except (ValueError, RecursionError) as exc:
+        raise click.BadParameter(f"this is not JSON: {exc}", param_hint="--args") from exc
+    if not isinstance(args, dict):
+        raise click.BadParameter(f"arguments are an object, not {type(args).__name__}", param_hint="--args")
+    return cast("Mapping[str, Any]", args)
+
+
+def _text(given: str) -> str:
+    if given == "-":
+        return sys.stdin.buffer.read().decode()
+    if given.startswith("@"):
+        with open(given[1:], encoding="utf-8-sig") as file:
+            return file.read()
+    return given
+
+
+async def _call(name: str, args: Mapping[str, Any], choices: Choices, *, yes: bool) -> tuple[ToolResult, int]:
+    """The result, and the number of the signal that ended the call, or 0."""
+    from handrail import confirm
+    from handrail.commands._ask import at_terminal
+
+    confirmer = confirm.yes if yes else at_terminal()
+    async with open_runtime_for(choices) as runtime, runtime.session(confirm=confirmer) as session:
+        return await _stoppable(session, name, args)
+
+
+async def _stoppable(session: Session, name: str, args: Mapping[str, Any]) -> tuple[ToolResult, int]:
+    import anyio
+
+    from handrail.errors import Stopped
+    from handrail.results import ToolResult
+
+    caught = 0
+    result = ToolResult.failure(Stopped("the call was cancelled"), title=name)
+
+    def stop(number: int) -> None:
+        nonlocal caught
+        # The first signal lets a running handler end in order; where none runs, or at the second, the whole call is left.
+        if caught or not session.cancel():
+            scope.cancel()
+        caught = caught or number
+
+    async with on_signal(stop), _telling(session, name):
+        with anyio.CancelScope() as scope:
+            result = await session.call(name, args)
+    return result, caught
+
+
+@asynccontextmanager
+async def _telling(session: Session, name: str) -> AsyncGenerator[None]:
+    """Inside, a person at stderr is told of a call that takes long, and how far it is."""
+    import anyio
+
+    from handrail.events import Progress, Started
+
+    started = anyio.Event()
+
+    def hear(event: Event) -> None:
+        if isinstance(event, Started):
+            started.set()
+        elif isinstance(event, Progress) and event.message:
+            share = "" if event.fraction is None else f"{event.fraction:.0%} "
+            click.echo(f"{name}: {share}{event.message}", err=True)
+
+    async def tell() -> None:
+        await started.wait()
+        await anyio.sleep(QUIET_S)
+        click.echo(f"{name} is running; Ctrl-C stops it", err=True)
+
+    stop_hearing = session.bus.subscribe(hear)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(tell)
+            yield
+            group.cancel_scope.cancel()
+    finally:
+        stop_hearing()
+
+
+def _show(result: ToolResult) -> None:
+    """For a person: what a program printed as it is, text as text, the rest a line a key."""
+    wire = result.wire()
+    for key, stream in (("content", False), ("stdout", False), ("stderr", True)):
+        if text := wire.get(key):
+            click.echo(for_terminal(str(text), err=stream), err=stream, nl=not str(text).endswith("\n"))
+    for key, value in wire.items():
+        if key not in APART:
+            click.echo(for_terminal(f"{key}: {_short(value)}"))
+    if result.ok:
+        if not wire.keys() - {"status", "duration_ms"}:
+            click.echo("done")
+    else:
+        complain(wire.get("error", {}).get("message", result.status))
+
+
+def _short(value: Any) -> str:
+    import json
+
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, indent=2)
+    return text if len(text) <= BULKY else f"{text[:200]}… [{len(text)} characters; --json prints all]"

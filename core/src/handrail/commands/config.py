@@ -1,0 +1,66 @@
+"""`handrail config`"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from handrail.commands._common import Choices, json_option, print_json, read_config, session_options, to_json
+
+if TYPE_CHECKING:
+    from handrail.config import Config
+
+
+@click.group("config", invoke_without_command=True)
+@session_options
+@json_option
+@click.pass_context
+def command(context: click.Context, choices: Choices, as_json: bool) -> None:
+    """Print every setting and where it comes from.
+
+    Example: handrail config --mode plan
+    """
+    if context.invoked_subcommand is not None:
+        return
+    config = read_config(choices)
+    values = {key: {"value": _value(config, key), "source": source} for key, source in config.sources.items()}
+    if as_json:
+        print_json({"settings": values, "ignored": config.ignored, "files": [str(file) for file in config.files]})
+        return
+    width = max(map(len, values))
+    for key, setting in values.items():
+        click.echo(f"{key:<{width}} = {to_json(setting['value'])}  # {setting['source']}")
+
+
+@command.command("schema")
+def schema() -> None:
+    """Print a JSON Schema of the configuration file.
+
+    It covers the tables of the plugins and backends that are installed. Editors that know TOML can use it.
+
+    Example: handrail config schema > handrail.schema.json
+    """
+    import os
+
+    from handrail import config
+    from handrail.registering import register_all
+    from handrail.runtime import load_plugins
+    from handrail.settings import Settings
+    from handrail.vision import NoSettings
+
+    plugins = load_plugins(Settings(), os.environ)
+    registered = register_all(plugins, Settings())
+    models = {plugin.name: type(registered.configs.get(plugin.name, NoSettings())) for plugin in plugins.loaded}
+    backends = {name: backend.Config for name, backend in registered.backends.items()}
+    print_json(config.schema(plugins=models, backends=backends))
+
+
+def _value(config: Config, key: str) -> Any:
+    """A setting as plain data; what looks like a secret in a plugin's table is not shown."""
+    from handrail.audit import redact
+
+    value: Any = config.settings.model_dump(mode="json")
+    for part in key.split(".", 2):
+        value = value[part]
+    return redact(value, name=key.rpartition(".")[2]) if key.count(".") > 1 else value

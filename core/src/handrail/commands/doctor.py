@@ -1,0 +1,186 @@
+"""`handrail doctor`"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+import handrail
+from handrail.commands._common import (
+    Choices,
+    json_option,
+    open_runtime_for,
+    print_json,
+    read_config,
+    run,
+    session_options,
+    without_audit,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from handrail.runtime import Runtime
+    from handrail.session import Session
+
+# Seconds that a desktop, a service or a backend may take to open.
+PATIENCE_S = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at. `needed`: without it, what was asked for does not work."""
+
+    name: str
+    ok: bool
+    detail: str = ""
+    cure: str = ""
+    needed: bool = True
+
+
+@click.command("doctor")
+@session_options
+@json_option
+@click.pass_context
+def command(context: click.Context, choices: Choices, as_json: bool) -> None:
+    """Check what is missing here, and say the cure.
+
+    The desktop that is chosen, and what reads it, are opened for real. Exits with 1 when something needed is missing.
+
+    Example: handrail doctor --desktop private
+    """
+    checks = run(lambda: _examine(choices))
+    if as_json:
+        print_json([asdict(check) for check in checks])
+    else:
+        for check in checks:
+            _show(check)
+    context.exit(0 if all(check.ok or not check.needed for check in checks) else 1)
+
+
+def _show(check: Check) -> None:
+    mark = "ok" if check.ok else "MISSING" if check.needed else "absent"
+    click.echo(f"{mark:<8} {check.name}{': ' if check.detail else ''}{check.detail}")
+    if check.cure:
+        click.echo(f"{'':<8} cure: {check.cure}")
+
+
+async def _examine(choices: Choices) -> Sequence[Check]:
+    python = ".".join(map(str, sys.version_info[:3]))
+    checks = [Check("handrail", True, f"{handrail.__version__} on Python {python}, {sys.platform}")]
+    config = without_audit(read_config(choices))
+    async with open_runtime_for(choices, config=config, follow=False) as runtime:
+        checks += [*_plugins(runtime), *_folders(runtime), *_stops(runtime), *_services(runtime), *_backends(runtime)]
+        checks += [check async for check in _desktop(runtime)]
+    return checks
+
+
+def _plugins(runtime: Runtime) -> Iterator[Check]:
+    for plugin in runtime.plugins.listed:
+        cure = (
+            ""
+            if plugin.state != "failed"
+            else f"mend or uninstall {plugin.distribution}; `handrail --debug plugins` shows more"
+        )
+        yield Check(f"plugin {plugin.name}", plugin.state != "failed", plugin.reason or plugin.state, cure)
+
+
+def _folders(runtime: Runtime) -> Iterator[Check]:
+    for folder in runtime.places.all:
+        why = _unwritable(folder)
+        yield Check(
+            f"folder {folder}", why is None, why or "", "let it belong to you, or set HANDRAIL_HOME" if why else ""
+        )
+
+
+def _unwritable(folder: Path) -> str | None:
+    """Why the folder, or the one it would be made in, cannot be written."""
+    import os
+
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir():
+        return f"{there} is not a folder"
+    return None if os.access(there, os.W_OK | os.X_OK) else f"{there} cannot be written"
+
+
+def _stops(runtime: Runtime) -> Iterator[Check]:
+    stopped = runtime.stops.all()
+    if stopped:
+        yield Check("stop switch", False, f"stopped: {', '.join(stopped)}", "handrail resume")
+
+
+def _services(runtime: Runtime) -> Iterator[Check]:
+    for service, plugin in runtime.services:
+        lacks = service.missing()
+        yield Check(f"service {service.capability}", lacks is None, lacks or f"from {plugin}", _cure(lacks))
+
+
+def _backends(runtime: Runtime) -> Iterator[Check]:
+    """Every backend; only those that the configuration names are needed."""
+    settings = runtime.settings
+    named = {name for name in (settings.backend, *settings.backend_fallback) if name is not None}
+    for name in sorted(named - set(runtime.backends)):
+        yield Check(f"backend {name}", False, "no plugin supplies it", "see `handrail plugins`")
+    for name, backend in runtime.backends.items():
+        lacks = backend.missing()
+        yield Check(f"backend {name}", lacks is None, lacks or "", _cure(lacks), needed=name in named)
+
+
+def _cure(lacks: str | None) -> str:
+    """What comes after the semicolon of what is missing, by the custom of `missing()`."""
+    return lacks.partition("; ")[2] if lacks else ""
+
+
+async def _desktop(runtime: Runtime) -> AsyncGenerator[Check]:
+    """The chosen desktop and all that works on it, opened."""
+    if not any(service.capability == "desktops" for service, _ in runtime.services):
+        return
+    choice = runtime.settings.desktop
+    if (why := runtime.desktop_missing(choice)) is not None:
+        yield Check(f"desktop {choice}", False, why, "handrail doctor --desktop private")
+        return
+    async with runtime.session() as session:
+        opened = await _try(f"desktop {choice}", session)
+        yield opened
+        if opened.ok:
+            for capability in _on_desktop(runtime):
+                yield await _try(f"{capability} on {choice}", session, capability=capability)
+            if session.backend is not None:
+                yield await _try(f"backend {session.backend} on {choice}", session, backend=True)
+
+
+def _on_desktop(runtime: Runtime) -> Iterable[str]:
+    return [
+        service.capability
+        for service, _ in runtime.services
+        if service.scope == "desktop" and service.missing() is None
+    ]
+
+
+async def _try(name: str, session: Session, *, capability: str | None = None, backend: bool = False) -> Check:
+    """Open it, and say how that went."""
+    import anyio
+
+    from handrail.errors import HandrailError
+
+    try:
+        with anyio.fail_after(PATIENCE_S):
+            if capability is not None:
+                await session.service(capability)
+            elif backend:
+                return Check(name, True, f"{(await session.vision()).name} is open")
+            else:
+                desktop = await session.desktop()
+                return Check(name, True, f"display {desktop.display}")
+    except HandrailError as exc:
+        return Check(name, False, str(exc), exc.hint or "")
+    except TimeoutError:
+        return Check(name, False, f"it did not open in {PATIENCE_S} s", "try again, and see `handrail --debug doctor`")
+    # Services and backends are plugin code; a doctor names what is ill instead of falling ill.
+    except Exception as exc:  # noqa: BLE001 # it becomes the finding
+        return Check(name, False, f"{type(exc).__name__}: {exc}", "this is a bug of the plugin that supplies it")
+    return Check(name, True, "open")

@@ -1,0 +1,68 @@
+"""`handrail plugins`"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from handrail.commands._common import Choices, json_option, open_runtime_for, print_json, read_config, run
+from handrail.errors import PluginError
+
+if TYPE_CHECKING:
+    from handrail.plugins import Plugin
+
+
+@click.command("plugins")
+@json_option
+def command(as_json: bool) -> None:
+    """List plugins: loaded, disabled, or broken and why.
+
+    Exits with 1 when one that the configuration requires did not load.
+    """
+    listed, unmet = run(_list)
+    if as_json:
+        print_json([asdict(plugin) for plugin in listed])
+    else:
+        _show(listed)
+    if unmet is not None:
+        raise unmet
+
+
+async def _list() -> tuple[Sequence[Plugin], PluginError | None]:
+    """Every plugin, and what the configuration requires in vain."""
+    from handrail.plugins import check_required
+
+    config = read_config(Choices())
+    plugins = config.settings.plugins
+    lenient = config.settings.model_copy(update={"plugins": plugins.model_copy(update={"require": ()})})
+    async with open_runtime_for(Choices(), config=replace(config, settings=lenient), follow=False) as runtime:
+        try:
+            check_required(runtime.plugins, plugins.require)
+        except PluginError as exc:
+            return runtime.plugins.listed, exc
+        return runtime.plugins.listed, None
+
+
+def _show(listed: Sequence[Plugin]) -> None:
+    if not listed:
+        click.echo("no plugins are installed; see `handrail install --help`", err=True)
+        return
+    width = max(len(plugin.name) for plugin in listed)
+    for plugin in listed:
+        click.echo(
+            f"{plugin.name:<{width}}  {plugin.state:<8}  {plugin.distribution} {plugin.version}  {_supplies(plugin)}"
+        )
+
+
+def _supplies(plugin: Plugin) -> str:
+    if plugin.state != "loaded":
+        return plugin.reason
+    parts = [
+        f"{len(plugin.tools)} tools" if plugin.tools else "",
+        f"backends {', '.join(plugin.backends)}" if plugin.backends else "",
+        f"{plugin.seconds * 1000:.0f} ms",
+    ]
+    return ", ".join(filter(None, parts))

@@ -1,0 +1,60 @@
+"""`handrail session`"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from handrail.commands._common import Choices, open_runtime_for, run, session_options
+
+if TYPE_CHECKING:
+    from handrail.confirm import Confirmer
+
+
+@click.command("session")
+@click.option("--jsonl", is_flag=True, required=True, help="JSON lines on stdin and stdout.")
+@click.option("--yes", "answer", flag_value="yes", help="Say yes to ordinary questions, never to a catastrophic one.")
+@click.option("--deny", "answer", flag_value="deny", help="Say no to every question.")
+@click.option("--ask", "answer", flag_value="ask", help="Write questions as lines, and wait for answers.")
+@click.option("--events", is_flag=True, help="Write what happens as lines, too.")
+@session_options
+@click.pass_context
+def command(context: click.Context, jsonl: bool, answer: str | None, events: bool, choices: Choices) -> None:
+    """Work in one session, a JSON line at a time.
+
+    \b
+    {"id": 1, "tool": "wait", "args": {"seconds": 1}}     {"id": 1, "result": {…}}
+    [{…}, {…}]                                            a line an item; they may run together
+    {"control": "cancel", "id": 2, "call": 1}             {"id": 2, "ok": true}; without "call" all
+    {"control": "backend", "id": 3, "name": "ocr"}        {"id": 3, "ok": true}
+    {"control": "tools", "id": 4}                         {"id": 4, "tools": […]}
+    {"control": "answer", "id": 5, "approval": "a1", "answer": "once"}
+
+    Calls run in the order read, a line at a time; control lines act at once. With --ask a question is {"approval", "id", "confirmation"};
+    it is answered with once, session or deny, and denied without an answer. A bad line gives {"id": null, "error"}. At the end of the input
+    what was read is still done.
+    """
+    caught = run(lambda: _work(choices, answer, events=events))
+    context.exit(128 + caught if caught else 0)
+
+
+async def _work(choices: Choices, answer: str | None, *, events: bool) -> int:
+    from handrail import confirm
+    from handrail.commands._conversation import Asking, converse
+    from handrail.commands._stdio import Writer, own_stdio
+
+    with own_stdio() as (stdin, stdout):
+        writer = Writer(stdout)
+        asking = Asking(writer)
+        confirmers: dict[str | None, Confirmer | None] = {
+            "yes": confirm.yes,
+            "deny": confirm.no,
+            "ask": asking,
+            None: None,
+        }
+        async with (
+            open_runtime_for(choices) as runtime,
+            runtime.session(confirm=confirmers[answer]) as session,
+        ):
+            return await converse(session, stdin, writer, asking, events=events)

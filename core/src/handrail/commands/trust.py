@@ -1,0 +1,39 @@
+"""`handrail trust`"""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+
+@click.command("trust")
+@click.argument("folder", required=False, type=click.Path())
+@click.option("--revoke", is_flag=True, help="Trust it no longer.")
+@click.option("--list", "listing", is_flag=True, help="Print the folders that are trusted.")
+def command(folder: str | None, revoke: bool, listing: bool) -> None:
+    """Let a folder's handrail.toml loosen things, too.
+
+    FOLDER is by default the one whose handrail.toml counts here. Read that file first.
+
+    Example: handrail trust ~/work/shop
+    """
+    from pathlib import Path
+
+    from handrail import trust
+    from handrail.commands._common import current_folder
+    from handrail.config import project_folder
+    from handrail.places import Places
+
+    places = Places.of(os.environ)
+    if listing:
+        for known in trust.folders(places):
+            click.echo(known)
+        return
+    chosen = Path(folder).expanduser() if folder else project_folder(current_folder(), environment=os.environ)
+    if not revoke:
+        click.echo(f"trusted: {trust.trust(chosen, places=places)}")
+    elif trust.untrust(chosen, places=places):
+        click.echo(f"no longer trusted: {chosen.resolve()}")
+    else:
+        click.echo(f"was not trusted: {chosen.resolve()}")

@@ -1,0 +1,415 @@
+"""Where settings come from: files, environment and flags, each value with its source.
+
+default < /etc/handrail/config.toml < the user's config.toml < the project's handrail.toml < environment < flags. Later beats earlier, save
+that for what guards (`mode`, `tools.disabled`, `plugins.disabled`, `plugins.require`, `policy.rules`, `audit.enabled`) the stricter value
+wins or all of them count. A project file in a folder that nobody trusted may only tighten. Loading reads, and never writes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import stat
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from pydantic import BaseModel
+
+from handrail.checking import check, line_of
+from handrail.errors import ConfigError
+from handrail.judging import Mode
+from handrail.places import MARK, Places, home_folder
+from handrail.settings import PluginSettings, RuleSettings, Settings
+from handrail.trust import is_trusted
+from handrail.words import nearest
+
+PROJECT_FILE = "handrail.toml"
+ADMIN_FILE = Path("/etc/handrail/config.toml")
+PREFIX = "HANDRAIL_"
+RESERVED = frozenset({"HANDRAIL_HOME", "HANDRAIL_CONFIG", "HANDRAIL_PLUGINS"})
+MAX_BYTES = 1_000_000
+
+MODES: Sequence[Mode] = (Mode.PERMISSIVE, Mode.ACCEPT_EDITS, Mode.DEFAULT, Mode.HEADLESS, Mode.PLAN)
+
+Key = tuple[str, ...]
+Kind = Literal["admin", "user", "project", "untrusted", "named", "environment", "flag"]
+
+MODE: Key = ("mode",)
+RULES: Key = ("policy", "rules")
+TRUST: Key = ("security", "trust")
+AUDIT: Key = ("audit", "enabled")
+DISABLED_TOOLS: Key = ("tools", "disabled")
+UNIONS: frozenset[Key] = frozenset({DISABLED_TOOLS, ("plugins", "disabled"), ("plugins", "require"), RULES})
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The settings and where each came from.
+
+    `sources`: dotted key to "default", the path of a file, "environment HANDRAIL_X" or "flag --x". `ignored`: a sentence for each thing that
+    a source wanted and did not get. `files`: every file that was looked for, there or not; when one changes, load again.
+    """
+
+    settings: Settings
+    sources: Mapping[str, str]
+    ignored: tuple[str, ...]
+    files: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one source sets, by key."""
+
+    kind: Kind
+    source: str
+    values: Mapping[Key, Any]
+
+
+@dataclass(slots=True)
+class _Merge:
+    """Settings in the making."""
+
+    values: dict[Key, Any] = field(default_factory=dict[Key, Any])
+    sources: dict[Key, str] = field(default_factory=dict[Key, str])
+    ignored: list[str] = field(default_factory=list[str])
+    # What a file that nobody trusts set in vain.
+    left: list[str] = field(default_factory=list[str])
+
+
+def load(
+    *,
+    places: Places,
+    folder: Path,
+    environment: Mapping[str, str],
+    flags: Mapping[str, Any] | None = None,
+    file: Path | None = None,
+    admin: Path = ADMIN_FILE,
+) -> Config:
+    """Every setting for a session that starts in `folder`.
+
+    `flags` by dotted key; None is "not given". `file` (or HANDRAIL_CONFIG) stands in for the project's file and is trusted. Raises
+    `ConfigError` naming source, line and key of the first thing that is wrong.
+    """
+    named = file or environment.get("HANDRAIL_CONFIG")
+    candidates = (
+        [folder.absolute() / Path(named).expanduser()]
+        if named
+        else project_files(folder, home=home_folder(environment))
+    )
+    merge = _Merge()
+    layers = [
+        *_admin(admin, merge.ignored),
+        *_file(places.config_file, "user"),
+        *_project(candidates, named=bool(named), places=places),
+        *_environment(environment),
+        *_flags(flags or {}),
+    ]
+    for layer in layers:
+        _add(layer, merge, places=places)
+    _decide_mode(layers, merge)
+    if merge.left:
+        merge.ignored.append(_left(merge.left, candidates))
+    return Config(
+        settings=_settings(merge.values),
+        sources={".".join(key): merge.sources.get(key, "default") for key in (*leaves(), *_extra(merge.sources))},
+        ignored=tuple(merge.ignored),
+        files=(admin, places.config_file, *candidates, places.trusted_folders),
+    )
+
+
+def project_files(folder: Path, *, home: Path) -> list[Path]:
+    """Where a project's file is looked for: in `folder` and its parents up to a git repository's root or `home`, nearest first.
+
+    In the folder alone when neither is above it, since others may write to what is (as in /tmp).
+    """
+    folder = folder.absolute()
+    for depth, parent in enumerate((folder, *folder.parents), start=1):
+        if (parent / ".git").exists() or parent == home:
+            return [above / PROJECT_FILE for above in (folder, *folder.parents)[:depth]]
+    return [folder / PROJECT_FILE]
+
+
+def project_folder(folder: Path, *, environment: Mapping[str, str]) -> Path:
+    """The folder of the project's file that counts in `folder`; `folder` itself when there is none."""
+    candidates = project_files(folder, home=home_folder(environment))
+    return next((file.parent for file in candidates if os.path.lexists(file)), folder)
+
+
+def schema(
+    *, plugins: Mapping[str, type[BaseModel]] | None = None, backends: Mapping[str, type[BaseModel]] | None = None
+) -> dict[str, Any]:
+    """A JSON Schema of the configuration file, for editors; with a table for each of these plugins' and backends' own models."""
+    from pydantic.json_schema import models_json_schema
+
+    models = {("plugins", name): model for name, model in (plugins or {}).items()}
+    models |= {("backends", name): model for name, model in (backends or {}).items()}
+    all_models: list[type[BaseModel]] = [Settings, PluginSettings, RuleSettings, *models.values()]
+    references, made = models_json_schema([(model, "validation") for model in dict.fromkeys(all_models)])
+    definitions = cast("dict[str, Any]", made["$defs"])
+
+    def name_of(model: type[BaseModel]) -> str:
+        return references[model, "validation"]["$ref"].rpartition("/")[2]
+
+    root = definitions.pop(name_of(Settings))
+    del definitions[name_of(RuleSettings)]["properties"]["tier"]
+    section = definitions[name_of(PluginSettings)]
+    section["additionalProperties"] = {"type": "object"}
+    tables = {"plugins": section["properties"], "backends": root["properties"]["backends"].setdefault("properties", {})}
+    for (kind, name), model in models.items():
+        tables[kind][name] = references[model, "validation"]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **root,
+        "title": "handrail.toml",
+        "$defs": definitions,
+    }
+
+
+@cache
+def leaves(model: type[BaseModel] = Settings, under: Key = ()) -> tuple[Key, ...]:
+    """Every key of the configuration that holds a value, without the tables of plugins and backends."""
+    found: list[Key] = []
+    for name, info in model.model_fields.items():
+        if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
+            found += leaves(info.annotation, (*under, name))
+        elif name != "backends":
+            found.append((*under, name))
+    return tuple(found)
+
+
+@cache
+def variables() -> Mapping[str, Key]:
+    """The environment variables that set something, each with its key: HANDRAIL_TOOLS_PROFILE for `tools.profile`."""
+    return {PREFIX + "_".join(key).upper(): key for key in leaves() if key not in (RULES, TRUST)}
+
+
+# --- one layer each ------------------------------------------------------------------------------------------------------------------------
+
+
+def _admin(file: Path, ignored: list[str]) -> Iterator[Layer]:
+    try:
+        safe = all(_only_root_writes(path) for path in (file, file.parent))
+    except OSError:
+        return
+    if safe:
+        yield from _file(file, "admin")
+    else:
+        ignored.append(f"{file} is ignored: it must belong to root and be writable by nobody else")
+
+
+def _only_root_writes(path: Path) -> bool:
+    found = path.stat()
+    return found.st_uid == 0 and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+def _project(candidates: Sequence[Path], *, named: bool, places: Places) -> Iterator[Layer]:
+    if named:
+        if not candidates[0].exists():
+            raise ConfigError(
+                f"there is no configuration file {str(candidates[0])!r}", hint="see --config and HANDRAIL_CONFIG"
+            )
+        yield from _file(candidates[0], "named")
+        return
+    for file in candidates:
+        if os.path.lexists(file):
+            yield from _file(file, "project" if is_trusted(file.parent, places=places) else "untrusted")
+            return
+
+
+def _file(file: Path, kind: Kind) -> Iterator[Layer]:
+    if not os.path.lexists(file):
+        return
+    text = _read(file)
+    values = _parse(text, file)
+    check(values, where=lambda key: f"{file}:{line_of(key, text)}")
+    flat = dict(_flatten(values))
+    if kind in ("project", "untrusted") and ("workspace",) in flat:
+        flat["workspace",] = [str(file.parent / Path(root).expanduser()) for root in flat["workspace",]]
+    yield Layer(kind, str(file), flat)
+
+
+def _read(file: Path) -> str:
+    try:
+        found = file.stat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+            raise ConfigError(f"{file} is not a file of at most {MAX_BYTES:,} bytes")
+        # Editors on Windows put a mark first.
+        return file.read_bytes().decode("utf-8-sig")
+    except OSError as exc:
+        raise ConfigError(f"{file} cannot be read: {exc.strerror}") from exc
+    except UnicodeDecodeError as exc:
+        line = exc.object[: exc.start].count(b"\n") + 1
+        raise ConfigError(f"{file}:{line}: this is not UTF-8 text") from exc
+
+
+def _parse(text: str, file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as exc:
+        at = re.search(r"\(at line (\d+), column (\d+)\)", str(exc))
+        line = at[1] if at else len(text.splitlines()) or 1
+        said = re.sub(r"\s*\(at [^)]*\)$", "", str(exc))
+        raise ConfigError(f"{file}:{line}: this is not TOML: {said}") from exc
+    except RecursionError as exc:
+        raise ConfigError(f"{file}: it is nested too deep") from exc
+
+
+def _environment(environment: Mapping[str, str]) -> Iterator[Layer]:
+    known = variables()
+    for variable in sorted(environment):
+        if not variable.startswith(PREFIX) or variable in RESERVED or variable.startswith(MARK):
+            continue
+        key = known.get(variable)
+        if key is None:
+            raise _unknown_variable(variable)
+        if text := environment[variable].strip():
+            value = [word.strip() for word in text.split(",") if word.strip()] if _is_list(key) else text
+            check(_nested({key: value}), where=lambda _, variable=variable: f"environment {variable}")
+            yield Layer("environment", f"environment {variable}", {key: value})
+
+
+def _unknown_variable(variable: str) -> ConfigError:
+    if variable == PREFIX + "_".join(TRUST).upper():
+        return ConfigError(f"{variable} does not count", hint="security.trust is set in the user's config.toml only")
+    known = (*variables(), *RESERVED)
+    return ConfigError(
+        f"unknown environment variable {variable!r}{nearest(variable, known)}",
+        hint=f"unset it; {MARK}… is free for your own use",
+    )
+
+
+def _flags(flags: Mapping[str, Any]) -> Iterator[Layer]:
+    for dotted, value in flags.items():
+        if value is not None:
+            key = tuple(dotted.split("."))
+            name = f"--{dotted.replace('.', '-').replace('_', '-')}"
+            plain = list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
+            check(_nested({key: plain}), where=lambda _, name=name: name)
+            yield from (Layer("flag", f"flag {name}", {part: item}) for part, item in _flatten(_nested({key: plain})))
+
+
+# --- merging -------------------------------------------------------------------------------------------------------------------------------
+
+
+def _add(layer: Layer, merge: _Merge, *, places: Places) -> None:
+    """Lay one source over those before it; `mode` is decided when all are known."""
+    for key, value in layer.values.items():
+        if key == MODE:
+            continue
+        if key == TRUST and layer.kind not in ("admin", "user", "named"):
+            merge.ignored.append(
+                f"security.trust in {layer.source} is ignored: only {places.config_file} or a file named by --config may set it"
+            )
+        elif layer.kind == "untrusted":
+            _tighten(key, value, layer, merge)
+        elif key in UNIONS:
+            _unite(key, _tiered(key, value, layer), layer, merge)
+        elif key == TRUST and key in merge.values:
+            merge.values[key] = [name for name in merge.values[key] if name in value]
+            merge.sources[key] += f", {layer.source}"
+        elif key != AUDIT or not (merge.values.get(key) is True and _is_off(value)):
+            merge.values[key], merge.sources[key] = value, layer.source
+
+
+def _tighten(key: Key, value: Any, layer: Layer, merge: _Merge) -> None:
+    """Take of a file that nobody trusts what forbids, and say what was left."""
+    if key == DISABLED_TOOLS:
+        _unite(key, value, layer, merge)
+    elif key == AUDIT and value is True:
+        merge.values[key], merge.sources[key] = value, layer.source
+    elif key == RULES:
+        rules = cast("list[dict[str, Any]]", value)
+        strict: list[dict[str, Any]] = [{**rule, "lifts": []} for rule in rules if rule["decision"] != "allow"]
+        _unite(key, _tiered(key, strict, layer), layer, merge)
+        if any(rule["decision"] == "allow" or rule.get("lifts") for rule in rules):
+            merge.left.append("what policy.rules allow")
+    else:
+        merge.left.append(".".join(key))
+
+
+def _left(what: Sequence[str], candidates: Sequence[Path]) -> str:
+    file = next(file for file in candidates if os.path.lexists(file))
+    return (
+        f"{file} is in a folder that is not trusted, so these are ignored: {', '.join(what)}; "
+        f"read the file, then run: handrail trust {shlex.quote(str(file.parent))}"
+    )
+
+
+def _unite(key: Key, value: Sequence[Any], layer: Layer, merge: _Merge) -> None:
+    if value:
+        before: list[Any] = merge.values.get(key, [])
+        merge.values[key] = [*before, *(item for item in value if item not in before)]
+        merge.sources[key] = ", ".join(filter(None, (merge.sources.get(key), layer.source)))
+
+
+def _tiered(key: Key, value: Sequence[Any], layer: Layer) -> Sequence[Any]:
+    """Rules with the tier of where they stand."""
+    if key != RULES:
+        return value
+    tier = {"admin": "admin", "project": "project", "untrusted": "project"}.get(layer.kind, "user")
+    return [{**rule, "tier": tier} for rule in value]
+
+
+def _decide_mode(layers: Sequence[Layer], merge: _Merge) -> None:
+    """The strictest mode that was set. One that an untrusted file sets counts when it is stricter than what holds without it."""
+    wanted = [(Mode(layer.values[MODE]), layer) for layer in layers if MODE in layer.values]
+    for mode, layer in sorted(wanted, key=lambda each: each[1].kind == "untrusted"):
+        held = merge.values.get(MODE)
+        stricter = MODES.index(mode) > MODES.index(held if held is not None else Mode.DEFAULT)
+        if stricter or (held is None and layer.kind != "untrusted"):
+            merge.values[MODE], merge.sources[MODE] = mode, layer.source
+    held = merge.values.get(MODE, Mode.DEFAULT)
+    for mode, layer in wanted:
+        if mode is held:
+            continue
+        if layer.kind == "untrusted":
+            merge.left.append(f"mode {mode}")
+        elif layer.kind in ("environment", "flag"):
+            merge.ignored.append(f"mode {mode} ({layer.source}) is ignored: {held} ({merge.sources[MODE]}) is stricter")
+
+
+def _settings(values: Mapping[Key, Any]) -> Settings:
+    return Settings.model_validate(_nested(values))
+
+
+def _extra(sources: Mapping[Key, str]) -> Iterator[Key]:
+    return (key for key in sources if key not in leaves())
+
+
+# --- shape ---------------------------------------------------------------------------------------------------------------------------------
+
+
+def _flatten(values: Mapping[str, Any], under: Key = ()) -> Iterator[tuple[Key, Any]]:
+    """Values by key; `[plugins.NAME]` and `[backends.NAME]` one level deeper than the rest."""
+    for name, value in values.items():
+        key = (*under, name)
+        if isinstance(value, dict) and len(key) < 3:
+            yield from _flatten(cast("dict[str, Any]", value), key)
+        else:
+            yield key, value
+
+
+def _nested(values: Mapping[Key, Any]) -> dict[str, Any]:
+    root: dict[str, Any] = {}
+    for key, value in values.items():
+        table = root
+        for part in key[:-1]:
+            table = table.setdefault(part, {})
+        table[key[-1]] = value
+    return root
+
+
+def _is_list(key: Key) -> bool:
+    model: Any = Settings
+    for part in key[:-1]:
+        model = model.model_fields[part].annotation
+    return str(model.model_fields[key[-1]].annotation).startswith("tuple[")
+
+
+def _is_off(value: Any) -> bool:
+    return not Settings.model_validate({"audit": {"enabled": value}}).audit.enabled

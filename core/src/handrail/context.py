@@ -1,0 +1,120 @@
+"""What a running tool is given beside its parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handrail.events import Output, Progress
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from handrail.artifacts import Artifacts
+    from handrail.bag import Bag
+    from handrail.desktop import Desktop
+    from handrail.invocation import Invocation
+    from handrail.observation import Observations
+    from handrail.results import ToolResult
+    from handrail.running import Running
+    from handrail.session import Session
+    from handrail.vision import VisionBackend
+
+
+class ToolContext:
+    """One call's view of its session. A handler that has a parameter of this type is given it; it is not in the schema."""
+
+    __slots__ = ("_children", "_running", "invocation", "session")
+
+    def __init__(self, session: Session, invocation: Invocation, running: Running) -> None:
+        self.session = session
+        self.invocation = invocation
+        self._running = running
+        self._children = 0
+
+    @property
+    def call_id(self) -> str:
+        return self.invocation.call_id
+
+    @property
+    def config(self) -> BaseModel:
+        """The settings of the plugin that owns this tool."""
+        return self.session.plugin_config(self.invocation.tool.name)
+
+    @property
+    def stash(self) -> Bag:
+        """Values that tools keep for the session."""
+        return self.session.stash
+
+    @property
+    def observations(self) -> Observations:
+        """What this session has seen, and the only place where element ids are given."""
+        return self.session.observations
+
+    @property
+    def artifacts(self) -> Artifacts:
+        """Where results that are too long to show are kept."""
+        return self.session.artifacts
+
+    @property
+    def cwd(self) -> Path:
+        """The session's working directory."""
+        return self.session.cwd
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """Variables set by earlier calls of this session, to be laid over the environment of the process."""
+        return self.session.environment
+
+    @property
+    def host_environment(self) -> Mapping[str, str]:
+        """The environment that Handrail itself was started with."""
+        return self.session.runtime.environment
+
+    @property
+    def workspace(self) -> tuple[Path, ...]:
+        """The roots that file tools may write."""
+        return self.session.workspace
+
+    def keep(self, *, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
+        """Change the session's working directory or variables for the calls that follow."""
+        self.session.keep(cwd=cwd, environment=environment)
+
+    async def desktop(self) -> Desktop:
+        """The session's desktop, started on first use when it is a private one."""
+        return await self.session.desktop()
+
+    async def service(self, capability: str) -> Any:
+        """Another plugin's service; `ToolUnavailable` when none supplies it."""
+        return await self.session.service(capability)
+
+    async def vision(self) -> VisionBackend:
+        """The chosen vision backend, open, or the first of the fallbacks that works; `BackendUnavailable` says why none does."""
+        return await self.session.vision()
+
+    async def call(self, name: str, args: Mapping[str, Any]) -> ToolResult:
+        """Call another tool through the whole path, as a part of this call: it inherits its leases, its deadline and its cancellation."""
+        self._children += 1
+        return await self.session.nested(name, args, call_id=f"{self.call_id}.{self._children}", parent=self.invocation)
+
+    def checkpoint(self) -> None:
+        """Raise if the call has been stopped. To be called before each step that cannot be taken back."""
+        if self._running.why is not None:
+            raise self._running.why
+        self.session.check_stopped()
+
+    @property
+    def listening(self) -> bool:
+        """Whether anybody follows the events of this session."""
+        return self.session.bus.listening
+
+    def output(self, stream: str, text: str) -> None:
+        """Tell listeners of new output on `stream` (stdout or stderr)."""
+        if self.listening:
+            self.session.bus.publish(Output(self.call_id, stream, text))
+
+    def progress(self, fraction: float | None, message: str = "") -> None:
+        """Tell listeners how far the call is: from 0 to 1, or None when that is not known."""
+        if self.listening:
+            self.session.bus.publish(Progress(self.call_id, fraction, message))

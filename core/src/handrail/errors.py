@@ -1,0 +1,187 @@
+"""Errors, one tree for each reader.
+
+    HandrailError                the user: one line and a hint, no traceback
+    ├── ConfigError              a file, key or flag that is wrong
+    ├── PluginError              a plugin that cannot be loaded
+    ├── DesktopError             a desktop that cannot be started or reached (in a call: desktop_unavailable)
+    ├── BackendUnavailable       a vision backend that cannot work here (in a call: backend_unavailable)
+    └── ToolError                the model: becomes the result of its call, under `code` (tool_error where none is more exact)
+        ├── InvalidArguments     invalid_arguments
+        ├── UnknownTool          unknown_tool
+        ├── ToolUnavailable      tool_unavailable: hidden, disabled, or not able to run here
+        ├── Denied               denied_by_policy
+        │   ├── DeniedByUser     denied_by_user
+        │   ├── NoConfirmer      no_confirmer: it needed a yes and nobody can give one
+        │   └── NoSandbox        no_sandbox
+        ├── Stopped              cancelled
+        │   ├── TimedOut         timeout
+        │   └── Failsafe         failsafe: a person stopped the desktop
+        ├── NotFound             not_found
+        │   ├── StaleElement     stale_element
+        │   └── AmbiguousElement ambiguous_element
+        ├── OutOfRange           out_of_range: a point outside its image
+        ├── StaleObservation     stale_observation: the picture no longer shows the screen
+        └── Downstream           downstream_error: the tool or what it calls failed
+
+Anything else that is raised is a bug: it is logged whole and masked for the model.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+
+class HandrailError(Exception):
+    """What went wrong, in one line; `hint` says how to cure it.
+
+    Raised inside a call it becomes the call's result under `code` and `status`. `details` is plain data (JSON types). `voice` is one
+    speakable sentence without paths or secrets.
+    """
+
+    code: ClassVar[str] = "downstream_error"
+    status: ClassVar[str] = "error"
+    retryable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str | None = None,
+        details: dict[str, Any] | None = None,
+        voice: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.details = details or {}
+        self.voice = voice
+
+
+class ConfigError(HandrailError):
+    """A configuration that cannot be used; nothing was changed."""
+
+
+class PluginError(HandrailError):
+    """A plugin that cannot be loaded or breaks the rules of registration."""
+
+
+class DesktopError(HandrailError):
+    """A desktop that cannot be started, found or reached."""
+
+    code = "desktop_unavailable"
+
+
+class BackendUnavailable(HandrailError):
+    """A vision backend that is missing something here, or that failed."""
+
+    code = "backend_unavailable"
+
+
+class ToolError(HandrailError):
+    """Meant for the model: the text is shown as it is, as the error of the call."""
+
+    code = "tool_error"
+
+
+class InvalidArguments(ToolError):
+    """Arguments that do not fit the tool's parameters; nothing was run."""
+
+    code = "invalid_arguments"
+    retryable = True
+
+
+class UnknownTool(ToolError):
+    """No tool has that name."""
+
+    code = "unknown_tool"
+
+
+class ToolUnavailable(ToolError):
+    """The tool exists, but cannot be called now."""
+
+    code = "tool_unavailable"
+
+
+class Denied(ToolError):
+    """Policy refuses the call."""
+
+    code = "denied_by_policy"
+    status = "denied"
+
+
+class DeniedByUser(Denied):
+    """A person was asked and said no."""
+
+    code = "denied_by_user"
+
+
+class NoConfirmer(Denied):
+    """The call needs a yes, and nobody is there to give it."""
+
+    code = "no_confirmer"
+
+
+class NoSandbox(Denied):
+    """The call may only run in a sandbox, and there is none."""
+
+    code = "no_sandbox"
+
+
+class Stopped(ToolError):
+    """The call was cancelled before it was done."""
+
+    code = "cancelled"
+    status = "cancelled"
+
+
+class TimedOut(Stopped):
+    """The call took longer than its timeout and was stopped."""
+
+    code = "timeout"
+    status = "timeout"
+    retryable = True
+
+
+class Failsafe(Stopped):
+    """A person stopped the desktop: no further input until they resume it."""
+
+    code = "failsafe"
+
+
+class NotFound(ToolError):
+    """What the call names does not exist."""
+
+    code = "not_found"
+
+
+class StaleElement(NotFound):
+    """The element is no longer there; `details["candidates"]` may name what is."""
+
+    code = "stale_element"
+    retryable = True
+
+
+class AmbiguousElement(NotFound):
+    """Several elements fit; `details["candidates"]` names them."""
+
+    code = "ambiguous_element"
+    retryable = True
+
+
+class OutOfRange(ToolError):
+    """A point outside the image it was given for."""
+
+    code = "out_of_range"
+    retryable = True
+
+
+class StaleObservation(ToolError):
+    """The window the point was seen in has been closed, moved, resized or covered."""
+
+    code = "stale_observation"
+    retryable = True
+
+
+class Downstream(ToolError):
+    """The tool, or a program or service it relies on, failed."""
+
+    code = "downstream_error"

@@ -1,0 +1,75 @@
+"""Every hook. Hooks only register, one plugin at a time, at start; what is registered does the work."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+if TYPE_CHECKING:
+    import click
+    from pydantic import BaseModel
+
+    from handrail.events import Event
+    from handrail.judging import Evaluator
+    from handrail.services import Service
+    from handrail.tools import Tool, Toolset
+    from handrail.vision import VisionBackend
+
+hookspec = pluggy.HookspecMarker("handrail")
+hookimpl = pluggy.HookimplMarker("handrail")
+
+
+@hookspec
+def handrail_register_tools() -> Iterable[Tool | Toolset]:
+    """Return the tools this plugin offers, or toolsets whose tools are asked for at each listing."""
+    return ()
+
+
+@hookspec
+def handrail_register_evaluators() -> Iterable[Evaluator]:
+    """Return judges of tool calls. The strictest opinion wins, in any plugin order."""
+    return ()
+
+
+@hookspec
+def handrail_register_vision_backends() -> Iterable[type[VisionBackend]]:
+    """Return backends as classes; only the one that is chosen gets built."""
+    return ()
+
+
+@hookspec
+def handrail_register_sandboxes() -> Iterable[Any]:
+    """Return sandboxes that commands, scripts and skill code can be routed to."""
+    return ()
+
+
+@hookspec
+def handrail_register_skills() -> Iterable[Any]:
+    """Return folders of skills that ship with this plugin."""
+    return ()
+
+
+@hookspec
+def handrail_register_services() -> Iterable[Service]:
+    """Return services that other plugins may ask for by capability."""
+    return ()
+
+
+@hookspec
+def handrail_register_config() -> type[BaseModel] | None:
+    """Return the model of this plugin's settings, read from `[plugins.<name>]`."""
+    return None
+
+
+@hookspec
+def handrail_register_commands() -> Iterable[click.Command]:
+    """Return commands for the `handrail` program."""
+    return ()
+
+
+@hookspec
+def handrail_register_observers() -> Iterable[Callable[[Event], None]]:
+    """Return functions that are told of every event of every session, before and after each tool call among them. They must not block."""
+    return ()

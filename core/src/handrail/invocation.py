@@ -1,0 +1,210 @@
+"""A call that has been bound to its tool: validated arguments, and everything that can be said of it before it runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any, Literal, cast
+
+from pydantic import BaseModel
+
+from handrail.context import ToolContext
+from handrail.tools import Effect, Input, Read, Run, Send, Tool, Write
+
+SHOWN = 200
+CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """What a host asks for. `call_id` is the host's own name for the call; core never compares it with `call_hash`."""
+
+    name: str
+    args: Mapping[str, Any]
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A file that a call touches, and the line where that is known."""
+
+    path: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GrantOption:
+    """What "always allow" may be narrowed to. `label` is for a person; the other fields are what later calls must match.
+
+    `command`: a prefix of a simple command's words. `path`: a folder. `call_hash`: exactly this call. None of them: every call of the tool.
+    """
+
+    label: str
+    tool: str
+    command: tuple[str, ...] = ()
+    path: str | None = None
+    call_hash: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecConfirmation:
+    """A command to be run."""
+
+    title: str
+    command: str
+    cwd: str | None = None
+    kind: Literal["exec"] = "exec"
+
+
+@dataclass(frozen=True, slots=True)
+class EditConfirmation:
+    """A change of a file, with its unified diff."""
+
+    title: str
+    path: str
+    diff: str
+    kind: Literal["edit"] = "edit"
+
+
+@dataclass(frozen=True, slots=True)
+class UrlConfirmation:
+    """An address to be fetched or opened."""
+
+    title: str
+    url: str
+    kind: Literal["url"] = "url"
+
+
+@dataclass(frozen=True, slots=True)
+class GuiConfirmation:
+    """Input to a desktop."""
+
+    title: str
+    action: str
+    kind: Literal["gui"] = "gui"
+
+
+@dataclass(frozen=True, slots=True)
+class McpConfirmation:
+    """A call of another server's tool."""
+
+    title: str
+    server: str
+    tool: str
+    args: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    kind: Literal["mcp"] = "mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class InfoConfirmation:
+    """Anything else, in words."""
+
+    title: str
+    text: str
+    kind: Literal["info"] = "info"
+
+
+Confirmation = (
+    ExecConfirmation | EditConfirmation | UrlConfirmation | GuiConfirmation | McpConfirmation | InfoConfirmation
+)
+
+
+def confirmation_wire(confirmation: Confirmation) -> dict[str, Any]:
+    """The confirmation as plain data for a host."""
+    return asdict(confirmation)
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """A tool with validated parameters. Changed arguments make a new one; this one never changes.
+
+    `args` are the raw arguments as the host gave them, `parent` the invocation that nests this one.
+    """
+
+    tool: Tool
+    args: Mapping[str, Any]
+    params: BaseModel
+    call_id: str
+    parent: Invocation | None = None
+
+    @cached_property
+    def call_hash(self) -> str:
+        """sha256 (hex) of the canonical `{tool, raw args}`: equal for equal calls, whatever the order of keys."""
+        canonical = CANONICAL.encode({"tool": self.tool.name, "args": self.args})
+        return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+
+    @property
+    def root(self) -> Invocation:
+        """The top-level invocation that this one is part of."""
+        return self if self.parent is None else self.parent.root
+
+    @property
+    def depth(self) -> int:
+        """How many calls it is nested in."""
+        return 0 if self.parent is None else self.parent.depth + 1
+
+    def argument(self, effect: Effect) -> Any:
+        """The value of the parameter that the effect names; None when it names none or the call left it out."""
+        return getattr(self.params, self.tool.fields[effect.arg]) if effect.arg else None
+
+    def describe(self) -> str:
+        """What it will do, for a person, on one line."""
+        if self.tool.describe is not None:
+            return self.tool.describe(self.params)
+        given = ", ".join(f"{key}={_short(value)}" for key, value in self.args.items())
+        return f"{self.tool.title}: {given}" if given else self.tool.title
+
+    def locations(self) -> Sequence[Location]:
+        """The files it touches, as the arguments name them."""
+        if self.tool.locations is not None:
+            return self.tool.locations(self.params)
+        files = (e for e in self.tool.effects if e.what == "file" and isinstance(e, Read | Write | Run))
+        return tuple(Location(path) for effect in files for path in paths_in(self.argument(effect)))
+
+    def confirmation(self) -> Confirmation:
+        """What a person is shown before saying yes: pure data."""
+        if self.tool.confirmation is not None:
+            return self.tool.confirmation(self.params)
+        title = self.describe()
+        for effect in self.tool.effects:
+            value = self.argument(effect)
+            match effect:
+                case Run() if value is not None:
+                    return ExecConfirmation(title, str(value))
+                case Send() if value is not None:
+                    return UrlConfirmation(title, str(value))
+                case Input():
+                    return GuiConfirmation(title, str(self.args.get("action", self.tool.name)))
+                case _:
+                    pass
+        return InfoConfirmation(title, title)
+
+    def grant_options(self) -> Sequence[GrantOption]:
+        """What "always allow" may mean for this call, narrowest first."""
+        exact = GrantOption("exactly this call", self.tool.name, call_hash=self.call_hash)
+        if self.tool.grants is not None:
+            return (exact, *self.tool.grants(self.params))
+        return (exact,)
+
+    def run(self, context: ToolContext) -> Coroutine[Any, Any, Any]:
+        """Start the handler. Only the pipeline does this: `context` is what it makes for a call that was judged."""
+        return self.tool._run(self.params, context)  # pyright: ignore[reportPrivateUsage]
+
+
+def paths_in(value: Any) -> tuple[str, ...]:
+    """The paths in an argument, which is one, several, or was left out."""
+    if value is None:
+        return ()
+    if isinstance(value, str | PurePath):
+        return (str(value),)
+    return tuple(str(item) for item in cast("Iterable[Any]", value))
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = " ".join(text.split())
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

@@ -1,0 +1,184 @@
+"""Opinions and verdicts: how a call is judged.
+
+An evaluator gives an opinion: a `floor` (only a rule of a person or an administrator that names it goes below; nothing goes below a
+catastrophic floor) and a `suggestion`. The decision is the strictest of all floors and of the matching policy rule or grant, or, where there
+is none, of the strictest suggestion. Silence asks. A crash denies.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from handrail.invocation import Invocation
+    from handrail.policy import Policy
+    from handrail.tools import Tool
+
+log = logging.getLogger(__name__)
+
+
+class Decision(StrEnum):
+    """allow, confirm or deny; in order of strictness."""
+
+    ALLOW = "allow"
+    CONFIRM = "confirm"
+    DENY = "deny"
+
+
+class Route(StrEnum):
+    """Where a call may run."""
+
+    HOST = "host"
+    SANDBOX = "sandbox"
+
+
+class Mode(StrEnum):
+    """How a session treats what is neither clearly allowed nor clearly refused."""
+
+    DEFAULT = "default"
+    ACCEPT_EDITS = "accept_edits"
+    PLAN = "plan"
+    PERMISSIVE = "permissive"
+    HEADLESS = "headless"
+
+
+STRICTNESS: Mapping[Decision, int] = {Decision.ALLOW: 0, Decision.CONFIRM: 1, Decision.DENY: 2}
+
+
+def strictest(decisions: Sequence[Decision]) -> Decision | None:
+    """The strictest of some decisions; None of none."""
+    return max(decisions, key=STRICTNESS.__getitem__, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why: a stable `code` for programs, `text` for people, `span` (start, end) into the argument it speaks of."""
+
+    code: str
+    text: str
+    span: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What one evaluator thinks of a call.
+
+    `commands`: the words of every simple command in it, when it is a shell command that was understood whole; rules and grants for commands
+    match nothing else. Words that are no program's stand for what no rule may cover unseen: `("?",)` for a part that was not understood,
+    `(">", "file")` for a redirection, `("NAME=value",)` for an assignment. `remember`: a yes of a person holds for the session under this word.
+    """
+
+    rule: str
+    suggestion: Decision | None = None
+    floor: Decision | None = None
+    catastrophic: bool = False
+    route: Route = Route.HOST
+    reasons: tuple[Reason, ...] = ()
+    commands: tuple[tuple[str, ...], ...] = ()
+    remember: str | None = None
+
+    @cached_property
+    def allowing(self) -> Verdict | None:
+        """The verdict where this opinion alone counts and lets the call pass; None when it does not. Made once for opinions that are given again."""
+        if self.suggestion is not Decision.ALLOW or self.floor is not None or self.catastrophic:
+            return None
+        return Verdict(Decision.ALLOW, self.route, self.rule, self.reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was decided, by which rule and why. `rule` is an evaluator's rule, a policy rule's name, `grant`, or `mode:…`."""
+
+    decision: Decision
+    route: Route = Route.HOST
+    rule: str = ""
+    reasons: tuple[Reason, ...] = ()
+    catastrophic: bool = False
+    remember: str | None = None
+    grantable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """The circumstances a call is judged in: plain data, so that `handrail evaluate` can judge for another machine.
+
+    `workspace` are the roots that file tools may write. `protected` are files that no tool may write: policy, configuration, audit.
+    """
+
+    cwd: Path
+    home: Path
+    user: str
+    environment: Mapping[str, str]
+    workspace: tuple[Path, ...]
+    platform: str
+    mode: Mode = Mode.DEFAULT
+    private_desktop: bool = False
+    shell: str = "bash"
+    protected: tuple[Path, ...] = ()
+    remembered: frozenset[str] = field(default_factory=frozenset[str])
+
+
+class Evaluator(ABC):
+    """A judge of calls. The strictest opinion wins, in any order; only trusted ones are heard when they suggest to allow."""
+
+    name: ClassVar[str]
+
+    def applies(self, tool: Tool) -> bool:
+        """Whether it has anything to say of the tool's calls at all; asked once for each tool."""
+        return True
+
+    @abstractmethod
+    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+        """What it thinks of the call; None when nothing. Must change nothing and open no file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """An evaluator and whether it may suggest to allow."""
+
+    evaluator: Evaluator
+    trusted: bool
+
+
+NOBODY = Verdict(Decision.CONFIRM, rule="silence", reasons=(Reason("no_opinion", "nothing vouches for this call"),))
+
+
+async def judge(invocation: Invocation, *, seats: Sequence[Seat], policy: Policy, judging: Judging) -> Verdict:
+    """The verdict on a call, from every evaluator's opinion, the policy and the mode."""
+    opinions: list[Opinion] = []
+    for seat in seats:
+        try:
+            opinion = await seat.evaluator.opinion(invocation, judging)
+        # An evaluator is plugin code, and a judge that crashes must not let anything through.
+        except Exception as exc:
+            log.exception("evaluator %s crashed on %s", seat.evaluator.name, invocation.tool.name)
+            return _crashed(seat.evaluator, exc)
+        if opinion is not None:
+            opinions.append(opinion if seat.trusted else _tightening(opinion))
+    return policy.decide(invocation, opinions, judging)
+
+
+def _crashed(evaluator: Evaluator, exc: Exception) -> Verdict:
+    text = f"the evaluator {evaluator.name} failed ({type(exc).__name__})"
+    return Verdict(
+        Decision.DENY, rule=f"{evaluator.name}:crash", reasons=(Reason("evaluator_crashed", text),), grantable=False
+    )
+
+
+def _tightening(opinion: Opinion) -> Opinion:
+    """What counts of an opinion that may not allow: neither an allow, nor the commands and words that a rule, a grant or a yes could fit."""
+    return Opinion(
+        opinion.rule,
+        suggestion=None if opinion.suggestion is Decision.ALLOW else opinion.suggestion,
+        floor=None if opinion.floor is Decision.ALLOW else opinion.floor,
+        catastrophic=opinion.catastrophic,
+        route=opinion.route,
+        reasons=opinion.reasons,
+    )

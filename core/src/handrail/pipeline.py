@@ -1,0 +1,258 @@
+"""One call, from the host's words to a recorded result.
+
+    ToolCall ─bind─▶ Invocation ─judge─▶ Verdict ─confirm─▶ Verdict ─run─▶ ToolResult ─▶ history, audit, events
+
+Each stage takes the value before it and gives a new one; `run_call` is the only place that knows the order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from handrail.confirm import Answer, Approval, Confirmer
+from handrail.context import ToolContext
+from handrail.errors import (
+    Denied,
+    DeniedByUser,
+    Downstream,
+    HandrailError,
+    InvalidArguments,
+    NoConfirmer,
+    NoSandbox,
+    Stopped,
+    ToolUnavailable,
+)
+from handrail.events import ApprovalAnswered, ApprovalAsked, Finished, Judged, Proposed, Started
+from handrail.invocation import Invocation, ToolCall
+from handrail.judging import Decision, Reason, Route, Verdict
+from handrail.results import ToolResult, as_result, completed
+from handrail.running import Running
+
+if TYPE_CHECKING:
+    from handrail.session import Session
+
+log = logging.getLogger(__name__)
+
+MAX_DEPTH = 8
+REFUSALS: Mapping[str, type[Denied]] = {"denied_by_user": DeniedByUser, "no_confirmer": NoConfirmer}
+
+
+async def run_call(session: Session, call: ToolCall, parent: Invocation | None = None) -> ToolResult:
+    """Bind, judge, confirm, run, record. Never raises to the agent, except the cancellation of its own task."""
+    began = perf_counter()
+    invocation: Invocation | None = None
+    verdict: Verdict | None = None
+    try:
+        invocation = await bind(session, call, parent)
+        verdict = await judge(session, invocation)
+        if verdict.decision is Decision.CONFIRM:
+            verdict = await confirm(session, invocation, verdict)
+        session.recorder.decided(invocation, verdict)
+        result = await run(session, invocation, verdict)
+    except HandrailError as exc:
+        result = ToolResult.failure(exc, title=_title(invocation, call))
+    except asyncio.CancelledError:
+        cancelled = ToolResult.failure(Stopped("the host cancelled the call"), title=_title(invocation, call))
+        record(session, call, invocation, verdict, cancelled, began)
+        raise
+    # Handlers are plugin code, and none of them ends the program.
+    except (Exception, SystemExit) as exc:  # noqa: BLE001
+        result = ToolResult.failure(_masked(exc, call.name), title=_title(invocation, call))
+    return record(session, call, invocation, verdict, result, began)
+
+
+def not_begun(session: Session, call: ToolCall, why: Stopped) -> ToolResult:
+    """The recorded result of a call that was stopped before its turn came."""
+    return record(session, call, None, None, ToolResult.failure(why, title=_title(None, call)), perf_counter())
+
+
+async def bind(session: Session, call: ToolCall, parent: Invocation | None) -> Invocation:
+    """The call with its tool and validated parameters: the only place where arguments are checked."""
+    if session.closed:
+        raise ToolUnavailable("the session is over; nothing is run in it any more")
+    if not isinstance(call.name, str):  # pyright: ignore[reportUnnecessaryIsInstance] # hosts pass what a model wrote
+        raise InvalidArguments(f"a tool's name is a text, not {type(call.name).__name__}")
+    tool = await session.callable_tool(call.name, nested=parent is not None)
+    # `dict` first: the check for any other mapping is slow.
+    if not isinstance(call.args, dict | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] # hosts pass what a model wrote
+        raise InvalidArguments(f"{call.name}: arguments are an object, not {type(call.args).__name__}")
+    if parent is not None and parent.depth + 1 >= MAX_DEPTH:
+        raise ToolUnavailable(f"calls are nested {MAX_DEPTH} deep; {call.name!r} is not run")
+    invocation = Invocation(tool, call.args, tool.validate(call.args), call.call_id, parent)
+    if session.bus.listening:
+        session.bus.publish(
+            Proposed(call.call_id, tool.name, invocation.describe(), parent.call_id if parent else None)
+        )
+    return invocation
+
+
+async def judge(session: Session, invocation: Invocation) -> Verdict:
+    """What the evaluators, the policy and the mode make of it."""
+    verdict = await session.judge(invocation)
+    if session.bus.listening:
+        session.bus.publish(Judged(invocation.call_id, invocation.tool.name, verdict))
+    return verdict
+
+
+async def confirm(session: Session, invocation: Invocation, verdict: Verdict) -> Verdict:
+    """A person's answer as a verdict. Nobody there, or a confirmer that fails, is a no."""
+    if session.confirmer is None:
+        return _refused(verdict, "no_confirmer", "it needs a yes, and nobody is there to give it")
+    grants = tuple(invocation.grant_options()) if verdict.grantable else ()
+    approval = Approval(
+        invocation.call_id,
+        invocation.call_hash,
+        invocation.tool.name,
+        invocation.confirmation(),
+        verdict,
+        grants,
+    )
+    session.bus.publish(ApprovalAsked(invocation.call_id, invocation.tool.name, approval.confirmation))
+    try:
+        answer = Answer(await _asked(session, session.confirmer, approval))
+    except Stopped:
+        raise
+    except (NoConfirmer, DeniedByUser) as exc:
+        session.bus.publish(ApprovalAnswered(invocation.call_id, invocation.tool.name, Answer.DENY))
+        return _refused(verdict, exc.code, str(exc))
+    # Confirmers are hosts' code; one that fails has not said yes.
+    except Exception:
+        log.exception("the confirmer failed on %s", invocation.tool.name)
+        answer = Answer.DENY
+    session.bus.publish(ApprovalAnswered(invocation.call_id, invocation.tool.name, answer))
+    if answer is Answer.DENY:
+        return _refused(verdict, "denied_by_user", "a person said no")
+    session.approved(verdict, grants[0] if answer is Answer.SESSION and grants else None)
+    return replace(
+        verdict, decision=Decision.ALLOW, reasons=(*verdict.reasons, Reason("approved", "a person said yes"))
+    )
+
+
+async def _asked(session: Session, confirmer: Confirmer, approval: Approval) -> Answer:
+    """What the confirmer says. Raises the reason when the call is stopped meanwhile."""
+    running = _begin(session, Running(approval.call_id, None))
+    try:
+        answer = await running.drive(_answer(confirmer, approval))
+    finally:
+        del session.running[approval.call_id]
+    # A confirmer that still answers after the call was stopped answers a question that is gone.
+    if running.why is not None:
+        raise running.why
+    return answer
+
+
+async def _answer(confirmer: Confirmer, approval: Approval) -> Answer:
+    """What the confirmer says. A cancellation that nobody asked for is its own way of failing."""
+    task = asyncio.current_task()
+    before = task.cancelling() if task else 0
+    try:
+        return await confirmer(approval)
+    except asyncio.CancelledError:
+        if task is None or task.cancelling() > before:
+            raise
+        return Answer.DENY
+
+
+def _begin(session: Session, running: Running) -> Running:
+    """Let the session know what runs. Of two calls with one id, nobody could say which is to be cancelled: the second is refused."""
+    if running.call_id in session.running:
+        raise InvalidArguments(f"a call with the id {running.call_id!r} is under way", hint="give each call its own id")
+    session.running[running.call_id] = running
+    return running
+
+
+async def run(session: Session, invocation: Invocation, verdict: Verdict) -> ToolResult:
+    """Run the handler under its lease and timeout. Anything but an allow is refused here."""
+    if verdict.decision is not Decision.ALLOW:
+        reason = verdict.reasons[-1] if verdict.reasons else Reason("denied", "policy refuses it")
+        told = "; ".join(dict.fromkeys(r.text for r in verdict.reasons)) or reason.text
+        error = REFUSALS.get(reason.code, Denied)
+        raise error(f"{invocation.tool.name} was not run: {told}", details={"rule": verdict.rule})
+    if verdict.route is Route.SANDBOX:
+        raise NoSandbox(f"{invocation.tool.name} may only run in a sandbox, and no plugin supplies one")
+    tool = invocation.tool
+    if not tool.read_only:
+        session.check_stopped()
+    running = _begin(session, Running(invocation.call_id, tool.timeout_for(invocation.params)))
+    if session.bus.listening:
+        session.bus.publish(Started(invocation.call_id, tool.name))
+    try:
+        context = ToolContext(session, invocation, running)
+        if tool.exclusive is None:
+            running.start_clock()
+            returned = await running.drive(invocation.run(context))
+        else:
+            returned = await running.drive(_leased(session, invocation, running, context))
+    except Exception as exc:
+        # A handler that is stopped may fail on its way out, which is not why the call ended.
+        if running.why is None or exc is running.why:
+            raise
+        log.debug("tool %s failed while it was stopped", tool.name, exc_info=True)
+        raise running.why from exc
+    finally:
+        del session.running[invocation.call_id]
+    result = as_result(returned)
+    if result["status"] != "success" and "error" not in result:
+        result = completed(result, title=tool.title)
+    return _stopped(result, running.why, tool.title) if running.why is not None else result
+
+
+async def _leased(session: Session, invocation: Invocation, running: Running, context: ToolContext) -> Any:
+    tool = invocation.tool
+    assert tool.exclusive is not None
+    async with session.lease(tool.exclusive, invocation):
+        running.start_clock()
+        return await invocation.run(context)
+
+
+def record(
+    session: Session,
+    call: ToolCall,
+    invocation: Invocation | None,
+    verdict: Verdict | None,
+    result: ToolResult,
+    began: float,
+) -> ToolResult:
+    """Keep what happened, whatever it was, and give the result back."""
+    result.setdefault("duration_ms", round((perf_counter() - began) * 1000))
+    session.recorder.finished(call, invocation, verdict, result)
+    if session.bus.listening:
+        session.bus.publish(
+            Finished(
+                call.call_id,
+                call.name,
+                result["status"],
+                result["duration_ms"],
+                result.error_code,
+                result.get("effect"),
+            )
+        )
+    return result
+
+
+def _stopped(result: ToolResult, why: Stopped, title: str) -> ToolResult:
+    """What a handler still returned after it was stopped, under the true status."""
+    return ToolResult({**result, **ToolResult.failure(why, title=title)})
+
+
+def _masked(exc: BaseException, name: str) -> HandrailError:
+    """What the model is told of a foreign error: its type only, with the whole in the log. An error of ours may come out of a task group."""
+    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:  # pyright: ignore[reportUnknownArgumentType,reportUnknownMemberType]
+        exc = exc.exceptions[0]  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
+    if isinstance(exc, HandrailError):
+        return exc
+    log.error("tool %s crashed", name, exc_info=exc)  # pyright: ignore[reportUnknownArgumentType]
+    return Downstream(f"{name} failed inside: {type(exc).__name__}")  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _refused(verdict: Verdict, code: str, text: str) -> Verdict:
+    return replace(verdict, decision=Decision.DENY, reasons=(*verdict.reasons, Reason(code, text)))
+
+
+def _title(invocation: Invocation | None, call: ToolCall) -> str:
+    return invocation.tool.title if invocation is not None else str(call.name).replace("_", " ").capitalize()

@@ -1,0 +1,82 @@
+"""Where state lives."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+
+# How the variables begin that mark processes of ours, so that they can be found again. They are settings of nobody.
+MARK = "HANDRAIL_MARK_"
+# Set on private desktops: the folders config, data, cache and state, joined by `os.pathsep`.
+DESKTOP_PLACES = f"{MARK}DESKTOP_PLACES"
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The folders of one user: `config` (config.toml), `data` (audit, sessions), `cache` (artifacts), `state` (trust, leases, desktops)."""
+
+    config: Path
+    data: Path
+    cache: Path
+    state: Path
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Places:
+        """`$HANDRAIL_HOME/{config,data,cache,state}` when that is set, else the platform's own folders.
+
+        A private desktop has folders of its own for its programs; it says in a mark where the person's are.
+        """
+        if home := environment.get("HANDRAIL_HOME"):
+            root = Path(home).expanduser().absolute()
+            return cls(root / "config", root / "data", root / "cache", root / "state")
+        if marked := environment.get(DESKTOP_PLACES):
+            return cls(*(Path(folder) for folder in marked.split(os.pathsep)))
+        own = platformdirs.PlatformDirs("handrail", appauthor=False)
+        return cls(own.user_config_path, own.user_data_path, own.user_cache_path, own.user_state_path)
+
+    @property
+    def config_file(self) -> Path:
+        return self.config / "config.toml"
+
+    @property
+    def audit(self) -> Path:
+        return self.data / "audit"
+
+    @property
+    def artifacts(self) -> Path:
+        return self.cache / "artifacts"
+
+    @property
+    def trusted_folders(self) -> Path:
+        return self.state / "trusted.json"
+
+    @property
+    def all(self) -> tuple[Path, ...]:
+        return (self.config, self.data, self.cache, self.state)
+
+
+def home_folder(environment: Mapping[str, str]) -> Path:
+    """The home folder that an environment names, absolute; else that of the process's own user."""
+    return Path(environment.get("HOME") or Path.home()).absolute()
+
+
+def private_folder(path: Path) -> Path:
+    """The folder, made 0700 with its parents when it was not there."""
+    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return path
+
+
+def write_private(path: Path, text: str) -> None:
+    """Replace a file at once and as a whole, readable by its owner only."""
+    private_folder(path.parent)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with open(descriptor, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(descriptor)
+    partial.replace(path)

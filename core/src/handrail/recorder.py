@@ -1,0 +1,74 @@
+"""Where calls are kept: the session's ring, and the audit when it is on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.audit import Audit, redact
+from handrail.errors import Downstream
+from handrail.history import History
+from handrail.invocation import Invocation, ToolCall
+from handrail.judging import Verdict
+from handrail.results import ToolResult
+
+
+class Recorder:
+    """Keeps every call twice: before it acts and after it ended. The ring counts top-level calls only."""
+
+    __slots__ = ("_audit", "_history")
+
+    def __init__(self, history: History, audit: Audit | None) -> None:
+        self._history = history
+        self._audit = audit
+
+    def decided(self, invocation: Invocation, verdict: Verdict) -> None:
+        """Write what is about to happen. Raises `Downstream` when the audit cannot be kept: then nothing may happen."""
+        if self._audit is None:
+            return
+        fields = {
+            "call_id": invocation.call_id,
+            "tool": invocation.tool.name,
+            "args": redact(invocation.args),
+            "call_hash": invocation.call_hash,
+            "decision": verdict.decision,
+            "route": verdict.route,
+            "rule": verdict.rule,
+            "reasons": [reason.text for reason in verdict.reasons],
+        }
+        if invocation.parent is not None:
+            fields["parent"] = invocation.parent.call_id
+        try:
+            self._audit.write("call", fields)
+        except OSError as exc:
+            raise Downstream(
+                f"the audit cannot be written ({exc}), so nothing was done", hint="free some space, or turn [audit] off"
+            ) from exc
+
+    def finished(
+        self, call: ToolCall, invocation: Invocation | None, verdict: Verdict | None, result: ToolResult
+    ) -> None:
+        """Remember the result; a call that never got to run is kept with its arguments."""
+        if invocation is None or invocation.parent is None:
+            self._history.add(call, invocation, verdict, result)
+        if self._audit is None:
+            return
+        fields: dict[str, object] = {"call_id": call.call_id, "tool": call.name, "status": result["status"]}
+        if invocation is None:
+            fields["args"] = _shown(call.args)
+        try:
+            self._audit.write("result", {**fields, "result": _shown(result)})
+        except OSError as exc:
+            result.setdefault("note", f"the audit could not be written: {exc}")
+
+    def close(self) -> None:
+        """The session is over."""
+        if self._audit is not None:
+            self._audit.close()
+
+
+def _shown(value: Any) -> Any:
+    """The value as the audit shows it; what cannot be written down is named by its error."""
+    try:
+        return redact(value)
+    except Exception as exc:  # noqa: BLE001 # handlers and hosts hand over anything: cycles, depths, objects that fail to print
+        return f"[cannot be written down: {type(exc).__name__}]"

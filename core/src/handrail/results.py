@@ -1,0 +1,141 @@
+"""What a call gives: a mapping with `status` and the tool's own keys, and typed media."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self, cast
+
+from handrail.errors import Denied, Downstream, HandrailError, Stopped, TimedOut, ToolError
+
+Status = Literal["success", "error", "denied", "cancelled", "timeout"]
+STATUSES: frozenset[str] = frozenset(("success", "error", "denied", "cancelled", "timeout"))
+
+# Keys whose values are pictures in base64, the one to look at first.
+PICTURES = ("image_b64", "raw_image_b64")
+
+# What a listener is told, after the tool's title.
+SPOKEN = {
+    "error": "did not work.",
+    "denied": "was not allowed.",
+    "cancelled": "was stopped.",
+    "timeout": "took too long and was stopped.",
+}
+FAILURES: Mapping[str, type[ToolError]] = {kind.status: kind for kind in (Downstream, Denied, Stopped, TimedOut)}
+
+
+class ToolResult(dict[str, Any]):
+    """A dict whose only universal key is `status`; failures have `error` {code, message, retryable, details} and `voice_message`."""
+
+    __slots__ = ()
+
+    @property
+    def status(self) -> str:
+        return self["status"]
+
+    @property
+    def ok(self) -> bool:
+        return self["status"] == "success"
+
+    @property
+    def error_code(self) -> str | None:
+        """The code of the error, None on success."""
+        error = self.get("error")
+        return error["code"] if error else None
+
+    @classmethod
+    def failure(cls, error: HandrailError, *, title: str) -> Self:
+        """The result of a call that raised `error`; the tool's `title` opens the sentence for a listener."""
+        message = f"{error}; {error.hint}" if error.hint else str(error)
+        return cls(
+            status=error.status,
+            error={
+                "code": error.code,
+                "message": message,
+                "retryable": error.retryable,
+                "details": error.details,
+            },
+            voice_message=error.voice or f"{title} {SPOKEN.get(error.status, 'did not work.')}",
+        )
+
+    def wire(self) -> dict[str, Any]:
+        """The same as plain JSON types, media as `{type, mime_type, data_b64 | path}`."""
+        return {key: _plain(value) for key, value in self.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """A picture, sound, video or document that a host may render natively; `text` is for hosts that cannot."""
+
+    type: Literal["image", "audio", "video", "document"]
+    mime_type: str
+    data: bytes | None = field(default=None, repr=False)
+    path: Path | None = None
+    text: str | None = None
+
+    def wire(self) -> dict[str, Any]:
+        """`{type, mime_type, data_b64 | path, text?}`."""
+        wire: dict[str, Any] = {"type": self.type, "mime_type": self.mime_type}
+        if self.data is not None:
+            wire["data_b64"] = base64.b64encode(self.data).decode("ascii")
+        else:
+            wire["path"] = str(self.path)
+        if self.text is not None:
+            wire["text"] = self.text
+        return wire
+
+
+def as_result(returned: Any) -> ToolResult:
+    """What a handler returned as a result: a mapping gives its keys, text becomes `content`, media `media`, None nothing.
+
+    Raises TypeError for anything else, and ValueError for a status that is none.
+    """
+    if returned is None:
+        return ToolResult(status="success")
+    # `dict` first: the check for any other mapping is slow.
+    if isinstance(returned, dict | Mapping):
+        result = ToolResult(status="success")
+        result.update(cast("Mapping[str, Any]", returned))
+        if result["status"] not in STATUSES:
+            raise ValueError(f"status {result['status']!r} is none of {', '.join(sorted(STATUSES))}")
+        return result
+    if isinstance(returned, str):
+        return ToolResult(status="success", content=returned)
+    if isinstance(returned, Media):
+        return ToolResult(status="success", media=[returned])
+    if media := _media(returned):
+        return ToolResult(status="success", media=media)
+    raise TypeError(f"a handler returns a mapping, text, media or None, not {type(returned).__name__}")
+
+
+def completed(result: ToolResult, *, title: str) -> ToolResult:
+    """A failure that a handler reported by its status alone, with what every failure has; its own keys stay."""
+    kind = FAILURES[result.status]
+    return ToolResult(
+        {
+            **ToolResult.failure(kind(str(result.get("note") or f"{title} {SPOKEN[result.status]}")), title=title),
+            **result,
+        }
+    )
+
+
+def _media(returned: Any) -> list[Media]:
+    """The items of a list that holds nothing but media; empty for anything else."""
+    items = cast("list[Any]", returned) if isinstance(returned, list) else []
+    return items if all(isinstance(item, Media) for item in items) else []
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, str | int | float | bool) or value is None:
+        return value
+    if isinstance(value, Media):
+        return value.wire()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in cast("list[Any]", value)]
+    if isinstance(value, set | frozenset):
+        return sorted(_plain(item) for item in cast("set[Any]", value))
+    return str(value)

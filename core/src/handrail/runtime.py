@@ -1,0 +1,425 @@
+"""What all sessions of a process share: the plugins that loaded, what they registered, and the services that are open."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import logging
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+from pydantic import BaseModel
+
+from handrail import plugins as plugin_loading
+from handrail.config import Config
+from handrail.confirm import Confirmer
+from handrail.desktop import Desktop, Desktops
+from handrail.errors import (
+    BackendUnavailable,
+    ConfigError,
+    DesktopError,
+    Failsafe,
+    HandrailError,
+    PluginError,
+    ToolUnavailable,
+)
+from handrail.invocation import Invocation
+from handrail.judging import Evaluator, Judging, Seat, Verdict, judge
+from handrail.leases import Leases
+from handrail.places import Places, home_folder, private_folder
+from handrail.plugins import Plugins
+from handrail.policy import Policy, Rule
+from handrail.registering import CORE, register_all, validated
+from handrail.registry import Registry
+from handrail.services import Closable, Scope, Service, close
+from handrail.session import Session
+from handrail.settings import Settings
+from handrail.stops import Stops
+from handrail.tools import Tool, Toolset
+from handrail.vision import NoSettings, VisionBackend
+from handrail.words import nearest
+
+log = logging.getLogger(__name__)
+
+WATCH_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What a service or a backend may use: the context of one opening."""
+
+    runtime: Runtime
+    config: BaseModel
+    session: Session | None
+    own_desktop: Desktop | None
+
+    @property
+    def state(self) -> Path:
+        return private_folder(self.runtime.places.state)
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment that Handrail was started with."""
+        return self.runtime.environment
+
+    @property
+    def desktop(self) -> Desktop:
+        if self.own_desktop is None:
+            raise DesktopError("a service of scope process has no desktop")
+        return self.own_desktop
+
+    async def service(self, capability: str) -> Any:
+        return await self.runtime.service(capability, session=self.session, desktop=self.own_desktop)
+
+
+class Runtime:
+    """Made by `open_runtime`. Sessions are made by `session`."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        environment: Mapping[str, str],
+        cwd: Path,
+        places: Places,
+        plugins: Plugins,
+        reload: Callable[[], Config] | None = None,
+    ) -> None:
+        self.config = config
+        self.environment = dict(environment)
+        self.cwd = cwd
+        self.places = places
+        self.platform = sys.platform
+        self.plugins = plugins
+        self.leases = Leases(places.state / "leases")
+        self.stops = Stops(places.state / "stops")
+        self.sessions: list[Session] = []
+        self._registered = register_all(plugins, config.settings)
+        plugin_loading.check_required(plugins, config.settings.plugins.require)
+        self._open: dict[tuple[str, str], Closable] = {}
+        self._reload = reload
+        # Taken now and not when `watch` gets its turn: a change in between would go unnoticed.
+        self._seen = _stamps(config.files)
+        self.judging = _judging(self)
+        _check_tables(self, config.settings)
+
+    @property
+    def settings(self) -> Settings:
+        return self.config.settings
+
+    @property
+    def registry(self) -> Registry:
+        return self._registered.registry
+
+    @property
+    def toolsets(self) -> list[tuple[Toolset, str]]:
+        return self._registered.toolsets
+
+    @property
+    def backends(self) -> Mapping[str, type[VisionBackend]]:
+        return self._registered.backends
+
+    @property
+    def services(self) -> list[tuple[Service, str]]:
+        """Every registered service with its plugin."""
+        return list(self._registered.services.values())
+
+    @property
+    def rules(self) -> tuple[Rule, ...]:
+        """The policy rules of the configuration."""
+        return tuple(
+            Rule(rule.tool, rule.decision, rule.command, rule.name, rule.tier, rule.lifts)
+            for rule in self.settings.policy.rules
+        )
+
+    def plugin_config(self, plugin: str) -> BaseModel:
+        """A plugin's validated settings."""
+        return self._registered.configs.get(plugin) or NoSettings()
+
+    # Judging
+
+    def seats_for(self, tool: Tool) -> tuple[Seat, ...]:
+        """The evaluators that have something to say of a tool, and whether each may suggest to allow."""
+        return tuple(
+            Seat(evaluator, self._trusts(plugin))
+            for evaluator, plugin in self._registered.evaluators
+            if _applies(evaluator, tool)
+        )
+
+    async def evaluate(self, name: str, args: Mapping[str, Any], judging: Judging) -> Verdict:
+        """What would be decided of a call in other circumstances; nothing is run."""
+        owned = self.registry.get(name)
+        if owned is None:
+            raise PluginError(f"there is no tool {name!r}{nearest(name, self.registry.names())}")
+        invocation = Invocation(owned.tool, args, owned.tool.validate(args), "evaluate")
+        return await judge(invocation, seats=self.seats_for(owned.tool), policy=Policy(self.rules), judging=judging)
+
+    def _trusts(self, plugin: str) -> bool:
+        return plugin == CORE or plugin in self.settings.security.trust
+
+    # Backends
+
+    def choose_backend(self, name: str | None) -> str | None:
+        """The named backend, or, unset, one that is here: a tree first, then anything that reads a screen.
+
+        Raises `BackendUnavailable` for a name that no plugin supplies.
+        """
+        if name is not None:
+            if name not in self.backends:
+                raise BackendUnavailable(f"there is no vision backend {name!r}{nearest(name, self.backends)}")
+            return name
+        here = [backend for backend in self.backends.values() if missing(backend) is None]
+        for capability in ("accessibility_tree", "ocr", "parse_screen"):
+            for backend in here:
+                if capability in backend.capabilities:
+                    return backend.name
+        return here[0].name if here else None
+
+    async def open_backend(self, name: str, session: Session) -> VisionBackend:
+        """A backend, open for one session; `BackendUnavailable` says what it lacks."""
+        chosen = self.backends.get(name)
+        if chosen is None:
+            raise BackendUnavailable(f"there is no vision backend {name!r}{nearest(name, self.backends)}")
+        if (lacks := missing(chosen)) is not None:
+            raise BackendUnavailable(lacks)
+        config = validated(chosen.Config, self.settings.backends.get(name, {}), table=f"backends.{name}")
+        backend = chosen(config)
+        try:
+            await backend.open(Opened(self, config, session, await session.desktop()))
+        except BaseException as exc:
+            with anyio.CancelScope(shield=True):
+                await close(backend, f"vision backend {name}")
+            if isinstance(exc, HandrailError) or not isinstance(exc, Exception):
+                raise
+            # A backend is plugin code; whatever goes wrong in it, the next of the chain may work.
+            log.warning("vision backend %s did not open", name, exc_info=True)
+            raise BackendUnavailable(f"it did not open ({type(exc).__name__})") from exc
+        return backend
+
+    # Desktops and services
+
+    def desktop_missing(self, choice: str) -> str | None:
+        """Why a desktop cannot be used at all; None when nothing is known against it."""
+        found = self._registered.services.get("desktops")
+        if choice != "current":
+            return found[0].missing() if found else "no plugin supplies desktops; install handrail-gui"
+        if self.platform == "linux" and not self.environment.get("DISPLAY"):
+            return 'there is no screen here (DISPLAY is not set); use desktop = "private"'
+        return None
+
+    async def desktop(self, choice: str, *, session: str) -> Desktop:
+        """The person's own desktop, a new private one, or a started one by its name."""
+        if choice == "current" and "desktops" not in self._registered.services:
+            return Desktop("current", self.environment.get("DISPLAY"))
+        desktops: Desktops = await self.service("desktops", session=None, desktop=None)
+        if choice == "current":
+            return await desktops.current()
+        if choice == "private":
+            return await desktops.start(f"private-{session}")
+        return await desktops.attach(choice)
+
+    def scope_of(self, capability: str) -> Scope:
+        """The scope of the service that supplies a capability; `ToolUnavailable` when none does."""
+        return self._service(capability)[0].scope
+
+    async def service(self, capability: str, *, session: Session | None, desktop: Desktop | None) -> Any:
+        """The service object of a capability, opened on first use and shared in its scope."""
+        service, plugin = self._service(capability)
+        if service.scope == "desktop" and desktop is None and session is not None:
+            desktop = await session.desktop()
+        owner = {"process": "", "desktop": desktop.key if desktop else "", "session": session.id if session else ""}
+        key = (capability, owner[service.scope])
+        if key in self._open:
+            return self._open[key]
+        async with self.leases.hold(f"service:{capability}:{key[1]}"):
+            if key not in self._open:
+                given = desktop if service.scope != "process" else None
+                self._open[key] = await service.open(Opened(self, self.plugin_config(plugin), session, given))
+            return self._open[key]
+
+    async def close_services(self, *, session: Session | None = None) -> None:
+        """Close the services of one session, or all, newest first. One that fails does not keep the others open."""
+        keys = [key for key in reversed(self._open) if session is None or key[1] == session.id]
+        for key in keys:
+            await close(self._open.pop(key), f"service {key[0]}")
+
+    def _service(self, capability: str) -> tuple[Service, str]:
+        found = self._registered.services.get(capability)
+        if found is None:
+            raise ToolUnavailable(
+                f"nothing here supplies {capability!r}", hint="install the plugin that does; see `handrail plugins`"
+            )
+        return found
+
+    # Sessions
+
+    @asynccontextmanager
+    async def session(
+        self,
+        *,
+        confirm: Confirmer | None = None,
+        desktop: str | None = None,
+        cwd: Path | None = None,
+        workspace: Iterable[Path] | None = None,
+    ) -> AsyncGenerator[Session, None]:
+        """A session, closed at the end with everything it started."""
+        settings = self.settings if desktop is None else self.settings.model_copy(update={"desktop": desktop})
+        folder = (cwd or self.cwd).absolute()
+        roots = workspace if workspace is not None else (folder / root for root in settings.workspace)
+        session = Session(
+            self, settings=settings, confirmer=confirm, cwd=folder, workspace=[Path(root).resolve() for root in roots]
+        )
+        for observer in self._registered.observers:
+            session.bus.subscribe(observer)
+        self.sessions.append(session)
+        try:
+            yield session
+        finally:
+            with anyio.CancelScope(shield=True):
+                self.sessions.remove(session)
+                await session.close()
+
+    async def watch(self) -> None:
+        """Follow the stop switch and the configuration files as long as it runs."""
+        while True:
+            await anyio.sleep(WATCH_S)
+            for session in self.sessions:
+                self._obey_stop(session)
+            if self._reload is not None and (now := _stamps(self.config.files)) != self._seen:
+                self._seen = now
+                self._take_over(self._reload)
+
+    def _obey_stop(self, session: Session) -> None:
+        try:
+            if session.running:
+                session.check_stopped()
+        except Failsafe as exc:
+            session.cancel(why=exc)
+
+    def _take_over(self, reload: Callable[[], Config]) -> None:
+        """Take over changed configuration files; a broken one is reported and the old settings stay."""
+        try:
+            config = reload()
+            _check_tables(self, config.settings)
+            self.choose_backend(config.settings.backend)
+        except HandrailError as exc:
+            log.error("the configuration was not taken over: %s", exc)
+            return
+        self.config = config
+        for session in self.sessions:
+            try:
+                session.apply(config.settings)
+            except HandrailError as exc:
+                log.error("the configuration was not taken over: %s", exc)
+
+
+@asynccontextmanager
+async def open_runtime(
+    config: Config,
+    *,
+    environment: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    places: Places | None = None,
+    plugins: Plugins | None = None,
+    reload: Callable[[], Config] | None = None,
+) -> AsyncGenerator[Runtime, None]:
+    """A runtime with its plugins loaded; everything that was opened is closed at the end.
+
+    `reload` reads the configuration again when one of its files has changed.
+    """
+    environment = os.environ if environment is None else environment
+    runtime = Runtime(
+        config,
+        environment=environment,
+        cwd=(cwd or Path.cwd()).absolute(),
+        places=places or Places.of(environment),
+        plugins=plugins or load_plugins(config.settings, environment),
+        reload=reload,
+    )
+    # A task of our own and no task group: what is raised in the body must come out as it is, not in an ExceptionGroup.
+    watch = asyncio.create_task(runtime.watch())
+    try:
+        yield runtime
+    finally:
+        watch.cancel()
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait([watch])
+            await runtime.close_services()
+
+
+def load_plugins(settings: Settings, environment: Mapping[str, str]) -> Plugins:
+    """The plugins that the environment (`HANDRAIL_PLUGINS`) and the settings ask for."""
+    named = environment.get("HANDRAIL_PLUGINS")
+    only = None if named is None else {name.strip() for name in named.split(",") if name.strip()}
+    return plugin_loading.load(only=only, disabled=settings.plugins.disabled)
+
+
+def _applies(evaluator: Evaluator, tool: Tool) -> bool:
+    """Whether it wants to judge calls of the tool; one that fails to say is asked about each call."""
+    try:
+        return evaluator.applies(tool)
+    # An evaluator is plugin code, and one that crashes must not be left out.
+    except Exception:
+        log.exception("evaluator %s crashed on %s", evaluator.name, tool.name)
+        return True
+
+
+def missing(backend: type[VisionBackend]) -> str | None:
+    """What a backend lacks here; a check that fails is what it lacks."""
+    try:
+        return backend.missing()
+    # A backend is plugin code; its failure must not keep the others from being chosen.
+    except Exception as exc:
+        log.exception("vision backend %s could not say what it lacks", backend.name)
+        return f"its check failed ({type(exc).__name__})"
+
+
+def _check_tables(runtime: Runtime, settings: Settings) -> None:
+    """Raise `ConfigError` for a backend's table that does not fit it, and for a table of nothing that is installed."""
+    for name, backend in runtime.backends.items():
+        validated(backend.Config, settings.backends.get(name, {}), table=f"backends.{name}")
+    _check_known(
+        settings.plugins.model_extra or {}, [plugin.name for plugin in runtime.plugins.listed], table="plugins"
+    )
+    # A plugin that is off or broken takes its backends with it, and their tables are nobody's mistake.
+    if len(runtime.plugins.loaded) == len(runtime.plugins.listed):
+        _check_known(settings.backends, runtime.backends, table="backends")
+
+
+def _check_known(tables: Iterable[str], known: Iterable[str], *, table: str) -> None:
+    known = list(known)
+    for name in tables:
+        if name not in known:
+            raise ConfigError(f"[{table}.{name}]: there is no {name!r} here{nearest(name, known)}")
+
+
+def _judging(runtime: Runtime) -> Judging:
+    return Judging(
+        cwd=runtime.cwd,
+        home=home_folder(runtime.environment),
+        user=runtime.environment.get("USER") or getpass.getuser(),
+        environment=runtime.environment,
+        workspace=(runtime.cwd,),
+        platform=runtime.platform,
+        mode=runtime.settings.mode,
+        protected=(*runtime.places.all, *runtime.config.files),
+    )
+
+
+def _stamps(files: Iterable[Path]) -> list[tuple[int, int, int] | None]:
+    """What tells a changed file from an unchanged one: time, size, inode; None where there is none."""
+    stamps: list[tuple[int, int, int] | None] = []
+    for file in files:
+        try:
+            found = file.stat()
+        except OSError:
+            stamps.append(None)
+        else:
+            stamps.append((found.st_mtime_ns, found.st_size, found.st_ino))
+    return stamps

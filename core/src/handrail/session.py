@@ -1,0 +1,391 @@
+"""One agent's state, and the calls it makes."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from pydantic import BaseModel
+
+from handrail import pipeline
+from handrail.artifacts import Artifacts
+from handrail.audit import Audit
+from handrail.bag import Bag
+from handrail.confirm import Confirmer
+from handrail.desktop import Desktop
+from handrail.errors import BackendUnavailable, Failsafe, Stopped, ToolUnavailable, UnknownTool
+from handrail.events import BackendChanged, Bus, ToolsChanged
+from handrail.history import History
+from handrail.invocation import GrantOption, Invocation, ToolCall
+from handrail.judging import Judging, Seat, Verdict
+from handrail.judging import judge as judge_call
+from handrail.observation import Observations
+from handrail.policy import Policy
+from handrail.recorder import Recorder
+from handrail.registry import Owned, Registry
+from handrail.results import ToolResult
+from handrail.running import Running
+from handrail.services import close
+from handrail.settings import Settings
+from handrail.tools import Tool, Toolset
+from handrail.vision import VisionBackend
+from handrail.words import nearest
+
+if TYPE_CHECKING:
+    from handrail.runtime import Runtime
+
+
+log = logging.getLogger(__name__)
+
+# How long a session that ends waits for calls that do not stop.
+CLOSING_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """A known tool, and why it cannot be called now; `reason` is None when it can."""
+
+    tool: Tool
+    plugin: str
+    reason: str | None
+
+    @property
+    def available(self) -> bool:
+        return self.reason is None
+
+
+class Session:
+    """One agent's session: made by `Runtime.session`, used from one event loop, shared with nobody.
+
+    `desktop` is "current", "private" or the name of a started one. Calls go through `call` and `batch`, and through nothing else.
+    """
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        *,
+        settings: Settings,
+        confirmer: Confirmer | None,
+        cwd: Path,
+        workspace: Sequence[Path],
+    ) -> None:
+        self.runtime = runtime
+        self.settings = settings
+        self.confirmer = confirmer
+        self.id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+        self.cwd = cwd
+        self.environment: Mapping[str, str] = {}
+        self.workspace = tuple(workspace)
+        self.bus = Bus()
+        self.history = History()
+        self.observations = Observations()
+        self.artifacts = Artifacts(runtime.places.artifacts / self.id)
+        self.stash = Bag()
+        self.policy = Policy(runtime.rules)
+        self.closed = False
+        self.running: dict[str, Running] = {}
+        self._queues: list[dict[int, Running]] = []
+        audit = Audit(runtime.places.audit / f"{self.id}.jsonl", session=self.id) if settings.audit.enabled else None
+        self.recorder = Recorder(self.history, audit)
+        self._tools = runtime.registry
+        self._backend = runtime.choose_backend(settings.backend)
+        self._opened: dict[str, VisionBackend] = {}
+        self._desktop: Desktop | None = None
+        self._opening = anyio.Lock()
+        self._calls = 0
+        self._remembered: frozenset[str] = frozenset()
+        self._reasons: dict[str, str | None] = {}
+        self._seats: dict[str, tuple[Seat, ...]] = {}
+        self._judging = self._circumstances()
+
+    # Calls
+
+    async def call(self, name: str, args: Mapping[str, Any] | None = None, *, call_id: str | None = None) -> ToolResult:
+        """Call a tool as a host does: judged, recorded, never raising. `call_id` is the host's own name for the call."""
+        self._calls += 1
+        return await pipeline.run_call(self, ToolCall(name, {} if args is None else args, call_id or f"c{self._calls}"))
+
+    async def nested(self, name: str, args: Mapping[str, Any], *, call_id: str, parent: Invocation) -> ToolResult:
+        """Call a tool as a part of another call (`ToolContext.call`)."""
+        return await pipeline.run_call(self, ToolCall(name, args, call_id), parent)
+
+    async def batch(
+        self, calls: Sequence[ToolCall], *, told: Callable[[int, ToolResult], None] = lambda index, result: None
+    ) -> list[ToolResult]:
+        """Several calls of one model step: neighbours that only read run together, others one at a time. Results in order.
+
+        `told` hears of each result when it is there, with the index of its call.
+        """
+        results: dict[int, ToolResult] = {}
+        queued = {index: Running(call.call_id, None) for index, call in enumerate(calls)}
+        self._queues.append(queued)
+
+        async def run(index: int) -> None:
+            waited = queued.pop(index)
+            if waited.why is None:
+                results[index] = await pipeline.run_call(self, calls[index])
+            else:
+                results[index] = pipeline.not_begun(self, calls[index], waited.why)
+            told(index, results[index])
+
+        try:
+            for wave in self._waves(calls):
+                async with anyio.create_task_group() as group:
+                    for index in wave:
+                        group.start_soon(run, index)
+        finally:
+            self._queues.remove(queued)
+        return [results[index] for index in range(len(calls))]
+
+    def cancel(self, call_id: str | None = None, *, why: Stopped | None = None) -> int:
+        """Stop one call, or all, also those of a batch whose turn has not come; how many were stopped. Their results say `cancelled`."""
+        queued = (running for queue in self._queues for running in queue.values())
+        hit = [running for running in (*self.running.values(), *queued) if call_id in (None, running.call_id)]
+        for running in hit:
+            running.stop(why or Stopped("the call was cancelled"))
+        return len(hit)
+
+    # Tools
+
+    async def tools(self) -> list[Tool]:
+        """What the agent sees now, in an order that only ever grows at its end."""
+        return [listed.tool for listed in await self.all_tools() if listed.available]
+
+    async def all_tools(self) -> list[Listed]:
+        """Every tool that is known, with the reason where it cannot be called."""
+        await self._read_toolsets()
+        return [Listed(o.tool, o.plugin, self._reason(o)) for o in self._tools if not self._tools.hidden(o.tool.name)]
+
+    async def callable_tool(self, name: str, *, nested: bool) -> Tool:
+        """The tool of that name, if it may be called; the same predicate as for listing.
+
+        A nested call needs its tool enabled, permitted and able to run here, not visible.
+        """
+        owned = self._tools.get(name)
+        if owned is None or owned is not self.runtime.registry.get(name):
+            await self._read_toolsets()
+            owned = self._tools.get(name)
+        if owned is None:
+            listed = [tool.name for tool in await self.tools()]
+            raise UnknownTool(f"there is no tool {name!r}{nearest(name, listed)}", details={"available": listed})
+        reason = self._barred(owned) if nested else self._reason(owned)
+        if reason is not None:
+            raise ToolUnavailable(f"{name} cannot be called now: {reason}")
+        return owned.tool
+
+    def plugin_config(self, tool: str) -> BaseModel:
+        """The settings of the plugin that owns a tool."""
+        owned = self._tools.get(tool)
+        return self.runtime.plugin_config(owned.plugin if owned else "")
+
+    def _reason(self, owned: Owned) -> str | None:
+        """Why a tool cannot be called by a host, remembered until something changes."""
+        name = owned.tool.name
+        if name not in self._reasons:
+            self._reasons[name] = self._barred(owned) or self._unseen(owned.tool)
+        return self._reasons[name]
+
+    def _barred(self, owned: Owned) -> str | None:
+        """Why a tool cannot be called at all: disabled, denied, or not able to run here."""
+        tool = owned.tool
+        if tool.name in self.settings.tools.disabled:
+            return "it is disabled by tools.disabled"
+        if denied := self.policy.hides(tool.name):
+            return denied
+        if tool.platforms and self.runtime.platform not in tool.platforms:
+            return f"it works on {', '.join(sorted(tool.platforms))}, and this is {self.runtime.platform}"
+        if tool.exclusive == "desktop":
+            return self.runtime.desktop_missing(self.settings.desktop)
+        return None
+
+    def _unseen(self, tool: Tool) -> str | None:
+        """Why a tool is not declared to the agent: the chosen backend cannot do what it needs, or the profile leaves it out."""
+        if tool.requires and not tool.requires & self.capabilities:
+            needed = " or ".join(sorted(tool.requires))
+            return f"it needs a vision backend with {needed}; {self.backend or 'none'} is chosen"
+        profile = self.settings.tools.profile
+        if profile != "all" and profile not in tool.profiles:
+            return f"it is not in the profile {profile!r} (tools.profile)"
+        return None
+
+    async def _read_toolsets(self) -> None:
+        """Take over what toolsets offer now: changed tools in their place, new ones at the end. A name that is taken stays whose it is."""
+        if not self.runtime.toolsets:
+            return
+        offered = Registry()
+        for toolset, plugin in self.runtime.toolsets:
+            for tool in await _offered(toolset, plugin, self):
+                offered.add(tool, plugin=plugin, on_collision="keep")
+        before, now = self._tools, self.runtime.registry.merged(offered, on_collision="keep").in_order_of(self._tools)
+        if [entry.tool for entry in before] != [entry.tool for entry in now]:
+            self._tools = now
+            self._reasons.clear()
+            self._seats.clear()
+
+    def _waves(self, calls: Sequence[ToolCall]) -> Iterable[list[int]]:
+        wave: list[int] = []
+        for index, call in enumerate(calls):
+            owned = self._tools.get(call.name)
+            alone = owned is None or not owned.tool.read_only or owned.tool.exclusive is not None
+            if alone and wave:
+                yield wave
+                wave = []
+            wave.append(index)
+            if alone:
+                yield wave
+                wave = []
+        if wave:
+            yield wave
+
+    # Judging
+
+    async def judge(self, invocation: Invocation) -> Verdict:
+        """The verdict on a bound call."""
+        name = invocation.tool.name
+        seats = self._seats.get(name)
+        if seats is None:
+            seats = self._seats[name] = self.runtime.seats_for(invocation.tool)
+        return await judge_call(invocation, seats=seats, policy=self.policy, judging=self._judging)
+
+    def approved(self, verdict: Verdict, grant: GrantOption | None) -> None:
+        """Remember what a person's yes is good for beyond this one call."""
+        if verdict.remember is not None:
+            self._remembered |= {verdict.remember}
+        if grant is not None:
+            self.policy.grants.append(grant)
+        self._judging = self._circumstances()
+
+    def keep(self, *, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
+        """Change the working directory or the variables for the calls that follow."""
+        if cwd is not None:
+            self.cwd = cwd
+        if environment is not None:
+            self.environment = dict(environment)
+        self._judging = self._circumstances()
+
+    def check_stopped(self) -> None:
+        """Raise `Failsafe` while a person holds the stop switch of this desktop."""
+        if self.runtime.stops.engaged(self.settings.desktop):
+            raise Failsafe("a person has stopped this desktop", hint="they resume it with `handrail resume`")
+
+    def _circumstances(self) -> Judging:
+        return replace(
+            self.runtime.judging,
+            cwd=self.cwd,
+            environment={**self.runtime.environment, **self.environment},
+            workspace=self.workspace,
+            mode=self.settings.mode,
+            private_desktop=self.settings.desktop != "current",
+            remembered=self._remembered,
+        )
+
+    # Desktop, services, backend
+
+    async def desktop(self) -> Desktop:
+        """The desktop this session works on, started or found on first use."""
+        if self._desktop is not None:
+            return self._desktop
+        async with self._opening:
+            if self._desktop is None:
+                self._desktop = await self.runtime.desktop(self.settings.desktop, session=self.id)
+            return self._desktop
+
+    async def service(self, capability: str) -> Any:
+        """A service of this process, desktop or session; `ToolUnavailable` when no plugin supplies it."""
+        scope = self.runtime.scope_of(capability)
+        desktop = await self.desktop() if scope == "desktop" else None
+        return await self.runtime.service(capability, session=self, desktop=desktop)
+
+    @asynccontextmanager
+    async def lease(self, resource: str, invocation: Invocation) -> AsyncGenerator[None, None]:
+        """Hold a resource for a call. A nested call works under the leases of the call it is part of."""
+        above = invocation.parent
+        while above is not None and above.tool.exclusive != resource:
+            above = above.parent
+        if above is not None:
+            yield
+            return
+        name = f"{self.id}:{resource}" if resource != "desktop" else f"desktop:{(await self.desktop()).key}"
+        async with self.runtime.leases.hold(name):
+            yield
+
+    @property
+    def backend(self) -> str | None:
+        """The chosen vision backend's name; None when there is none."""
+        return self._backend
+
+    @property
+    def capabilities(self) -> frozenset[str]:
+        """What the chosen backend declares; not what a fallback could."""
+        chosen = self.runtime.backends.get(self._backend or "")
+        return chosen.capabilities if chosen else frozenset()
+
+    async def use_backend(self, name: str) -> None:
+        """Choose another vision backend; the list of tools follows at once. `BackendUnavailable` names those there are."""
+        backend = self.runtime.choose_backend(name)
+        if backend == self._backend:
+            return
+        self._backend = backend
+        self._reasons.clear()
+        self.bus.publish(BackendChanged("", name))
+        self.bus.publish(ToolsChanged("", f"the vision backend is now {name}"))
+
+    async def vision(self) -> VisionBackend:
+        """The chosen backend, open, else the first fallback that opens."""
+        names = [name for name in (self._backend, *self.settings.backend_fallback) if name]
+        failures: list[str] = []
+        for name in names:
+            try:
+                return await self._open_backend(name)
+            except BackendUnavailable as exc:
+                failures.append(f"{name}: {exc}")
+        raise BackendUnavailable("; ".join(failures) or "no vision backend is installed", hint="see `handrail plugins`")
+
+    async def _open_backend(self, name: str) -> VisionBackend:
+        async with self.runtime.leases.hold(f"{self.id}:backend:{name}"):
+            if name not in self._opened:
+                self._opened[name] = await self.runtime.open_backend(name, self)
+            return self._opened[name]
+
+    def apply(self, settings: Settings) -> None:
+        """Take over settings that were changed while the session lives: backend, tools and rules. The desktop stays."""
+        self.settings = settings.model_copy(update={"desktop": self.settings.desktop})
+        self.policy.rules = self.runtime.rules
+        backend = self.runtime.choose_backend(settings.backend)
+        if backend != self._backend:
+            self._backend = backend
+            self.bus.publish(BackendChanged("", backend or ""))
+        self._reasons.clear()
+        self._seats.clear()
+        self._judging = self._circumstances()
+        self.bus.publish(ToolsChanged("", "the configuration was changed"))
+
+    async def close(self) -> None:
+        """Stop what runs, close what was opened, end the audit. Whatever is called later is refused."""
+        self.closed = True
+        self.cancel(why=Stopped("the session is over"))
+        with anyio.move_on_after(CLOSING_S):
+            while self.running:
+                await anyio.sleep(0.005)
+        for name, backend in self._opened.items():
+            await close(backend, f"vision backend {name}")
+        await self.runtime.close_services(session=self)
+        self.artifacts.close()
+        self.recorder.close()
+
+
+async def _offered(toolset: Toolset, plugin: str, session: Session) -> list[Tool]:
+    """What a toolset offers now; nothing when it fails."""
+    try:
+        return list(await toolset.tools(session))
+    # A toolset is plugin code; its failure must not take the other tools away.
+    except Exception:
+        log.exception("a toolset of plugin %s failed", plugin)
+        return []

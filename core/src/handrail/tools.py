@@ -1,0 +1,287 @@
+"""The tool contract: what a tool declares, and how a typed function becomes one.
+
+A model sees the name, the description and the schema; evaluators see the effects; nobody sees the handler. `Session.call` is the only way to
+run it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, cast, get_type_hints
+
+from pydantic import BaseModel, ValidationError
+
+from handrail import schema
+from handrail.bag import Bag
+from handrail.context import ToolContext
+from handrail.errors import InvalidArguments, PluginError
+
+if TYPE_CHECKING:
+    from handrail.invocation import Confirmation, GrantOption, Location
+    from handrail.session import Session
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+DEFAULT_TIMEOUT_S = 60.0
+
+Layer = Literal[
+    "core", "file", "window", "document", "system", "workflow", "skill", "session", "web", "artifact", "mcp"
+]
+Collision = Literal["error", "replace", "keep"]
+Handler = Callable[[Any, ToolContext], Coroutine[Any, Any, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One thing a tool does to the world. `what` is an open word (file, screen, network …); `arg` names the parameter that says which."""
+
+    what: str
+    arg: str | None = None
+
+
+class Read(Effect):
+    """It looks at something: `Read("screen")`, `Read("file", arg="path")`."""
+
+    __slots__ = ()
+
+
+class Write(Effect):
+    """It changes something: `Write("file", arg="path")`, `Write("clipboard")`."""
+
+    __slots__ = ()
+
+
+class Run(Effect):
+    """It runs code: `Run("shell", arg="command")`."""
+
+    __slots__ = ()
+
+
+class Send(Effect):
+    """It sends or fetches something over a network: `Send("network", arg="url")`."""
+
+    __slots__ = ()
+
+
+class Input(Effect):
+    """It acts as a person's hands: `Input("desktop", arg="text")`."""
+
+    __slots__ = ()
+
+
+# The word for a tool's kind is that of its weightiest effect.
+KINDS: Mapping[type[Effect], str] = {Run: "execute", Input: "input", Write: "edit", Send: "fetch", Read: "read"}
+
+# What is declared to the model under `tools.profile`, by layer; a tool may name its own.
+PROFILES: Mapping[Layer, frozenset[str]] = {
+    "core": frozenset({"files", "shell", "browser", "desktop"}),
+    "file": frozenset({"files", "shell", "browser", "desktop"}),
+    "artifact": frozenset({"files", "shell", "browser", "desktop"}),
+    "session": frozenset({"files", "shell", "browser", "desktop"}),
+    "document": frozenset({"files", "shell", "desktop"}),
+    "system": frozenset({"shell", "desktop"}),
+    "web": frozenset({"browser"}),
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tool:
+    """A declared ability. Everything but the handler may be looked at.
+
+    `requires`: the chosen vision backend must offer at least one of these capabilities (none: always there). `platforms`: values of
+    `sys.platform` it works on (none: all). `timeout`: seconds, or a function of the validated parameters, or None. `exclusive`: a resource
+    that one call holds at a time ("desktop", or any word). `profiles`: where it is declared to the model. `live`: it streams output.
+    `trusted`: its output is ours, not the world's. `meta`: a bag by dotted path that core never reads. `describe`, `locations`,
+    `confirmation` and `grants` take the validated parameters and default to what the effects say.
+    """
+
+    name: str
+    description: str
+    handler: InitVar[Handler]
+    params: type[BaseModel] = schema.Arguments
+    layer: Layer = "core"
+    effects: Sequence[Effect] = ()
+    requires: frozenset[str] = frozenset()
+    platforms: frozenset[str] = frozenset()
+    timeout: float | Callable[[Any], float | None] | None = DEFAULT_TIMEOUT_S
+    exclusive: str | None = None
+    title: str = ""
+    output: Literal["text", "markdown", "json"] = "json"
+    live: bool = False
+    trusted: bool = False
+    ephemeral: bool = False
+    on_collision: Collision = "error"
+    profiles: frozenset[str] = frozenset()
+    meta: Bag = field(default_factory=Bag)
+    describe: Callable[[Any], str] | None = None
+    locations: Callable[[Any], Sequence[Location]] | None = None
+    confirmation: Callable[[Any], Confirmation] | None = None
+    grants: Callable[[Any], Sequence[GrantOption]] | None = None
+    _run: Handler = field(init=False, repr=False)
+
+    def __post_init__(self, handler: Handler) -> None:
+        if not NAME.fullmatch(self.name):
+            raise PluginError(
+                f"{self.name!r} is not a tool name",
+                hint="use lower-case letters, digits and underscores, a letter first, at most 63 characters",
+            )
+        if not self.description.strip():
+            raise PluginError(
+                f"tool {self.name!r} has no description", hint="say what it does, what it returns and when to use it"
+            )
+        _check_async(self.name, handler)
+        set_field = object.__setattr__
+        set_field(self, "params", schema.forbid_extras(self.params))
+        set_field(self, "effects", tuple(self.effects))
+        set_field(self, "requires", frozenset(self.requires))
+        set_field(self, "platforms", frozenset(self.platforms))
+        set_field(self, "title", self.title or self.name.replace("_", " ").capitalize())
+        set_field(self, "profiles", frozenset(self.profiles) or PROFILES.get(self.layer, frozenset({"desktop"})))
+        set_field(self, "_run", handler)
+        self._check_effect_arguments()
+
+    def _check_effect_arguments(self) -> None:
+        names = self.fields
+        for effect in self.effects:
+            if effect.arg is not None and effect.arg not in names:
+                raise PluginError(
+                    f"tool {self.name!r}: an effect names the parameter {effect.arg!r}, which it does not have",
+                    hint=f"its parameters are {', '.join(names) or 'none'}",
+                )
+
+    @cached_property
+    def _validate(self) -> Callable[[Any], Any]:
+        # Looked up once, and not before the first call: a model that nobody uses need not be built.
+        return self.params.__pydantic_validator__.validate_python
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON Schema of the arguments, of type object, without titles."""
+        return schema.json_schema(self.params)
+
+    @cached_property
+    def fields(self) -> Mapping[str, str]:
+        """The field of `params` for each argument; they differ where a field has an alias."""
+        return schema.fields_by_argument(self.params)
+
+    @cached_property
+    def kind(self) -> str:
+        """execute, input, edit, fetch, read, or other: its weightiest effect."""
+        return next((word for kind, word in KINDS.items() if any(isinstance(e, kind) for e in self.effects)), "other")
+
+    @cached_property
+    def read_only(self) -> bool:
+        """Whether it leaves no trace: it has no effects, or only reads."""
+        return all(isinstance(effect, Read) for effect in self.effects)
+
+    def validate(self, args: Any) -> BaseModel:
+        """The arguments as the tool's model; `InvalidArguments` names each field that does not fit."""
+        try:
+            return self._validate(args)
+        except ValidationError as exc:
+            raise invalid_arguments(self.name, exc) from exc
+
+    def timeout_for(self, params: BaseModel) -> float | None:
+        """Seconds that a call with these parameters may take; None for no limit."""
+        return self.timeout(params) if callable(self.timeout) else self.timeout
+
+
+class Toolset(Protocol):
+    """Tools that come and go: asked again at each listing."""
+
+    async def tools(self, session: Session) -> Iterable[Tool]: ...
+
+
+class Declared(TypedDict, total=False):
+    """What `@tool` takes: the fields of `Tool`."""
+
+    name: str
+    description: str
+    layer: Layer
+    effects: Sequence[Effect]
+    requires: Collection[str]
+    platforms: Collection[str]
+    timeout: float | Callable[[Any], float | None] | None
+    exclusive: str | None
+    title: str
+    output: Literal["text", "markdown", "json"]
+    live: bool
+    trusted: bool
+    ephemeral: bool
+    on_collision: Collision
+    profiles: Collection[str]
+    meta: Bag
+    describe: Callable[[Any], str]
+    locations: Callable[[Any], Sequence[Location]]
+    confirmation: Callable[[Any], Confirmation]
+    grants: Callable[[Any], Sequence[GrantOption]]
+
+
+def tool(**declared: Unpack[Declared]) -> Callable[[Callable[..., Coroutine[Any, Any, Any]]], Tool]:
+    """Make a `Tool` of a typed async function: its signature is the schema, its docstring the description.
+
+    `name` and `description` default to the function's. A parameter annotated `ToolContext` is given the call's context and left out of the
+    schema. Descriptions of parameters come from `Annotated[..., Field(description=…)]` or the docstring.
+    """
+
+    def make(function: Callable[..., Coroutine[Any, Any, Any]]) -> Tool:
+        name = declared.get("name", function.__name__)
+        _check_async(name, function)
+        model, handler = _adapt(function, name)
+        given: dict[str, Any] = {"name": name, "description": schema.summary_of(function), **declared}
+        return Tool(handler=handler, params=model, **given)
+
+    return make
+
+
+def _check_async(name: str, function: Callable[..., Any]) -> None:
+    if not inspect.iscoroutinefunction(function):
+        raise PluginError(
+            f"the handler of tool {name!r} is not an async function",
+            hint="write `async def`; move blocking work to `anyio.to_thread.run_sync`",
+        )
+
+
+def _adapt(function: Callable[..., Coroutine[Any, Any, Any]], name: str) -> tuple[type[BaseModel], Handler]:
+    if (model := schema.sole_model(function, injected=ToolContext)) is not None:
+        return model, _takes_model(function)
+    model, context, renamed = schema.model_from_signature(function, name=name, injected=ToolContext)
+    fields = {renamed.get(parameter, parameter): parameter for parameter in inspect.signature(function).parameters}
+    plain = not renamed
+
+    async def handler(params: BaseModel, given: ToolContext) -> Any:
+        values = params.__dict__
+        arguments = dict(values) if plain else {fields[key]: value for key, value in values.items()}
+        if context is not None:
+            arguments[context] = given
+        return await function(**arguments)
+
+    return model, handler
+
+
+def _takes_model(function: Callable[..., Coroutine[Any, Any, Any]]) -> Handler:
+    hints = get_type_hints(function, localns={ToolContext.__name__: ToolContext})
+    context = next((name for name, hint in hints.items() if hint is ToolContext), None)
+    parameters = inspect.signature(function).parameters
+    sole = next(name for name in parameters if name != context)
+    if list(parameters) == [sole, context] and all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters.values()):
+        # It has a handler's form already.
+        return cast("Handler", function)
+
+    async def handler(params: BaseModel, given: ToolContext) -> Any:
+        return await function(**{sole: params} if context is None else {sole: params, context: given})
+
+    return handler
+
+
+def invalid_arguments(name: str, exc: ValidationError) -> InvalidArguments:
+    """The error for the model: one line for each field, and the same as details."""
+    problems = [
+        {"field": ".".join(str(part) for part in error["loc"]) or "arguments", "problem": error["msg"]}
+        for error in exc.errors(include_url=False, include_input=False, include_context=False)
+    ]
+    told = "; ".join(f"{problem['field']}: {problem['problem']}" for problem in problems)
+    return InvalidArguments(f"{name}: {told}", details={"problems": problems})

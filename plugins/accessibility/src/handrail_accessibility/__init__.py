@@ -1,0 +1,1 @@
+"""The accessibility tree for Handrail: read it, and act through it."""

@@ -1,0 +1,126 @@
+"""Carrying out one action on one element, and finding out whether it happened."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import anyio
+
+from handrail import Denied, Downstream, Element, InvalidArguments, ToolContext
+from handrail_accessibility.changes import named
+from handrail_accessibility.control import Control
+from handrail_accessibility.naming import hidden_error
+
+Click = Literal["if_needed", "if_refused", "never"]
+Effect = Literal["confirmed", "none", "unverified"]
+# How long a program may take to show the state it was asked for.
+STATE_PATIENCE_S = 0.7
+LOOK_AGAIN_S = 0.02
+
+# D-Bus has no room for them: NUL and halves of characters.
+UNTAKEN = re.compile("[\0\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of it. `route`: "action" asked the program itself, "pointer" clicked, "none" did nothing."""
+
+    effect: Effect
+    route: str
+    evidence: tuple[str, ...] = ()
+    note: str = ""
+    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One action to carry out."""
+
+    context: ToolContext
+    control: Control
+    element: Element
+    value: str | None
+
+    def needed_value(self, what: str) -> str:
+        """The value; an error that says what it should be when there is none."""
+        if self.value is None:
+            raise InvalidArguments(f"this action needs a value: {what}")
+        if UNTAKEN.search(self.value) is not None:
+            raise InvalidArguments("the value holds a NUL or half a character, which no program takes")
+        return self.value
+
+    async def pointer(self) -> None:
+        """Click its visible centre, as a nested call that is judged and recorded like any other."""
+        await self.gui(action="click", element_id=self.element.id)
+
+    async def gui(self, **args: str) -> None:
+        """A nested `execute_gui`; its failure is this call's failure."""
+        done = await self.context.call("execute_gui", args)
+        if not done.ok:
+            message = f"{args['action']} on {named(self.element)} failed: {done['error']['message']}"
+            raise (Denied if done.status == "denied" else Downstream)(message, details=dict(done["error"]["details"]))
+
+    async def until(self, holds: Callable[[Element], bool]) -> bool:
+        """Whether the element comes to be so within a moment. One that is gone is not."""
+        with anyio.move_on_after(STATE_PATIENCE_S):
+            while True:
+                current = await self.control.now(self.element)
+                if current is not None and holds(current):
+                    return True
+                await anyio.sleep(LOOK_AGAIN_S)
+        return False
+
+
+async def reach(
+    act: Act, ask: Callable[[], Awaitable[bool]], holds: Callable[[Element], bool], *, click: Click = "if_needed"
+) -> str | None:
+    """Ask the program, then click if it refused or that did not do it; how the state was reached, None if it was not."""
+    act.context.checkpoint()
+    asked = await ask()
+    if asked and await act.until(holds):
+        return "action"
+    current = await act.control.now(act.element)
+    may_click = click == "if_needed" or (click == "if_refused" and not asked)
+    if not may_click or current is None or current.rect is None or holds(current):
+        return None
+    act.context.checkpoint()
+    await act.pointer()
+    return "pointer" if await act.until(holds) else None
+
+
+async def soon(holds: Callable[[], Awaitable[bool]]) -> bool:
+    """Whether it comes to hold within a moment."""
+    with anyio.move_on_after(STATE_PATIENCE_S):
+        while not await holds():
+            await anyio.sleep(LOOK_AGAIN_S)
+        return True
+    return False
+
+
+def refuse_unusable(element: Element) -> None:
+    """Raise for an element that a person could not use: disabled, or hidden and no item of a menu."""
+    if "disabled" in element.states:
+        raise Downstream(
+            f"{named(element)} is disabled; nothing was done",
+            hint="find out what it waits for: a selection, a field to fill, a box to tick",
+            details={"states": sorted(element.states)},
+        )
+    if "offscreen" in element.states and "menu" not in element.role:
+        raise hidden_error(element)
+
+
+def already(act: Act, state: str) -> Outcome:
+    """The outcome of an action that had nothing to do."""
+    return Outcome("none", "none", note=f"{named(act.element)} is already {state}")
+
+
+def did_not(act: Act, state: str) -> Downstream:
+    """The error of an action that was carried out and changed nothing."""
+    return Downstream(
+        f"{named(act.element)} {state}",
+        hint="look at the window (observe_screen or get_ui_context), then try execute_gui",
+        details={"effect": "none"},
+    )

@@ -1,0 +1,164 @@
+"""One connection to a desktop's accessibility bus.
+
+Interfaces and signatures: https://gitlab.gnome.org/GNOME/at-spi2-core/-/tree/main/xml
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Iterable, Sequence
+from typing import Any, Self, TypeVar, cast
+
+from dbus_fast import Message, MessageType, Variant
+from dbus_fast.aio import MessageBus
+from dbus_fast.errors import AuthError, InvalidAddressError
+
+A11Y = "org.a11y.atspi."
+PROPERTIES = "org.freedesktop.DBus.Properties"
+DBUS = ("org.freedesktop.DBus", "/org/freedesktop/DBus", "org.freedesktop.DBus")
+REGISTRY = "org.a11y.atspi.Registry"
+ROOT = "/org/a11y/atspi/accessible/root"
+NULL = "/org/a11y/atspi/null"
+
+CONNECT_TIMEOUT_S = 5.0
+CALL_TIMEOUT_S = 1.0
+
+# With about a thousand calls in flight the kernel's buffer fills, the writer gets EAGAIN and the connection is dead.
+CALLS_IN_FLIGHT = 64
+
+T = TypeVar("T")
+
+
+class BusLost(Exception):
+    """The bus cannot be reached, or its connection has ended."""
+
+
+class CallFailed(Exception):
+    """The application answered with an error; `name` is D-Bus's name for it."""
+
+    def __init__(self, name: str, text: str) -> None:
+        super().__init__(text or name)
+        self.name = name
+
+
+class NoAnswer(Exception):
+    """The application did not answer in time: it hangs, or is very busy."""
+
+
+class Bus:
+    """Calls to applications on one accessibility bus, at most 64 in flight; each ends in an answer or an error within its timeout."""
+
+    def __init__(self, connection: MessageBus) -> None:
+        self._connection = connection
+        self._slots = asyncio.Semaphore(CALLS_IN_FLIGHT)
+        # Also retrieves the error the connection may end with, which asyncio would complain about otherwise.
+        self._ended = asyncio.create_task(_end_of(connection))
+        # Tells this bus from an earlier one, which gave the same unique names to others.
+        self.guid = ""
+        # Applications that do not give all properties of an object at once.
+        self.piecemeal: set[str] = set()
+
+    @classmethod
+    async def connect(cls, session_address: str, *, enable: bool = False) -> Self:
+        """Find the accessibility bus through the session bus at `session_address`; `BusLost` says which of them is not there.
+
+        `enable` tells programs that somebody looks: some, like Chromium, publish nothing before.
+        """
+        session = await cls._open(session_address, "session bus")
+        try:
+            if enable:
+                status = ["org.a11y.Status", "IsEnabled", Variant("b", True)]
+                await maybe(
+                    session.call("org.a11y.Bus", "/org/a11y/bus", PROPERTIES, "Set", "ssv", status, timeout=5.0)
+                )
+            (address,) = await session.call("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress", timeout=5.0)
+        except (CallFailed, NoAnswer) as exc:
+            raise BusLost(f"the session bus has no accessibility bus: {exc}") from exc
+        finally:
+            await session.close()
+        bus = await cls._open(address.partition(",guid=")[0], "accessibility bus")
+        (bus.guid,) = await bus.call(*DBUS, "GetId")
+        return bus
+
+    @classmethod
+    async def _open(cls, address: str, what: str) -> Self:
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                return cls(await MessageBus(bus_address=address).connect())
+        except (OSError, EOFError, AuthError, InvalidAddressError) as exc:
+            raise BusLost(f"the {what} at {address!r} cannot be reached: {exc or type(exc).__name__}") from exc
+
+    @property
+    def alive(self) -> bool:
+        return not self._ended.done()
+
+    async def call(
+        self,
+        destination: str,
+        path: str,
+        interface: str,
+        member: str,
+        signature: str = "",
+        body: Sequence[Any] = (),
+        *,
+        timeout: float = CALL_TIMEOUT_S,
+    ) -> list[Any]:
+        """What the method returned; raises `CallFailed`, `NoAnswer` after `timeout` seconds, or `BusLost`."""
+        message = Message(
+            destination=destination,
+            path=path,
+            interface=interface,
+            member=member,
+            signature=signature,
+            body=list(body),
+        )
+        async with self._slots:
+            if not self.alive:
+                raise BusLost("the accessibility bus has ended")
+            try:
+                async with asyncio.timeout(timeout):
+                    reply = cast("Message | None", await self._connection.call(message))
+            except TimeoutError as exc:
+                raise NoAnswer(f"{destination} did not answer within {timeout:g} s") from exc
+            except (OSError, EOFError) as exc:
+                raise BusLost(f"the accessibility bus has ended: {exc}") from exc
+        # Pending calls get no reply at all when the connection is closed.
+        if reply is None:
+            raise BusLost("the accessibility bus has ended")
+        if reply.message_type is MessageType.ERROR:
+            raise CallFailed(reply.error_name or "", " ".join(str(part) for part in reply.body))
+        return reply.body
+
+    async def get(
+        self, destination: str, path: str, interface: str, name: str, *, timeout: float = CALL_TIMEOUT_S
+    ) -> Any:
+        """The value of one property."""
+        (value,) = await self.call(destination, path, PROPERTIES, "Get", "ss", [interface, name], timeout=timeout)
+        return cast("Variant", value).value
+
+    async def close(self) -> None:
+        """End the connection; calls still waiting raise `BusLost`."""
+        self._connection.disconnect()
+        await asyncio.wait([self._ended], timeout=CALL_TIMEOUT_S)
+
+
+async def maybe(call: Awaitable[T]) -> T | None:
+    """What the call gives, or None where the application refuses it or does not answer."""
+    try:
+        return await call
+    except (CallFailed, NoAnswer):
+        return None
+
+
+async def together(calls: Iterable[Awaitable[T]]) -> list[T]:
+    """The results of calls made at the same time, in order.
+
+    asyncio's own, because dbus-fast is asyncio's anyway and a task group costs twice as much for a thousand short calls.
+    """
+    return await asyncio.gather(*calls)
+
+
+async def _end_of(connection: MessageBus) -> None:
+    with contextlib.suppress(OSError, EOFError):
+        await connection.wait_for_disconnect()

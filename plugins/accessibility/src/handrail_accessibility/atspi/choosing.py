@@ -1,0 +1,88 @@
+"""Which window a read is about, and what to say when there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from handrail import AmbiguousElement, Downstream, NotFound, ToolUnavailable
+from handrail_accessibility.atspi.windows import TopLevel, Windows
+from handrail_accessibility.telling import titled
+
+
+async def choose(windows: Windows, title: str | None, services: Callable[[str], Awaitable[Any]]) -> TopLevel | None:
+    """The window with that title, or the active one; None when no title is given and none is active.
+
+    Raises `NotFound` or `AmbiguousElement`, which name the windows there are.
+    """
+    if title is None:
+        return await _active(windows.shown, services)
+    fitting = _fitting(windows.shown, title)
+    if len(fitting) > 1:
+        fitting = [window for window in fitting if window.active] or fitting
+    if len(fitting) == 1:
+        return fitting[0]
+    titles = [titled(window.title) for window in fitting or windows.shown]
+    details = {"candidates": [{"window": title} for title in titles]}
+    if not fitting and (hung := _fitting(windows.unanswered, title)):
+        raise Downstream(
+            f"window {titled(hung[0].title)!r} cannot be read: {' or '.join(windows.silent)} does not answer",
+            hint="wait for the program, or end it",
+        )
+    if fitting:
+        raise AmbiguousElement(
+            f"{len(fitting)} windows fit {title!r}: {_listed(titles)}", hint="give more of the title", details=details
+        )
+    raise NotFound(f"no window fits {title!r}; {_there_are(windows)}", hint="give a part of a title", details=details)
+
+
+def note_about(windows: Windows, chosen: TopLevel | None, *, late: bool) -> str:
+    """What a reader should know beside the elements."""
+    notes = [f"skipped, because it does not answer: {name}" for name in windows.silent]
+    if late:
+        notes.append("the deadline passed, so this is only a part")
+    elif chosen is None:
+        notes.append(f"no window is active; {_there_are(windows)}")
+    return "; ".join(notes)
+
+
+async def _active(shown: Sequence[TopLevel], services: Callable[[str], Awaitable[Any]]) -> TopLevel | None:
+    active = [window for window in shown if window.active]
+    if len(active) == 1:
+        return active[0]
+    # A toolkit may claim it for several windows, or for none: the window manager knows.
+    title = await _title_by_window_manager(services)
+    return next((window for window in active or shown if window.title == title), active[0] if active else None)
+
+
+async def _title_by_window_manager(services: Callable[[str], Awaitable[Any]]) -> str | None:
+    try:
+        screen = await services("screen")
+        return next((window.title for window in await screen.windows() if window.active), None)
+    # No plugin knows the screen. That the screen is gone is an answer, and not this one.
+    except ToolUnavailable:
+        return None
+
+
+def _fitting(shown: Sequence[TopLevel], title: str) -> list[TopLevel]:
+    """Those that fit best: the whole title, else a part of it, else of the program's name, which also stands in for a missing title."""
+    sought = title.casefold()
+    ranks: Sequence[list[TopLevel]] = (
+        [window for window in shown if window.node.name == title],
+        [window for window in shown if window.node.name.casefold() == sought],
+        [window for window in shown if titled(window.title).casefold() == sought],
+        [window for window in shown if sought in window.node.name.casefold()],
+        [window for window in shown if sought in window.app_name.casefold()],
+    )
+    return next((fitting for fitting in ranks if fitting), list[TopLevel]())
+
+
+def _there_are(windows: Windows) -> str:
+    titles = [titled(window.title) for window in windows.shown]
+    there = f"the windows are {_listed(titles)}" if titles else "there is no window"
+    silent = f"; not answering: {', '.join(windows.silent)}" if windows.silent else ""
+    return there + silent
+
+
+def _listed(titles: Sequence[str]) -> str:
+    return ", ".join(repr(title) for title in titles)

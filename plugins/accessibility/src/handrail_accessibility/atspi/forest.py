@@ -1,0 +1,144 @@
+"""The objects of one window that show, level by level: from the application's cache where it keeps one, by calls where not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from handrail_accessibility.atspi.bus import A11Y, NULL, ROOT, Bus, maybe, together
+from handrail_accessibility.atspi.nodes import ACCESSIBLE, Node, cached_nodes, children_of, fetch_node
+from handrail_accessibility.atspi.roles import SEPARATOR, Kind, State
+from handrail_accessibility.atspi.tables import visible_cells
+
+Ref = tuple[str, str]
+
+# A spreadsheet says it has 2,147,483,647 children, and asking for them never ends.
+MOST_CHILDREN = 500
+MOST_NODES = 5_000
+
+
+@dataclass(slots=True)
+class Forest:
+    """What was read so far, so that a read cut off by its deadline still has something to show.
+
+    `closed` counts the items of each menu that is not open: these are not listed. `has_ids`: objects may have ids of their own.
+    `truncated`: something was left out.
+    """
+
+    bus: Bus
+    nodes: dict[Ref, Node] = field(default_factory=dict[Ref, Node])
+    children: dict[Ref, list[Node]] = field(default_factory=dict[Ref, list[Node]])
+    closed: dict[Ref, int] = field(default_factory=dict[Ref, int])
+    has_ids: bool = True
+    truncated: bool = False
+    _cached: dict[Ref, list[Node]] = field(default_factory=lambda: defaultdict[Ref, list[Node]](list))
+
+    async def learn(self, app: str) -> None:
+        """Take what the application keeps in its cache."""
+        toolkit = maybe(self.bus.get(app, ROOT, A11Y + "Application", "Version"))
+        nodes, version = await asyncio.gather(cached_nodes(self.bus, app), toolkit)
+        # GTK 3 never has any, and asking each object costs as much as the rest.
+        self.has_ids = not str(version).startswith("3.")
+        for node in nodes:
+            self.nodes[node.ref] = node
+            self._cached[node.app, node.parent].append(node)
+
+    async def grow(self, roots: list[Node]) -> None:
+        """Read everything that shows under the roots; what is hidden is left where it is."""
+        seen: set[Ref] = set()
+        level = roots
+        while level:
+            seen.update(node.ref for node in level)
+            if len(seen) > MOST_NODES:
+                self.truncated = True
+                return
+            await self._read_children(level)
+            below = (child for node in level for child in self.children[node.ref])
+            # dict: an object that two parents claim is read once.
+            fresh = {child.ref: child for child in below if child.has(State.SHOWING) and child.ref not in seen}
+            level = list(fresh.values())
+
+    def walk(self, root: Node) -> Iterator[tuple[Node, tuple[Node, ...]]]:
+        """Every object that shows, in reading order, with those above it, the root first."""
+        stack: list[tuple[Node, tuple[Node, ...]]] = [(root, ())]
+        seen: set[Ref] = set()
+        while stack:
+            node, above = stack.pop()
+            if node.ref in seen:
+                continue
+            seen.add(node.ref)
+            yield node, above
+            inner = (*above, node)
+            below = self.children.get(node.ref, [])
+            stack.extend((child, inner) for child in reversed(below) if child.has(State.SHOWING))
+
+    def items_of(self, menu: Node) -> list[Node]:
+        """The items of a menu, open or not, as far as the cache knows them."""
+        return _in_order([node for node in self._cached.get(menu.ref, []) if node.role != SEPARATOR])
+
+    async def _read_children(self, level: list[Node]) -> None:
+        unknown: list[Node] = []
+        for node in level:
+            known = self._known_children(node)
+            if known is None:
+                unknown.append(node)
+            self.children[node.ref] = known or []
+        for node, found in zip(unknown, await together(self._ask_children(node) for node in unknown), strict=True):
+            self.children[node.ref] = found
+
+    def _known_children(self, node: Node) -> list[Node] | None:
+        """What the cache says, if that is all there is to say."""
+        if node.child_count == 0:
+            return []
+        known = self._cached.get(node.ref, [])
+        if node.kind.kind is Kind.MENU and known and not any(child.has(State.SHOWING) for child in known):
+            self.closed[node.ref] = len(self.items_of(node))
+            return []
+        complete = len(known) == node.child_count and {child.index for child in known} == set(range(len(known)))
+        return _in_order(known) if complete else None
+
+    async def _ask_children(self, node: Node) -> list[Node]:
+        if node.offers("Table") and (node.has(State.MANAGES_DESCENDANTS) or node.child_count > MOST_CHILDREN):
+            return await self._ask_cells(node)
+        count = node.child_count
+        if count < 0:
+            count = await maybe(self.bus.get(node.app, node.path, ACCESSIBLE, "ChildCount")) or 0
+        if node.kind.kind is Kind.MENU and not node.has(State.SHOWING):
+            return []
+        references = await self._references(node, count)
+        return await self.resolve(references)
+
+    async def _references(self, node: Node, count: int) -> list[Ref]:
+        if count <= MOST_CHILDREN:
+            references = await maybe(children_of(self.bus, node.app, node.path))
+            if references is None:
+                self.truncated = True
+            return references or []
+        self.truncated = True
+        calls = [
+            maybe(self.bus.call(node.app, node.path, ACCESSIBLE, "GetChildAtIndex", "i", [index]))
+            for index in range(MOST_CHILDREN)
+        ]
+        return [(reply[0][0], reply[0][1]) for reply in await together(calls) if reply is not None]
+
+    async def resolve(self, references: list[Ref]) -> list[Node]:
+        """The objects, each read only if it is not known yet; those that have gone are left out."""
+        new = [ref for ref in references if ref not in self.nodes and ref[1] != NULL]
+        for node in await together(maybe(fetch_node(self.bus, *ref)) for ref in new):
+            if node is not None:
+                self.nodes[node.ref] = node
+        return [self.nodes[ref] for ref in references if ref in self.nodes]
+
+    async def _ask_cells(self, table: Node) -> list[Node]:
+        references, cut = await visible_cells(self.bus, table)
+        self.truncated |= cut
+        return await self.resolve(references)
+
+
+def _in_order(nodes: list[Node]) -> list[Node]:
+    # Menus of GTK do not number their items, but make them one after another.
+    if any(node.index < 0 for node in nodes):
+        return sorted(nodes, key=lambda node: (len(node.path), node.path))
+    return sorted(nodes, key=lambda node: node.index)

@@ -1,0 +1,106 @@
+"""One read of one window, from the objects to the elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+
+from handrail import Element
+from handrail_accessibility.atspi.bus import Bus, together
+from handrail_accessibility.atspi.elements import Line, element_of, lines, says_nothing
+from handrail_accessibility.atspi.forest import Forest
+from handrail_accessibility.atspi.windows import TopLevel
+
+# A query looks at more than it returns.
+QUERY_FACTOR = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a read is asked for."""
+
+    full: bool = False
+    max_depth: int | None = None
+    query: str | None = None
+    budget: int = 500
+
+
+@dataclass(slots=True)
+class Reading:
+    """Fills itself as it goes: when it is cancelled at its deadline, what it has so far is there, in reading order."""
+
+    bus: Bus
+    window: TopLevel
+    popups: list[TopLevel]
+    wanted: Wanted
+    truncated: bool = False
+    _listed: list[Line] = field(default_factory=list[Line])
+    _found: dict[int, Element] = field(default_factory=dict[int, Element])
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        read = [(self._listed[number], element) for number, element in sorted(self._found.items())]
+        fitting = (element for element in _as_seen(read) if self._fits(element))
+        return tuple(islice(fitting, self.wanted.budget))
+
+    async def run(self) -> None:
+        """Read the window, its open menus and lists included."""
+        forest = Forest(self.bus)
+        await forest.learn(self.window.node.app)
+        roots = [forest.nodes.get(top.node.ref, top.node) for top in (self.window, *self.popups)]
+        await forest.grow(roots)
+        limit = self.wanted.budget * (QUERY_FACTOR if self.wanted.query else 1)
+        every = (
+            line
+            for root in roots
+            for line in lines(
+                forest, root, title=self.window.title, full=self.wanted.full, max_depth=self.wanted.max_depth
+            )
+        )
+        self._listed = list(islice(every, limit + 1))
+        self.truncated = forest.truncated or len(self._listed) > limit
+        del self._listed[limit:]
+        await together(self._describe(number, line, forest) for number, line in enumerate(self._listed))
+
+    async def _describe(self, number: int, line: Line, forest: Forest) -> None:
+        self._found[number] = await element_of(self.bus, line, forest)
+
+    def _fits(self, element: Element) -> bool:
+        if not self.wanted.full and says_nothing(element):
+            return False
+        if not self.wanted.query:
+            return True
+        sought = self.wanted.query.casefold()
+        return any(sought in part.casefold() for part in (element.text, element.role, element.value or ""))
+
+
+def _as_seen(read: list[tuple[Line, Element]]) -> Iterator[Element]:
+    """In reading order: a toolkit may keep the things in one box in any order, so those that follow each other are put by their place."""
+    for _, group in groupby(read, key=lambda pair: pair[0].parent):
+        elements = [element for _, element in group]
+        placed = all(element.rect is not None for element in elements)
+        yield from _by_rows(elements) if placed else elements
+
+
+def _by_rows(elements: list[Element]) -> list[Element]:
+    """From the top down, and from left to right among those that overlap in height by more than half."""
+    rows: list[list[Element]] = []
+    for element in sorted(elements, key=_middle):
+        if rows and _middle(element) < _bottom(rows[-1][0]):
+            rows[-1].append(element)
+        else:
+            rows.append([element])
+    return [element for row in rows for element in sorted(row, key=_left)]
+
+
+def _middle(element: Element) -> int:
+    return element.rect.center[1] if element.rect is not None else 0
+
+
+def _bottom(element: Element) -> int:
+    return element.rect.bottom if element.rect is not None else 0
+
+
+def _left(element: Element) -> int:
+    return element.rect.x if element.rect is not None else 0

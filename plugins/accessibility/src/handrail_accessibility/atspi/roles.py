@@ -1,0 +1,205 @@
+"""AT-SPI's role and state numbers in plain words.
+
+Numbers: https://gitlab.gnome.org/GNOME/at-spi2-core/-/blob/main/atspi/atspi-constants.h
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum, IntEnum
+
+
+class State(IntEnum):
+    """Bit numbers of a state set."""
+
+    ACTIVE = 1
+    BUSY = 3
+    CHECKED = 4
+    DEFUNCT = 6
+    EDITABLE = 7
+    EXPANDABLE = 9
+    EXPANDED = 10
+    FOCUSABLE = 11
+    FOCUSED = 12
+    ICONIFIED = 15
+    MODAL = 16
+    MULTI_LINE = 17
+    PRESSED = 20
+    SELECTABLE = 22
+    SELECTED = 23
+    SENSITIVE = 24
+    SHOWING = 25
+    MANAGES_DESCENDANTS = 31
+    INDETERMINATE = 32
+    REQUIRED = 33
+    INVALID_ENTRY = 36
+    CHECKABLE = 41
+    HAS_POPUP = 42
+    READ_ONLY = 43
+
+
+class Kind(Enum):
+    """What a role is to a reader."""
+
+    # A person acts on it.
+    CONTROL = "control"
+    # It holds a value that a person reads or writes.
+    TEXT = "text"
+    # A number within limits.
+    RANGE = "range"
+    # Opens a list of further choices.
+    MENU = "menu"
+    # Addressed by row and column.
+    TABLE = "table"
+    # Says something, does nothing.
+    STATIC = "static"
+    # A box of other things; worth a line only when it has a name.
+    BOX = "box"
+    # A top-level window.
+    WINDOW = "window"
+    # Decoration.
+    NOISE = "noise"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A role as models read it.
+
+    `named`: its name is what tells it from others; where False the name is content and may change while the thing stays the same.
+    """
+
+    word: str
+    kind: Kind
+    named: bool = True
+
+
+_UNKNOWN = Role("unknown", Kind.BOX)
+
+
+def _roles(kind: Kind, words: dict[int, str], *, named: bool = True) -> dict[int, Role]:
+    return {number: Role(word, kind, named) for number, word in words.items()}
+
+
+ROLES: dict[int, Role] = {
+    **_roles(
+        Kind.CONTROL,
+        {
+            7: "check box",
+            8: "check menu item",
+            12: "date editor",
+            13: "icon",
+            26: "icon",
+            32: "list item",
+            35: "menu item",
+            37: "tab",
+            43: "button",
+            44: "radio button",
+            45: "radio menu item",
+            56: "cell",
+            57: "column header",
+            58: "row header",
+            10: "column header",
+            47: "row header",
+            59: "menu item",
+            62: "toggle button",
+            88: "link",
+            91: "tree item",
+            101: "notification",
+            129: "menu button",
+            130: "switch",
+        },
+    ),
+    **_roles(Kind.TEXT, {40: "password", 60: "terminal", 61: "text", 77: "text", 79: "text"}, named=False),
+    **_roles(Kind.TEXT, {54: "status bar", 94: "document", 92: "spreadsheet", 76: "text"}, named=False),
+    **_roles(Kind.RANGE, {15: "dial", 51: "slider", 52: "spin button", 114: "rating"}, named=False),
+    **_roles(Kind.RANGE, {42: "progress bar", 103: "level bar"}, named=False),
+    **_roles(Kind.MENU, {33: "menu", 41: "menu"}),
+    # The name of a combo box is its current choice in GTK.
+    **_roles(Kind.MENU, {11: "combo box"}, named=False),
+    **_roles(Kind.TABLE, {55: "table", 66: "tree table", 65: "tree", 31: "list", 98: "list box", 30: "icon view"}),
+    **_roles(Kind.STATIC, {27: "image", 83: "heading", 5: "calendar", 64: "tool tip", 80: "chart", 6: "canvas"}),
+    **_roles(Kind.STATIC, {29: "label", 116: "label", 73: "paragraph", 81: "caption", 85: "section"}, named=False),
+    **_roles(Kind.STATIC, {1: "label", 100: "image", 113: "math", 115: "timer", 112: "marquee"}, named=False),
+    **_roles(
+        Kind.BOX,
+        {
+            20: "group",
+            39: "group",
+            28: "group",
+            34: "menu bar",
+            36: "group",
+            38: "tab list",
+            46: "group",
+            49: "scroll pane",
+            53: "split pane",
+            63: "tool bar",
+            67: "unknown",
+            68: "group",
+            75: "application",
+            82: "document",
+            84: "page",
+            87: "form",
+            90: "row",
+            93: "document",
+            95: "document",
+            96: "document",
+            99: "group",
+            102: "info bar",
+            104: "title bar",
+            109: "article",
+            110: "landmark",
+            111: "log",
+        },
+    ),
+    **_roles(
+        Kind.WINDOW,
+        {2: "alert", 9: "dialog", 16: "dialog", 19: "dialog", 22: "dialog", 23: "window", 69: "window", 105: "group"},
+        named=False,
+    ),
+    **_roles(Kind.NOISE, {48: "scroll bar", 50: "separator", 4: "arrow", 3: "animation", 74: "ruler", 86: "group"}),
+}
+
+# Menus may hold these; separators do not count as items.
+SEPARATOR = 50
+ALERT, INFO_BAR, POPUP, TOGGLE_BUTTON, CELL = 2, 102, 69, 62, 56
+CHECKS = frozenset({7, 8, 44, 45, 130})
+ITEMS = frozenset({8, 32, 35, 37, 44, 45, 56, 91})
+
+
+def role_of(number: int) -> Role:
+    """The role that the number stands for; toolkits may send numbers that no table knows."""
+    return ROLES.get(number, _UNKNOWN)
+
+
+_WORDS = {
+    State.FOCUSED: "focused",
+    State.SELECTED: "selected",
+    State.PRESSED: "pressed",
+    State.EXPANDED: "expanded",
+    State.EDITABLE: "editable",
+    State.INDETERMINATE: "mixed",
+    State.REQUIRED: "required",
+    State.INVALID_ENTRY: "invalid",
+    State.READ_ONLY: "read_only",
+    State.BUSY: "busy",
+    State.MODAL: "modal",
+}
+
+
+def words_for(states: int, role: int) -> frozenset[str]:
+    """The states in words: focused, selected, checked, pressed, expanded, collapsed, editable, multiline, disabled, offscreen, password …"""
+    kind = role_of(role).kind
+    words = {word for bit, word in _WORDS.items() if states >> bit & 1}
+    if states >> State.CHECKED & 1:
+        words.add("pressed" if role == TOGGLE_BUTTON else "checked")
+    if states >> State.EXPANDABLE & 1 and "expanded" not in words:
+        words.add("collapsed")
+    if states >> State.MULTI_LINE & 1 and kind is Kind.TEXT:
+        words.add("multiline")
+    if not states >> State.SENSITIVE & 1 and kind in (Kind.CONTROL, Kind.TEXT, Kind.RANGE, Kind.MENU):
+        words.add("disabled")
+    if not states >> State.SHOWING & 1:
+        words.add("offscreen")
+    if role_of(role).word == "password":
+        words.add("password")
+    return frozenset(words)

@@ -1,0 +1,273 @@
+"""The service `accessibility` on Linux."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Any
+
+import anyio
+
+from handrail import Desktop, Downstream, Element, StaleElement, ToolUnavailable, Tree
+from handrail_accessibility.atspi import actions, texts
+from handrail_accessibility.atspi.bus import REGISTRY, Bus, BusLost, CallFailed, NoAnswer, maybe
+from handrail_accessibility.atspi.choosing import choose, note_about
+from handrail_accessibility.atspi.elements import Line, element_of
+from handrail_accessibility.atspi.hidden import closed_items
+from handrail_accessibility.atspi.nodes import Handle, Node, fetch_node, number_of
+from handrail_accessibility.atspi.reading import Reading, Wanted
+from handrail_accessibility.atspi.roles import State
+from handrail_accessibility.atspi.windows import Roll, TopLevel, Windows
+from handrail_accessibility.control import Scene
+
+SCENE_DEADLINE_S = 1.5
+# A program begins to keep its cache some 0.4 s after the first listener has come.
+CACHE_AFTER_S = 1.0
+
+Services = Callable[[str], Awaitable[Any]]
+
+
+class AtSpi:
+    """One desktop's accessibility tree: connects on first use, and again after the bus has ended."""
+
+    def __init__(self, desktop: Desktop, services: Services) -> None:
+        self._desktop = desktop
+        self._services = services
+        self._opening = asyncio.Lock()
+        self._bus: Bus | None = None
+        self._roll: Roll | None = None
+        self._listening_since = 0.0
+
+    async def close(self) -> None:
+        """Give the connection back."""
+        if self._bus is not None:
+            await self._bus.close()
+        self._bus = self._roll = None
+
+    # Reading
+
+    async def tree(
+        self,
+        *,
+        window: str | None = None,
+        max_depth: int | None = None,
+        query: str | None = None,
+        full: bool = False,
+        budget: int = 500,
+        deadline: float = 3.0,
+    ) -> Tree:
+        """What the window shows now; see `handrail.Accessibility`."""
+        reading: Reading | None = None
+        async with self._reaching() as bus:
+            windows = Windows(())
+            chosen: TopLevel | None = None
+            with anyio.move_on_after(deadline) as clock:
+                windows = await self._windows(bus)
+                chosen = await choose(windows, window, self._services)
+                if chosen is not None:
+                    wanted = Wanted(full, max_depth, query, budget)
+                    reading = Reading(bus, chosen, windows.popups_of(chosen.node.app), wanted)
+                    await reading.run()
+        note = note_about(windows, chosen, late=clock.cancelled_caught)
+        if chosen is None or reading is None:
+            return Tree((), note=note, truncated=clock.cancelled_caught)
+        elements = reading.elements
+        return Tree(
+            elements,
+            window=chosen.title,
+            focused=next((element for element in elements if "focused" in element.states), None),
+            truncated=reading.truncated or clock.cancelled_caught,
+            note=note,
+        )
+
+    async def focused(self) -> Element | None:
+        """The element with the keyboard focus in the active window."""
+        return (await self.tree(full=True)).focused
+
+    async def fingerprint(self) -> str:
+        """A hash of the titles and of all that shows in the active window."""
+        tree = await self.tree(full=True)
+        seen = [(e.role, e.text, e.value, sorted(e.states), e.rect) for e in tree.elements]
+        return hashlib.sha256(repr((tree.window, tree.note, seen)).encode()).hexdigest()[:16]
+
+    async def titles(self) -> tuple[str, ...]:
+        """The titles of all windows."""
+        async with self._reaching() as bus:
+            return (await self._windows(bus)).titles
+
+    async def closed_items(self, *, window: str | None = None) -> tuple[Element, ...]:
+        """The items of menus that are not open, and what else the window hides, as far as its application's cache knows them."""
+        async with self._reaching() as bus:
+            chosen = await choose(await self._windows(bus), window, self._services)
+            patience = self._listening_since + CACHE_AFTER_S - asyncio.get_running_loop().time()
+            return await closed_items(bus, chosen, patience=patience) if chosen is not None else ()
+
+    async def scene(self, element: Element) -> Scene:
+        """The element's window as it is now."""
+        handle = _handle(element)
+        async with self._reaching() as bus:
+            windows = await self._windows(bus)
+            if any(window.node.app == handle.app for window in windows.unanswered):
+                raise NoAnswer(f"{element.window!r} belongs to {' or '.join(windows.silent)}")
+            top = next((w for w in windows.windows if w.node.ref == (handle.app, handle.window)), None)
+            if top is None or not top.shown:
+                return Scene(windows.titles, (), open=False)
+            reading = Reading(bus, top, windows.popups_of(handle.app), Wanted(full=True))
+            with anyio.move_on_after(SCENE_DEADLINE_S):
+                await reading.run()
+            return Scene(windows.titles, reading.elements)
+
+    async def refresh(self, element: Element) -> Element | None:
+        """The same element as it is now, or None when it is gone or something else is in its place."""
+        current = await self.now(element)
+        return current if current is not None and current.fingerprint == element.fingerprint else None
+
+    async def now(self, element: Element) -> Element | None:
+        """What is at the element's place now."""
+        async with self._reaching() as bus:
+            node = await _fetch(bus, element)
+            if node is None:
+                return None
+            line = Line(node, element.depth, element.window, _handle(element).window)
+            current = await element_of(bus, line)
+            # What labels it was found by looking around it.
+            return replace(current, id=element.id, text=current.text or ("" if node.kind.named else element.text))
+
+    async def read_text(self, element: Element) -> str | None:
+        """The whole text; None for what keeps none, and for passwords."""
+        async with self._at(element) as (bus, node):
+            return await texts.whole_text(bus, node)
+
+    async def text_length(self, element: Element) -> int | None:
+        """How many characters it holds."""
+        async with self._at(element) as (bus, node):
+            return await texts.text_length(bus, node)
+
+    async def number(self, element: Element) -> float | None:
+        """The number it stands at."""
+        async with self._at(element) as (bus, node):
+            return await maybe(number_of(bus, node)) if node.offers("Value") else None
+
+    async def options(self, element: Element) -> tuple[Element, ...]:
+        """The choices of a combo box or list."""
+        handle = _handle(element)
+        async with self._at(element) as (bus, node):
+            found = await actions.options_of(bus, node)
+            lines = [Line(option, element.depth + 1, element.window, handle.window) for option in found]
+            return tuple([await element_of(bus, line) for line in lines])
+
+    # Acting
+
+    async def insert_text(self, element: Element, text: str) -> bool:
+        """Insert at the caret by value, replacing the selection."""
+        async with self._at(element) as (bus, node):
+            return await texts.insert(bus, node, text)
+
+    async def press(self, element: Element) -> str | None:
+        """Do its main action."""
+        async with self._at(element) as (bus, node):
+            return await actions.press(bus, node)
+
+    async def set_text(self, element: Element, text: str) -> bool:
+        """Replace its text."""
+        async with self._at(element) as (bus, node):
+            return await texts.set_text(bus, node, text)
+
+    async def set_number(self, element: Element, number: float) -> bool:
+        """Set its number."""
+        async with self._at(element) as (bus, node):
+            return await actions.set_number(bus, node, number)
+
+    async def focus(self, element: Element) -> bool:
+        """Give it the keyboard focus."""
+        async with self._at(element) as (bus, node):
+            return await actions.focus(bus, node)
+
+    async def select(self, element: Element) -> bool:
+        """Select it in what holds it."""
+        async with self._at(element) as (bus, node):
+            return await actions.select(bus, node)
+
+    async def expand(self, element: Element, *, wanted: bool) -> bool:
+        """Ask it to open or close."""
+        async with self._at(element) as (bus, node):
+            return await actions.act(bus, node, actions.EXPAND if wanted else actions.COLLAPSE) is not None
+
+    async def scroll_to(self, element: Element) -> bool:
+        """Bring it into view."""
+        async with self._at(element) as (bus, node):
+            return await actions.scroll_to(bus, node)
+
+    # The connection
+
+    @asynccontextmanager
+    async def _at(self, element: Element) -> AsyncGenerator[tuple[Bus, Node]]:
+        async with self._reaching() as bus:
+            node = await _fetch(bus, element)
+            if node is None or node.fingerprint(bus.guid) != element.fingerprint:
+                raise StaleElement(f"{element.role} {element.text!r} is gone", hint="observe again")
+            yield bus, node
+
+    @asynccontextmanager
+    async def _reaching(self) -> AsyncGenerator[Bus]:
+        """A live connection; what goes wrong on it becomes an error that says so."""
+        try:
+            yield await self._connected()
+        except BusLost as exc:
+            await self.close()
+            raise Downstream(
+                f"desktop {self._desktop.name!r}: {exc}",
+                hint="the next call connects again; if it fails too, start the desktop's accessibility bus (package at-spi2-core)",
+            ) from exc
+        except (NoAnswer, CallFailed) as exc:
+            raise Downstream(f"the program does not answer: {exc}", hint="wait for it, or end it") from exc
+
+    async def _connected(self) -> Bus:
+        async with self._opening:
+            if self._bus is None or not self._bus.alive:
+                await self.close()
+                self._bus = await self._connect()
+                self._roll = Roll(self._bus)
+            return self._bus
+
+    async def _connect(self) -> Bus:
+        address = self._desktop.environment.get("DBUS_SESSION_BUS_ADDRESS")
+        if not address:
+            raise ToolUnavailable(
+                f"desktop {self._desktop.name!r} has no session bus, so programs publish no accessibility tree",
+                hint="work on a private desktop, or log in to a desktop session",
+            )
+        bus = await Bus.connect(address, enable=self._desktop.private)
+        # Programs keep the cache that is read in one call only while somebody listens.
+        registered = ("object:children-changed",)
+        await maybe(bus.call(REGISTRY, "/org/a11y/atspi/registry", REGISTRY, "RegisterEvent", "s", registered))
+        self._listening_since = asyncio.get_running_loop().time()
+        return bus
+
+    async def _windows(self, bus: Bus) -> Windows:
+        if self._roll is None or self._roll.bus is not bus:
+            self._roll = Roll(bus)
+        return await self._roll.call()
+
+
+def _handle(element: Element) -> Handle:
+    if not isinstance(element.ref, Handle):
+        raise StaleElement(
+            f"{element.role} {element.text!r} was not seen in the accessibility tree", hint="observe again"
+        )
+    return element.ref
+
+
+async def _fetch(bus: Bus, element: Element) -> Node | None:
+    """The object at the element's place; None when it is gone, or was on an earlier bus."""
+    handle = _handle(element)
+    if handle.guid != bus.guid:
+        return None
+    try:
+        node = await fetch_node(bus, handle.app, handle.path)
+    except CallFailed:
+        return None
+    return None if node.has(State.DEFUNCT) else node

@@ -1,0 +1,141 @@
+"""The tools `get_ui_context` and `execute_accessible`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from handrail import Downstream, Element, Input, Read, StaleObservation, ToolContext, Transform, element_wire, tool
+from handrail_accessibility.acting import Act
+from handrail_accessibility.changes import named
+from handrail_accessibility.control import Control
+from handrail_accessibility.naming import Naming, find
+from handrail_accessibility.telling import seen, titled
+from handrail_accessibility.verbs import ACTIONS
+
+# Shown to whoever sees a screen by elements or text; a backend that only plans has no use for them.
+SEEING = frozenset({"parse_screen", "ocr", "understand", "accessibility_tree"})
+
+Window = Annotated[str | None, Field(description="Part of a window's title (default: the active window).")]
+
+
+@tool(title="Read the window", effects=[Read("tree")], requires=SEEING, exclusive="desktop", timeout=15)
+async def get_ui_context(
+    max_depth: Annotated[int, Field(ge=1, le=100, description="Levels of named things to go down.")] = 8,
+    window: Window = None,
+    query: Annotated[str | None, Field(description="Only elements whose name, type or value contains this.")] = None,
+    full: Annotated[bool, Field(description="Static text and unnamed boxes too.")] = False,
+    *,
+    context: ToolContext,
+) -> dict[str, Any]:
+    """List what a window's accessibility tree shows: controls and named things, with ids for execute_accessible and execute_gui.
+
+    Gives elements (id, name, type, value, states, bbox, actions), the focused element and the window's title. Faster and surer than a
+    screenshot. A closed menu is one line; its items can still be clicked by name. If no window fits, the error names those there are.
+    """
+    control: Control = await context.service("accessibility")
+    tree = await control.tree(window=window, max_depth=max_depth, query=query, full=full)
+    observed = context.observations.add(tree.elements, backend="accessibility", truncated=tree.truncated)
+    transform, space = _latest_picture(context)
+    focused = next((element for element in observed.elements if "focused" in element.states), None)
+    result: dict[str, Any] = {
+        "elements": [_line(element, transform) for element in observed.elements],
+        "element_count": len(observed.elements),
+        "foreground_window": tree.window and titled(tree.window),
+        "focused_element": focused and {"id": focused.id, "name": seen(focused.text), "type": focused.role},
+        "truncated": tree.truncated,
+        "bbox_of": space,
+    }
+    return {**result, "note": tree.note} if tree.note else result
+
+
+@tool(
+    title="Use an element",
+    effects=[Input("desktop", arg="value"), Read("tree")],
+    requires=SEEING,
+    exclusive="desktop",
+    timeout=30,
+)
+async def execute_accessible(
+    action: Annotated[
+        Literal["click", "type", "set_value", "toggle", "select", "expand", "collapse", "focus", "scroll_to", "read"],
+        Field(description="type and set_value replace the whole text."),
+    ],
+    element_name: Annotated[
+        str | None, Field(description='Its name, or a unique part; "File > Save" for an item of a closed menu.')
+    ] = None,
+    value: Annotated[
+        str | None, Field(description="Text or number to set, choice to select, on or off to toggle to.")
+    ] = None,
+    element_id: Annotated[str | None, Field(description="An id from an earlier result, like e12.")] = None,
+    automation_id: Annotated[str | None, Field(description="Its automation id.")] = None,
+    control_type: Annotated[str | None, Field(description="Its type, like button.")] = None,
+    window: Window = None,
+    *,
+    context: ToolContext,
+) -> dict[str, Any]:
+    """Act on one element through the accessibility tree, and check that it worked.
+
+    Name the element by one or more of element_id, element_name, automation_id, control_type. Gives effect: confirmed (with evidence of what
+    changed), none (it was so already, or only read), unverified (the program took it, nothing visible changed). If several fit, or the
+    element is gone, nothing is done and the error lists candidates.
+    """
+    control: Control = await context.service("accessibility")
+    naming = Naming(element_id, element_name, automation_id, control_type, window)
+    element = await find(context, control, naming, _as_listed(action))
+    outcome = await ACTIONS[action](Act(context, control, element, value))
+    current = await _after(control, element)
+    if current is not None:
+        context.observations.update(current)
+    result: dict[str, Any] = {
+        "found": True,
+        "element_id": element.id,
+        "element_name": seen(element.text),
+        "element_type": element.role,
+        "action_performed": action if outcome.route != "none" or action == "read" else "none",
+        "description": f"{action} on {named(element)} in window {titled(element.window)!r}",
+        "effect": outcome.effect,
+        "route": outcome.route,
+        **outcome.more,
+    }
+    if current is not None:
+        result["states"] = sorted(current.states)
+    if outcome.evidence:
+        result["evidence"] = list(outcome.evidence)
+    return {**result, "note": outcome.note} if outcome.note else result
+
+
+async def _after(control: Control, element: Element) -> Element | None:
+    """The element after the action; None when it is gone, or its program is too busy to say."""
+    try:
+        return await control.refresh(element)
+    except Downstream:
+        return None
+
+
+def _as_listed(action: str) -> str:
+    return "set_value" if action == "type" else action
+
+
+def _latest_picture(context: ToolContext) -> tuple[Transform | None, str]:
+    """The space of the coordinates: those of the latest picture, so that they can be used with it; else the screen's."""
+    try:
+        seen = context.observations.get()
+    except StaleObservation:
+        return None, "screen"
+    return seen.transform, seen.id
+
+
+def _line(element: Element, transform: Transform | None) -> dict[str, Any]:
+    wire = element_wire(element, transform)
+    line: dict[str, Any] = {
+        "id": element.id,
+        "name": seen(element.text),
+        "type": element.role,
+        "automation_id": element.automation_id,
+        "bbox": wire["bbox"],
+        "states": wire["states"],
+        "actions": list(element.actions),
+    }
+    return line if element.value is None else {**line, "value": seen(element.value)}

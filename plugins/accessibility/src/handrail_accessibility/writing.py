@@ -1,0 +1,95 @@
+"""Giving an element a text or a number, and reading it back."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from handrail import Downstream, InvalidArguments
+from handrail_accessibility.acting import Act, Outcome, already, did_not, refuse_unusable, soon
+from handrail_accessibility.changes import named
+from handrail_accessibility.switching import choose
+
+
+async def set_value(act: Act) -> Outcome:
+    """Replace its text, set its number, or select the choice; then read it back."""
+    value = act.needed_value("the text, number or choice to set")
+    if act.element.role == "combo box":
+        return await choose(act, value)
+    refuse_unusable(act.element)
+    if act.element.role in ("slider", "spin button", "dial"):
+        return await _set_number(act, value)
+    if "set_value" not in act.element.actions and "editable" not in act.element.states:
+        raise InvalidArguments(
+            f"{named(act.element)} takes no value", hint="use click, toggle or select, or execute_gui to type by keys"
+        )
+    return await (_set_password if "password" in act.element.states else _set_text)(act, value)
+
+
+async def _set_text(act: Act, value: str) -> Outcome:
+    if await _says(act, value):
+        return already(act, "what is asked for")
+    route = await _write(act, value)
+    if await soon(lambda: _says(act, value)):
+        return Outcome("confirmed", route, (f"its text reads back as given, {len(value)} characters",))
+    found = await act.control.read_text(act.element)
+    raise Downstream(
+        f"{named(act.element)} did not take the value: its text reads back differently",
+        hint="the field may limit or reformat what it takes; read it, or type with execute_gui",
+        details={"wanted_characters": len(value), "found": found if found is None else found[:500]},
+    )
+
+
+async def _set_password(act: Act, value: str) -> Outcome:
+    """Only the number of characters can be told, so that the same number as before proves nothing."""
+    before = await act.control.text_length(act.element)
+    route = await _write(act, value)
+
+    async def holds() -> bool:
+        return await act.control.text_length(act.element) == len(value)
+
+    if not await soon(holds):
+        raise did_not(act, f"does not hold {len(value)} characters")
+    if before == len(value):
+        return Outcome("unverified", route, note="a password is never read, and its length is the same as before")
+    return Outcome("confirmed", route, (f"it now holds {len(value)} characters",))
+
+
+async def _write(act: Act, value: str) -> str:
+    """Set the text, by keys where the program takes no text; the route."""
+    act.context.checkpoint()
+    if await act.control.set_text(act.element, value):
+        return "action"
+    await act.pointer()
+    await act.gui(action="hotkey", key="ctrl+a")
+    await act.gui(action="type", text=value)
+    return "pointer"
+
+
+async def _set_number(act: Act, value: str) -> Outcome:
+    try:
+        wanted = float(value)
+    except ValueError as exc:
+        raise InvalidArguments(f"{named(act.element)} takes a number, not {value!r}") from exc
+    if await act.control.number(act.element) == wanted:
+        return already(act, f"at {wanted:g}")
+    act.context.checkpoint()
+    await act.control.set_number(act.element, wanted)
+
+    async def holds() -> bool:
+        return await act.control.number(act.element) == wanted
+
+    if await soon(holds):
+        return Outcome("confirmed", "action", (f"it now stands at {wanted:g}",))
+    found = await act.control.number(act.element)
+    raise Downstream(
+        f"{named(act.element)} stands at {found:g} and not at {wanted:g}"
+        if found is not None
+        else f"{named(act.element)} does not say what it stands at",
+        hint="it may have limits or steps; read it, or use execute_gui",
+        details={"wanted": wanted, "found": found},
+    )
+
+
+async def _says(act: Act, value: str) -> bool:
+    text = await act.control.read_text(act.element)
+    return text is not None and unicodedata.normalize("NFC", text) == unicodedata.normalize("NFC", value)

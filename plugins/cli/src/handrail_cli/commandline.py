@@ -1,0 +1,83 @@
+"""The values of an analysis: what a command line consists of, and how its words stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from handrail import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One word of a command. `text` is what bash will make of it, None when that is not certain; `guess` is the likeliest, with nothing
+    in place of what is unknown. `glob`: names of files may take its place. `inner`: commands in its substitutions, by number.
+    """
+
+    text: str | None
+    guess: str
+    span: tuple[int, int]
+    glob: bool = False
+    inner: tuple[int, ...] = ()
+    # A process substitution and nothing else.
+    process: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Redirect:
+    """`operator` as written (`>`, `2>&1` has `>&`, `<<` for here-documents, `<<<`); `body` is the text of a here-document or here-string."""
+
+    operator: str
+    target: Word | None
+    fd: str = ""
+    body: Word | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A simple command: its words (the program first), variables set for it alone, redirections.
+
+    `argv` are the words as bash will see them, None when one of them is not certain. `guess` are the words as they are likeliest, empty
+    ones left out.
+    """
+
+    words: tuple[Word, ...]
+    assignments: tuple[tuple[str, Word], ...]
+    redirects: tuple[Redirect, ...]
+    span: tuple[int, int]
+
+    argv: tuple[str, ...] | None = field(init=False, repr=False, compare=False)
+    guess: tuple[str, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        texts = tuple([word.text for word in self.words if word.text is not None])
+        # Set here and not when they are asked for: every judgement asks for both.
+        object.__setattr__(self, "argv", texts if len(texts) == len(self.words) else None)
+        object.__setattr__(self, "guess", tuple([word.guess for word in self.words if word.guess]))
+
+    @property
+    def program(self) -> str | None:
+        """The name of the program without its folder, None when there is none or it is not certain."""
+        return self.words[0].text.rpartition("/")[2] if self.words and self.words[0].text else None
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """Everything that a command line may run. `pipelines` hold, for each stage, the numbers of its commands. `functions` are defined in it.
+
+    `assigned` are variables that it sets for the shell, with their values. `opaque` is empty only when all of it was understood.
+    """
+
+    text: str
+    commands: tuple[Command, ...]
+    pipelines: tuple[tuple[tuple[int, ...], ...], ...] = ()
+    functions: Mapping[str, str] = field(default_factory=dict[str, str])
+    assigned: tuple[tuple[str, Word], ...] = ()
+    opaque: tuple[Reason, ...] = ()
+    # The inner texts of substitutions that may hide in what was not understood.
+    hidden: tuple[str, ...] = ()
+
+
+def substitutions(words: Sequence[Word]) -> Iterator[int]:
+    """The numbers of all commands in the substitutions of these words."""
+    return (number for word in words for number in word.inner)

@@ -1,0 +1,55 @@
+"""The judge of shell commands.
+
+a command whose whole parse is plain reading               allow
+one of a small set that a yes cannot undo                  deny, in every mode
+one that touches secrets or takes another's power          confirm, each time
+everything else, and whatever is not understood            confirm
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Any
+
+from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Reason, Run, Tool, paths
+
+
+class ShellEvaluator(Evaluator):
+    """Judges every call that runs a shell command, by the whole of what it would run."""
+
+    name = "shell"
+
+    def applies(self, tool: Tool) -> bool:
+        """Tools that run shell commands."""
+        return any(isinstance(effect, Run) and effect.what == "shell" and effect.arg for effect in tool.effects)
+
+    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+        """Its view of the command in the call; None when there is none."""
+        texts = list(_shell_texts(invocation))
+        if not texts:
+            return None
+        if judging.shell != "bash":
+            reason = Reason("other_shell", f"commands for {judging.shell} are not analysed")
+            return Opinion("shell", suggestion=Decision.CONFIRM, reasons=(reason,))
+        # Tables and patterns of some size, which a start that runs no command has no use for.
+        from handrail_cli.judgement import judge
+
+        cwd = _folder(invocation, judging)
+        stdin = getattr(invocation.params, "stdin", None)
+        return judge("\n".join(texts), judging, cwd=cwd, stdin=stdin if isinstance(stdin, str) else None)
+
+
+def _shell_texts(invocation: Invocation) -> Iterator[str]:
+    """The texts of a call that a shell will read. Text typed into a terminal belongs here, once it is known where the focus is."""
+    for effect in invocation.tool.effects:
+        value: Any = invocation.argument(effect) if isinstance(effect, Run) and effect.what == "shell" else None
+        if isinstance(value, str):
+            yield value
+
+
+def _folder(invocation: Invocation, judging: Judging) -> PurePath:
+    given = getattr(invocation.params, "cwd", None)
+    if not isinstance(given, str):
+        return judging.cwd
+    return paths.resolve(given, cwd=judging.cwd, home=judging.home, platform=judging.platform).path

@@ -1,0 +1,107 @@
+"""The processes that a command started, found in /proc: by group, by descent, and by a mark in their environment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+# Laid into the environment of every command, so that what left its process group can still be told.
+MARK = "HANDRAIL_MARK_PROCESS"
+SIGHUP_BIT = 1 << (signal.SIGHUP - 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the process table."""
+
+    pid: int
+    parent: int
+    group: int
+
+
+def family(group: int, *, mark: str | None = None) -> set[int]:
+    """The living processes of a group, with all their descendants, and those that carry `mark`. Empty where there is no /proc."""
+    table = {entry.pid: entry for entry in _table()}
+    members = {pid for pid, entry in table.items() if entry.group == group or (mark is not None and _marked(pid, mark))}
+    waiting = list(members)
+    children: dict[int, list[int]] = {}
+    for entry in table.values():
+        children.setdefault(entry.parent, []).append(entry.pid)
+    while waiting:
+        below = [pid for pid in children.get(waiting.pop(), ()) if pid not in members]
+        members.update(below)
+        waiting.extend(below)
+    members.discard(os.getpid())
+    return members
+
+
+def group_alive(group: int) -> bool:
+    """Whether any process of the group is left. One that has ended and that nobody asked after does not count."""
+    try:
+        os.killpg(group, 0)
+    except (ProcessLookupError, PermissionError):
+        return False
+    return sys.platform != "linux" or any(entry.group == group for entry in _table())
+
+
+def send(number: signal.Signals, pids: Iterable[int]) -> None:
+    """Signal processes; those that are gone, or are not ours any more, are passed over."""
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except (ProcessLookupError, PermissionError):
+            continue
+
+
+def ignores_hangup(pid: int) -> bool:
+    """Whether it was told to outlive its terminal (`nohup`)."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as status:
+            line = next((line for line in status if line.startswith("SigIgn:")), "SigIgn: 0")
+    except OSError:
+        return False
+    return bool(int(line.split()[1], 16) & SIGHUP_BIT)
+
+
+def draws(pids: Iterable[int]) -> bool:
+    """Whether any of them has loaded what programs with windows are made with."""
+    return any(
+        b"/libX11.so" in maps or b"/libxcb.so" in maps or b"/libwayland-client.so" in maps for maps in map(_maps, pids)
+    )
+
+
+def _maps(pid: int) -> bytes:
+    try:
+        with open(f"/proc/{pid}/maps", "rb") as maps:
+            return maps.read()
+    except OSError:
+        return b""
+
+
+def _marked(pid: int, mark: str) -> bool:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as environ:
+            return f"{MARK}={mark}".encode() in environ.read().split(b"\0")
+    except OSError:
+        return False
+
+
+def _table() -> Iterator[Entry]:
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return
+    for name in names:
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", "rb") as stat:
+                line = stat.read()
+        except OSError:
+            continue
+        state, parent, group = line.rpartition(b")")[2].split()[:3]
+        if state not in (b"Z", b"X"):
+            yield Entry(int(name), int(parent), int(group))

@@ -1,0 +1,64 @@
+"""Which names a pattern of the shell could fit."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from handrail import paths
+
+GLOB = re.compile(r"[*?\[{]")
+TOKEN = re.compile(r"\[[!^]?\]?[^\]]*\]|\\.|.", re.DOTALL)
+MAX_PATTERN = 200
+# What names of secrets look like where the tables hold only their ends or starts.
+SHAPES = (
+    *(f"*{end}" for end in paths.KEY_ENDINGS),
+    "*.pem", ".env.*", ".*_history", "ssh_host_*_key", "service-account*.json", "service_account*.json", "client_secret*.json",
+)  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def fitting_secret(pattern: str) -> str | None:
+    """A name or place of a secret that a pattern (a path with `*`, `?`, `[…]`) could fit; None when there is none."""
+    parts = [part for part in pattern.lower().split("/") if part not in ("", ".")]
+    if len(pattern) > MAX_PATTERN or not parts or "{" in pattern:
+        return pattern
+    for shape in (*paths.SECRET_NAMES, *SHAPES):
+        if fits(parts[-1], shape):
+            return shape
+    for place in paths.SECRET_PLACES:
+        for start in range(len(parts)):
+            # The pattern may name the place, or something on the way below it.
+            span = parts[start : start + len(place)]
+            if len(span) == len(place) and any(map(GLOB.search, span)) and all(map(fits, span, place)):
+                return "/".join(place)
+    if parts[0] == "proc" and any(fits(parts[-1], name) for name in ("environ", "mem", "auxv")):
+        return "environ"
+    return None
+
+
+def fits(pattern: str, shape: str) -> bool:
+    """Whether some name fits both. Names that begin with a dot are only found by patterns that do."""
+    if shape.startswith(".") != pattern.startswith("."):
+        return shape.startswith("*") and not pattern.startswith(".") and _both(_tokens(pattern), _tokens(shape))
+    return _both(_tokens(pattern), _tokens(shape))
+
+
+def _tokens(pattern: str) -> tuple[str, ...]:
+    """Single letters, `?` for any one and `*` for any number."""
+    return tuple("?" if token[0] == "[" and len(token) > 1 else token[-1] for token in TOKEN.findall(pattern))
+
+
+def _both(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    row = [True]
+    for token in other:
+        row.append(row[-1] and token == "*")
+    for left in one:
+        below = [row[0] and left == "*"]
+        for at, right in enumerate(other):
+            if left == "*" or right == "*":
+                below.append(row[at + 1] or below[at])
+            else:
+                below.append(row[at] and (left == right or "?" in (left, right)))
+        row = below
+    return row[-1]

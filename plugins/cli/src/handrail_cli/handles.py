@@ -1,0 +1,106 @@
+"""Handles of commands that go on running: read, written to, stopped, listed. Only those of this session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from time import monotonic
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from handrail import Downstream, Input, Read, Run, ToolContext, Write, tool
+from handrail_cli.processes import Process, Processes
+
+PLATFORMS = frozenset(("linux", "darwin"))
+# A program that does not read for so long is not going to.
+WRITE_S = 5.0
+NEXT_TRY_S = 0.02
+
+ProcessId = Annotated[str, Field(description="The process_id that execute_cli returned.")]
+
+
+@tool(layer="core", title="Read a process", effects=[Read("session")], platforms=PLATFORMS)
+async def read_process(
+    process_id: ProcessId,
+    wait: Annotated[float, Field(ge=0, le=60, description="Seconds to wait for its end first.")] = 0.0,
+    *,
+    context: ToolContext,
+) -> Mapping[str, Any]:
+    """What a background command wrote since it was last read, whether it still runs, and its exit code when it has ended."""
+    processes: Processes = await context.service("shell")
+    process = processes.get(process_id)
+    if wait:
+        await process.settle(min(wait, 50.0))
+    return _state(process)
+
+
+@tool(
+    layer="core",
+    title="Write to a process",
+    effects=[Input("process", arg="text"), Run("shell", arg="text")],
+    platforms=PLATFORMS,
+)
+async def write_process(
+    process_id: ProcessId,
+    text: Annotated[str, Field(description="Text for its standard input; end a line with a newline.")] = "",
+    end: Annotated[bool, Field(description="Close its standard input afterwards.")] = False,
+    *,
+    context: ToolContext,
+) -> Mapping[str, Any]:
+    """Write to the standard input of a command that was started with background=true."""
+    processes: Processes = await context.service("shell")
+    process = processes.get(process_id)
+    await _write(process, text.encode("utf-8", "replace"), context)
+    if end:
+        process.end_input()
+    return {"written": len(text), "running": process.running}
+
+
+@tool(layer="core", title="Stop a process", effects=[Write("session")], platforms=PLATFORMS)
+async def stop_process(process_id: ProcessId, *, context: ToolContext) -> Mapping[str, Any]:
+    """End a command of this session and everything it started; returns what it still wrote."""
+    processes: Processes = await context.service("shell")
+    process = processes.get(process_id)
+    was_running = process.running
+    await processes.stop(process)
+    return {**_state(process), "stopped": was_running and not process.running}
+
+
+@tool(layer="core", title="List processes", effects=[Read("session")], platforms=PLATFORMS)
+async def list_processes(*, context: ToolContext) -> Mapping[str, Any]:
+    """The commands of this session that have a process_id: running, exit_code, pid, command, started."""
+    processes: Processes = await context.service("shell")
+    return {"processes": [_summary(process) for process in processes.all()]}
+
+
+async def _write(process: Process, data: bytes, context: ToolContext) -> None:
+    deadline = monotonic() + WRITE_S
+    while data:
+        context.checkpoint()
+        data = data[process.write(data) :]
+        if data and await process.settle(NEXT_TRY_S):
+            raise Downstream(f"process {process.id!r} ended with {len(data)} bytes unread")
+        if data and monotonic() > deadline:
+            raise Downstream(
+                f"process {process.id!r} does not read its standard input: {len(data)} bytes were not written"
+            )
+
+
+def _summary(process: Process) -> dict[str, Any]:
+    return {
+        "process_id": process.id,
+        "command": process.launch.command,
+        "pid": process.pid,
+        "running": process.running,
+        "exit_code": process.exit_code,
+        "started": datetime.fromtimestamp(process.started, UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _state(process: Process) -> dict[str, Any]:
+    stdout, stderr = process.stdout.take(), process.stderr.take()
+    state = {**_summary(process), "stdout": stdout.text, "stderr": stderr.text}
+    if stdout.truncated or stderr.truncated:
+        state["truncated"] = True
+    return state

@@ -1,0 +1,43 @@
+"""What this plugin registers. Light: it is imported at every start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from handrail import hookimpl
+
+if TYPE_CHECKING:
+    from handrail import Evaluator, Service, ServiceContext, Tool
+    from handrail_cli.processes import Processes
+
+
+@hookimpl
+def handrail_register_tools() -> Iterable[Tool]:
+    """`execute_cli` and the handles of commands that go on running."""
+    from handrail_cli.execute import execute_cli
+    from handrail_cli.handles import list_processes, read_process, stop_process, write_process
+
+    return [execute_cli, read_process, write_process, stop_process, list_processes]
+
+
+@hookimpl
+def handrail_register_evaluators() -> Iterable[Evaluator]:
+    """The judge of shell commands."""
+    from handrail_cli.evaluator import ShellEvaluator
+
+    return [ShellEvaluator()]
+
+
+@hookimpl
+def handrail_register_services() -> Iterable[Service]:
+    """The running commands of a session."""
+    from handrail import Service
+
+    return [Service("shell", _open_processes, scope="session")]
+
+
+async def _open_processes(context: ServiceContext) -> Processes:
+    from handrail_cli.processes import Processes
+
+    return await Processes.open(context)

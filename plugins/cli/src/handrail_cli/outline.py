@@ -1,0 +1,226 @@
+"""Where bash sees quotes, comments, substitutions and redirections: read off the text without the parser.
+
+A second opinion. What the parser makes of a text counts only where both see the same, so a construct that one of them takes for text cannot hide
+a command. Only plain forms are known here; the first other one is said in `strange`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+# Letters that end a word.
+JOINTS = " \t\n;&|()<>"
+ARITHMETIC = re.compile(r"\$\(\([ \d+*/%-]*\)\)")
+EXPANSION = re.compile(r"\$\{(?:#?[A-Za-z_]\w*|\d+|[A-Za-z_]\w*:?-[\w ./:=@%+,-]*)\}", re.ASCII)
+NAME = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9$?#!@*-])", re.ASCII)
+BACKQUOTED = re.compile(r"`([\w ./:=@%+,|-]*)`", re.ASCII)
+ANSI = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
+OPERATOR = re.compile(r"<<<|>>|>\||>&|<&|<>|&>>|&>|[<>]")
+HERE = re.compile(r"<<-?[ \t]*(?:'(?P<quoted>[\w ]+)'|\"(?P<double>\w+)\"|(?P<bare>\w+))(?=[\s;&|)<>])", re.ASCII)
+OPENING = re.compile(r"[$<>]\(|`")
+MAX_HIDDEN = 12
+
+
+@dataclass(slots=True)
+class Outline:
+    """Places, in characters: spans of quoted text and comments, starts of substitutions and redirections, letters that end words."""
+
+    text: str
+    literal: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    double: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    comments: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    opened: set[int] = field(default_factory=set[int])
+    redirects: set[int] = field(default_factory=set[int])
+    joints: set[int] = field(default_factory=set[int])
+    strange: str | None = None
+
+
+def outline(text: str) -> Outline:
+    """The outline of a text for bash."""
+    found = Outline(text)
+    scan = _Scan(found)
+    while scan.at < len(text):
+        scan.step()
+    if scan.open or scan.pending is not None:
+        scan.strange("something in it is not closed")
+    return found
+
+
+def hidden(found: Outline) -> Iterator[str]:
+    """The inner text of every substitution outside single quotes, wherever it stands."""
+    text = found.text
+    count = 0
+    for match in OPENING.finditer(text):
+        if any(start <= match.start() < end for start, end in (*found.literal, *found.comments)):
+            continue
+        count += 1
+        if count > MAX_HIDDEN:
+            return
+        end = text.find("`", match.end()) if match[0] == "`" else _closing(text, match.end())
+        yield text[match.end() : end if end >= 0 else len(text)]
+
+
+def _closing(text: str, at: int) -> int:
+    depth = 1
+    for place in range(at, len(text)):
+        depth += (text[place] == "(") - (text[place] == ")")
+        if not depth:
+            return place
+    return -1
+
+
+class _Scan:
+    """One pass over the text. `open` holds what is not closed yet: quotes with their place, and parentheses."""
+
+    def __init__(self, found: Outline) -> None:
+        self.found = found
+        self.text = found.text
+        self.at = 0
+        self.open: list[tuple[str, int]] = []
+        self.pending: tuple[str, bool, bool] | None = None
+
+    def strange(self, what: str) -> None:
+        self.found.strange = self.found.strange or what
+
+    def step(self) -> None:
+        letter = self.text[self.at]
+        if letter == "\\":
+            self.escape()
+        elif letter == "$":
+            self.dollar()
+        elif letter == "`":
+            self.backquote()
+        elif letter == '"':
+            self.quote()
+        elif self.open and self.open[-1][0] == '"':
+            if letter == "\n" and self.pending is not None:
+                self.strange("a here-document begins inside quotes")
+            self.at += 1
+        elif letter == "'":
+            self.single()
+        elif letter == "#" and (self.at == 0 or self.text[self.at - 1] in JOINTS):
+            end = self.text.find("\n", self.at)
+            end = end if end >= 0 else len(self.text)
+            self.found.comments.add((self.at, end))
+            self.at = end
+        elif letter in "<>" or self.text.startswith("&>", self.at):
+            self.redirect()
+        elif letter in JOINTS:
+            self.joint(letter)
+        else:
+            self.at += 1
+
+    def escape(self) -> None:
+        joined = self.text.startswith("\n", self.at + 1)
+        if self.at + 1 >= len(self.text):
+            self.strange("it ends with a backslash")
+        if joined and (self.pending is not None or self.at == 0 or self.text[self.at - 1] not in " \t"):
+            self.strange("a line is continued in the middle of a word")
+        self.at += 2
+
+    def dollar(self) -> None:
+        text, at = self.text, self.at
+        quoted = bool(self.open) and self.open[-1][0] == '"'
+        if text.startswith("$((", at) and (match := ARITHMETIC.match(text, at)):
+            self.at = match.end()
+        elif text.startswith("$(", at):
+            if text.startswith("$((", at):
+                self.strange("it computes with something that is not a number")
+            self.enter(2)
+        elif match := EXPANSION.match(text, at) or NAME.match(text, at):
+            self.at = match.end()
+        elif text.startswith("$'", at) and not quoted and (match := ANSI.match(text, at)):
+            self.found.literal.add(match.span())
+            self.at = match.end()
+        else:
+            if text[at + 1 : at + 2] in ("{", "[") or (not quoted and text[at + 1 : at + 2] in ("'", '"')):
+                self.strange("it expands something in a way that is not analysed")
+            self.at += 1
+
+    def enter(self, length: int) -> None:
+        self.found.opened.add(self.at)
+        self.open.append(("(", self.at))
+        self.at += length
+
+    def backquote(self) -> None:
+        match = BACKQUOTED.match(self.text, self.at)
+        if match is None:
+            self.strange("backquotes hold more than plain words")
+            self.at += 1
+            return
+        self.found.opened.add(self.at)
+        self.at = match.end()
+
+    def quote(self) -> None:
+        if self.open and self.open[-1][0] == '"':
+            self.found.double.add((self.open.pop()[1], self.at + 1))
+        else:
+            self.open.append(('"', self.at))
+        self.at += 1
+
+    def single(self) -> None:
+        end = self.text.find("'", self.at + 1)
+        if end < 0:
+            self.strange("a quote is not closed")
+            self.at += 1
+            return
+        if self.pending is not None and "\n" in self.text[self.at : end]:
+            self.strange("a here-document begins inside quotes")
+        self.found.literal.add((self.at, end + 1))
+        self.at = end + 1
+
+    def redirect(self) -> None:
+        if self.text.startswith(("<(", ">("), self.at):
+            self.enter(2)
+            return
+        if self.text.startswith("<<", self.at) and not self.text.startswith("<<<", self.at):
+            self.here()
+            return
+        match = OPERATOR.match(self.text, self.at)
+        assert match is not None
+        self.found.redirects.add(self.at)
+        self.found.joints.add(self.at)
+        self.at = match.end()
+
+    def here(self) -> None:
+        match = HERE.match(self.text, self.at)
+        self.found.redirects.add(self.at)
+        if match is None or self.pending is not None or self.open:
+            self.strange("it holds a here-document that is not analysed")
+            self.at += 2
+            return
+        end = match["quoted"] or match["double"] or match["bare"]
+        self.pending = end, match["bare"] is not None, self.text.startswith("<<-", self.at)
+        self.at = match.end()
+
+    def joint(self, letter: str) -> None:
+        before = self.text[self.at - 1] if self.at else ""
+        self.found.joints.add(self.at)
+        self.at += 1
+        if letter == "(":
+            if before in ("(", "@", "?", "*", "+", "!"):
+                self.strange("it holds a group that is not analysed")
+            self.open.append(("(", self.at))
+        elif letter == ")":
+            if self.open:
+                self.open.pop()
+            else:
+                self.strange("it closes something that is not open")
+        elif letter == "\n" and self.pending is not None:
+            self.body(*self.pending)
+            self.pending = None
+
+    def body(self, end: str, expands: bool, tabs: bool) -> None:
+        """Skip a here-document. One in which something may be expanded is not analysed."""
+        while self.at < len(self.text):
+            stop = self.text.find("\n", self.at)
+            stop = stop if stop >= 0 else len(self.text)
+            line = self.text[self.at : stop]
+            self.at = min(stop + 1, len(self.text))
+            if (line.lstrip("\t") if tabs else line) == end:
+                return
+            if expands and any(letter in line for letter in "$`\\"):
+                self.strange("a here-document expands something")
+        self.strange("a here-document does not end")

@@ -1,0 +1,504 @@
+"""Running commands: started in a group of their own, read as they write, known until they are gone."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from handrail import Downstream, NotFound, ServiceContext
+from handrail_cli.environment import without_credentials
+from handrail_cli.family import MARK, family, group_alive, ignores_hangup, send
+from handrail_cli.output import HeadTail, Sink
+from handrail_cli.shell import STATE, Left, arguments, parse_left
+from handrail_cli.warden import Warden
+
+# A pipe of this size lets a program that writes much run on while we are elsewhere.
+WIDE_PIPE = 1_048_576
+# Reads in a row for one stream before others get their turn.
+BURST = 16
+# How long the pipes of a command that has ended are still listened to when something holds them.
+GRACE_S = 0.15
+# Between asking processes to end and ending them.
+TERM_S = 0.3
+# A command that runs no longer than this is not told to the warden.
+UNWATCHED_S = 0.02
+# Ended commands whose output can still be read.
+KEPT_ENDED = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What to start: a command for the bash at `bash`. `stdin` None is empty; `state` is where the shell writes what it leaves."""
+
+    bash: str
+    command: str
+    cwd: Path
+    environment: Mapping[str, str]
+    stdin: bytes | None = None
+    interactive: bool = False
+    state: int | None = None
+    open_sink: Callable[[], Sink] | None = None
+    on_output: Callable[[str, str], None] | None = None
+
+
+@dataclass(slots=True)
+class Stream:
+    """One of a command's outputs: its descriptor (None once it is closed) and what has come from it."""
+
+    name: str
+    fd: int | None
+    kept: HeadTail
+    decode: codecs.IncrementalDecoder | None = None
+    wide: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Process:
+    """A command that was started. `exit_code` is None while it runs, negative for a signal, as the system tells it.
+
+    `left` says that the shell itself has ended and that programs it started still run; `alone` that no other command was waited for
+    meanwhile.
+    """
+
+    launch: Launch
+    mark: str
+    pid: int
+    streams: tuple[Stream, Stream]
+    stdin: int | None
+    started: float = field(default_factory=time.time)
+    id: str | None = None
+    alone: bool = True
+    watch: asyncio.TimerHandle | None = None
+    exit_code: int | None = None
+    left: bool = False
+    _waiting: list[asyncio.Future[None]] = field(default_factory=list["asyncio.Future[None]"])
+    _settled: bool = False
+    _pidfd: int | None = None
+    _grace: asyncio.TimerHandle | None = None
+    _watch: asyncio.Task[None] | None = None
+
+    @property
+    def stdout(self) -> HeadTail:
+        return self.streams[0].kept
+
+    @property
+    def stderr(self) -> HeadTail:
+        return self.streams[1].kept
+
+    @property
+    def running(self) -> bool:
+        """Whether the shell or anything it left behind still runs."""
+        return self.exit_code is None or (self.left and group_alive(self.pid))
+
+    def follow(self) -> None:
+        """Start to read what it writes and to wait for its end."""
+        loop = asyncio.get_running_loop()
+        for stream in self.streams:
+            assert stream.fd is not None
+            loop.add_reader(stream.fd, self._read, stream)
+        if sys.platform == "linux":
+            self._pidfd = os.pidfd_open(self.pid)
+            loop.add_reader(self._pidfd, self._ended)
+        else:
+            self._watch = loop.create_task(self._wait_in_thread())
+
+    async def settle(self, seconds: float | None) -> bool:
+        """Wait until the command has ended and all that it wrote has come; False when it had not after so many seconds."""
+        if self._settled:
+            return True
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(future)
+        timer = loop.call_later(seconds, _give_up, future) if seconds is not None else None
+        try:
+            await future
+        finally:
+            if timer is not None:
+                timer.cancel()
+            if future in self._waiting:
+                self._waiting.remove(future)
+        return self._settled
+
+    async def stop(self) -> None:
+        """End it and everything it started, wherever that moved: asked first, then made to. Returns when nothing is left."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            members = await asyncio.to_thread(family, self.pid, mark=self.mark)
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+            send(number, members)
+            if await self._gone(TERM_S):
+                break
+        await self.settle(GRACE_S + TERM_S)
+        self.close()
+
+    async def hang_up(self) -> None:
+        """End its group as a terminal does that closes: what was started with `nohup` or moved away by `setsid` stays."""
+        members = [pid for pid in await asyncio.to_thread(family, self.pid) if not ignores_hangup(pid)]
+        for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGKILL):
+            send(number, members)
+            if number is not signal.SIGHUP and await self._all_gone(members, TERM_S):
+                break
+        await self.settle(GRACE_S)
+        self.close()
+
+    def write(self, data: bytes) -> int:
+        """How many of the bytes its standard input took at once."""
+        if self.stdin is None:
+            raise Downstream(f"process {self.id!r} has no open standard input")
+        try:
+            return os.write(self.stdin, data)
+        except BlockingIOError:
+            return 0
+        except BrokenPipeError as exc:
+            self.end_input()
+            raise Downstream(f"process {self.id!r} does not read its standard input any more") from exc
+
+    def end_input(self) -> None:
+        """Close its standard input: it reads to the end."""
+        if self.stdin is not None:
+            os.close(self.stdin)
+            self.stdin = None
+
+    def close(self) -> None:
+        """Let go of its descriptors. What still writes to them gets SIGPIPE."""
+        self.end_input()
+        for stream in self.streams:
+            self._hang_up_stream(stream)
+            stream.kept.close()
+        if self._pidfd is not None:
+            asyncio.get_running_loop().remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = None
+        if self._grace is not None:
+            self._grace.cancel()
+
+    def _read(self, stream: Stream, bursts: int = BURST) -> None:
+        for _ in range(bursts):
+            if stream.fd is None:
+                return
+            space = stream.kept.space()
+            try:
+                size = os.readv(stream.fd, (space,))
+            except BlockingIOError:
+                return
+            except OSError:
+                size = 0
+            if not size:
+                self._hang_up_stream(stream)
+                self._settle_if_done()
+                return
+            stream.kept.took(size)
+            if self.launch.on_output is not None:
+                self._tell(stream, space[:size])
+            if size < len(space):
+                return
+            if not stream.wide:
+                _widen(stream)
+
+    def _tell(self, stream: Stream, data: memoryview) -> None:
+        assert self.launch.on_output is not None
+        if stream.decode is None:
+            stream.decode = codecs.getincrementaldecoder("utf-8")("replace")
+        if text := stream.decode.decode(data):
+            self.launch.on_output(stream.name, text)
+
+    def _ended(self) -> None:
+        ended, status = os.waitpid(self.pid, os.WNOHANG)
+        if ended != self.pid:
+            return
+        self._finish(os.waitstatus_to_exitcode(status))
+
+    def _finish(self, code: int) -> None:
+        self.exit_code = code
+        if self._pidfd is not None:
+            asyncio.get_running_loop().remove_reader(self._pidfd)
+            os.close(self._pidfd)
+            self._pidfd = None
+        for stream in self.streams:
+            self._read(stream, bursts=1)
+        self._settle_if_done()
+        if not self._settled:
+            self._grace = asyncio.get_running_loop().call_later(GRACE_S, self._settle)
+
+    async def _wait_in_thread(self) -> None:
+        _, status = await asyncio.to_thread(os.waitpid, self.pid, 0)
+        self._finish(os.waitstatus_to_exitcode(status))
+
+    def _settle_if_done(self) -> None:
+        if self.exit_code is not None and all(stream.fd is None for stream in self.streams):
+            self._settle()
+
+    def _settle(self) -> None:
+        if self._settled:
+            return
+        self._settled = True
+        self.left = group_alive(self.pid)
+        if self._grace is not None:
+            self._grace.cancel()
+        if not self.left:
+            self.end_input()
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+        self._waiting.clear()
+
+    def _hang_up_stream(self, stream: Stream) -> None:
+        if stream.fd is not None:
+            asyncio.get_running_loop().remove_reader(stream.fd)
+            os.close(stream.fd)
+            stream.fd = None
+
+    async def _gone(self, seconds: float) -> bool:
+        """Whether the whole family is gone within so many seconds."""
+        deadline = time.monotonic() + seconds
+        while True:
+            if not await asyncio.to_thread(family, self.pid, mark=self.mark):
+                return True
+            if time.monotonic() > deadline:
+                return False
+            await asyncio.sleep(0.01)
+
+    async def _all_gone(self, pids: Sequence[int], seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        while alive := family(self.pid).intersection(pids):
+            if time.monotonic() > deadline:
+                return False
+            await asyncio.sleep(0.01)
+        return not alive
+
+
+class Processes:
+    """Every command of one session, and what the session's shell remembers besides its folder and variables. Service `shell`, scope session.
+
+    `unset` are variables of the host that a command took away. Closing ends what still runs.
+    """
+
+    def __init__(self) -> None:
+        self.unset: frozenset[str] = frozenset()
+        self._token = secrets.token_hex(8)
+        self._numbers = 0
+        self._handles = 0
+        self._known: dict[str, Process] = {}
+        self._foreground: set[Process] = set()
+        self._warden: Warden | None = None
+        self._strange = _strange_descriptors()
+        self._host: tuple[Mapping[str, str], dict[str, str]] | None = None
+        self._bash: tuple[str | None, str | None] = (None, None)
+        self._left: tuple[bytes, Mapping[str, str], Left | None] = (b"", {}, None)
+
+    @classmethod
+    async def open(cls, context: ServiceContext) -> Processes:
+        """The service, with nothing running."""
+        return cls()
+
+    def host_environment(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """A copy of the host's environment without credentials."""
+        if self._host is None or self._host[0] is not environment:
+            self._host = (environment, without_credentials(environment))
+        base = self._host[1]
+        return {name: value for name, value in base.items() if name not in self.unset} if self.unset else base.copy()
+
+    def bash(self, path: str | None) -> str | None:
+        """Where bash is on the host's PATH; None when it is not there."""
+        if self._bash[0] != path or self._bash[1] is None:
+            self._bash = (path, shutil.which("bash", path=path))
+        return self._bash[1]
+
+    def left_by(self, process: Process, written: bytes) -> Left | None:
+        """What the shell of a command left behind. Most leave what the one before them did, and are not read again."""
+        plain = written.replace(process.mark.encode(), b"")
+        before, given, left = self._left
+        if plain != before or given != process.launch.environment:
+            left = parse_left(written, given=process.launch.environment)
+            self._left = (plain, process.launch.environment, left)
+        return left if left is None or left.cwd.is_dir() else None
+
+    def start(self, launch: Launch) -> Process:
+        """Start it, in the foreground until it is `kept` or `finished`; `Downstream` when that fails."""
+        self._numbers += 1
+        mark = f"{self._token}.{self._numbers}"
+        process = _spawn(launch, mark, strange=self._strange)
+        try:
+            process.follow()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.close()
+            os.waitpid(process.pid, 0)
+            raise
+        for other in self._foreground:
+            other.alone = process.alone = False
+        self._foreground.add(process)
+        # Most commands are over before the warden would have read of them.
+        process.watch = asyncio.get_running_loop().call_later(UNWATCHED_S, self._watch_over, process)
+        return process
+
+    def _watch_over(self, process: Process) -> None:
+        if self._warden is None:
+            self._warden = Warden()
+        process.watch = None
+        self._warden.foreground(process.pid, process.mark)
+
+    def finished(self, process: Process) -> None:
+        """A command in the foreground is over, with nothing left of it."""
+        process.close()
+        self._over(process)
+
+    def keep(self, process: Process) -> str:
+        """A command goes on running; its `process_id`."""
+        self._foreground.discard(process)
+        if process.id is None:
+            self._handles += 1
+            process.id = f"p{self._handles}"
+            self._known[process.id] = process
+            self._forget_ended()
+        if process.watch is not None:
+            process.watch.cancel()
+            process.watch = None
+        if self._warden is None:
+            self._warden = Warden()
+        self._warden.left(process.pid, process.mark)
+        return process.id
+
+    def get(self, process_id: str) -> Process:
+        """The command with that `process_id`; `NotFound` names those there are."""
+        if process_id not in self._known:
+            known = ", ".join(self._known) or "none"
+            raise NotFound(f"no process {process_id!r} in this session; there are: {known}")
+        return self._known[process_id]
+
+    def all(self) -> list[Process]:
+        """Those with a `process_id`, in the order they were started."""
+        return list(self._known.values())
+
+    async def stop(self, process: Process) -> None:
+        """End a command and everything it started."""
+        await process.stop()
+        self._over(process)
+
+    def _over(self, process: Process) -> None:
+        self._foreground.discard(process)
+        if process.watch is not None:
+            process.watch.cancel()
+            process.watch = None
+        elif self._warden is not None:
+            self._warden.over(process.pid, process.mark)
+
+    async def close(self) -> None:
+        """End what still runs: commands that are waited for whole, those left running as a closing terminal does."""
+        await asyncio.gather(*(self.stop(process) for process in list(self._foreground)))
+        left = [process for process in self._known.values() if process.running]
+        await asyncio.gather(*(process.hang_up() for process in left))
+        for process in self._known.values():
+            process.close()
+            self._over(process)
+        if self._warden is not None:
+            await asyncio.to_thread(self._warden.close)
+            self._warden = None
+
+    def _forget_ended(self) -> None:
+        ended = [process for process in self._known.values() if not process.running]
+        for process in ended[: max(0, len(ended) - KEPT_ENDED)]:
+            assert process.id is not None
+            process.close()
+            del self._known[process.id]
+
+
+def _give_up(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _widen(stream: Stream) -> None:
+    stream.wide = True
+    if sys.platform == "linux" and stream.fd is not None:
+        # There is a limit for each user; a narrow pipe works, too.
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(stream.fd, fcntl.F_SETPIPE_SZ, WIDE_PIPE)
+
+
+def _strange_descriptors() -> tuple[int, ...]:
+    """Descriptors that this process was given by its parent and would hand on to every command."""
+    try:
+        return tuple(fd for fd in map(int, os.listdir("/dev/fd")) if fd > 2 and _inheritable(fd))
+    except OSError:
+        return ()
+
+
+def _inheritable(fd: int) -> bool:
+    try:
+        return os.get_inheritable(fd)
+    except OSError:
+        return False
+
+
+def _spawn(launch: Launch, mark: str, *, strange: Sequence[int]) -> Process:
+    """Start bash in a session of its own. Twice as fast as `subprocess`, which encodes the environment in Python."""
+    stdin, feed = _input(launch)
+    out, out_end = os.pipe()
+    err, err_end = os.pipe()
+    actions = [
+        *((os.POSIX_SPAWN_CLOSE, fd) for fd in strange),
+        (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0) if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0),
+        (os.POSIX_SPAWN_DUP2, out_end, 1),
+        (os.POSIX_SPAWN_DUP2, err_end, 2),
+    ]
+    if launch.state is not None:
+        actions.append((os.POSIX_SPAWN_DUP2, launch.state, STATE))
+    try:
+        pid = os.posix_spawn(
+            launch.bash,
+            arguments(launch.command, launch.cwd, keeps=launch.state is not None),
+            {**launch.environment, MARK: mark},
+            file_actions=actions,
+            setsid=True,
+            # Python ignores these; a program that writes into a closed pipe has to end.
+            setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
+        )
+    except (OSError, ValueError) as exc:
+        for fd in (out, err, *(() if feed is None else (feed,))):
+            os.close(fd)
+        raise Downstream(f"the command could not be started: {exc}") from exc
+    finally:
+        for fd in (out_end, err_end, *(() if stdin is None else (stdin,))):
+            os.close(fd)
+    os.set_blocking(out, False)
+    os.set_blocking(err, False)
+    streams = (Stream("stdout", out, HeadTail(launch.open_sink)), Stream("stderr", err, HeadTail(launch.open_sink)))
+    return Process(launch, mark, pid, streams, feed)
+
+
+def _input(launch: Launch) -> tuple[int | None, int | None]:
+    """The descriptor that the command reads (None: nothing), and the one that feeds it when it can be written to later."""
+    if launch.interactive:
+        reading, feed = os.pipe()
+        os.set_blocking(feed, False)
+        return reading, feed
+    if launch.stdin is None:
+        return None, None
+    # A file and not a pipe: a command that does not read all of it cannot make us wait.
+    file = scratch_file("stdin")
+    with open(file, "wb", closefd=False) as writing:
+        writing.write(launch.stdin)
+    os.lseek(file, 0, os.SEEK_SET)
+    return file, None
+
+
+def scratch_file(name: str) -> int:
+    """The descriptor of an empty file without a place in any folder."""
+    if sys.platform == "linux":
+        return os.memfd_create(name)
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

@@ -1,0 +1,116 @@
+"""What a pipeline prints when that can be told from its text: `echo` and `printf` of constants, through decoders."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from handrail_cli.commandline import Command
+
+MAX_OUTPUT = 20_000
+
+
+def constant_output(commands: Sequence[Command]) -> str | None:
+    """What these commands print, each fed by the one before; None when it cannot be told."""
+    text: str | None = None
+    for command in commands:
+        words = command.guess
+        if not words:
+            return None
+        fed = next((r.body.guess for r in command.redirects if r.body is not None), text)
+        produce = PRODUCERS.get(words[0].rpartition("/")[2])
+        if produce is None:
+            return None
+        text = produce(words[1:], fed)
+        if text is None or len(text) > MAX_OUTPUT:
+            return None
+    return text
+
+
+def _echo(words: Sequence[str], fed: str | None) -> str | None:
+    from handrail_cli.folding import ansi_c
+
+    options = [word for word in words if word in ("-n", "-e", "-E", "-ne", "-en")]
+    text = " ".join(words[len(options) :])
+    return ansi_c(text) if any("e" in option for option in options) else text
+
+
+def _printf(words: Sequence[str], fed: str | None) -> str | None:
+    from handrail_cli.folding import ansi_c
+
+    if not words:
+        return None
+    form = ansi_c(words[0])
+    for value in words[1:]:
+        form = form.replace("%s", value, 1).replace("%b", ansi_c(value), 1)
+    return form
+
+
+def _base64(words: Sequence[str], fed: str | None) -> str | None:
+    if fed is None or not any(word in ("-d", "-D", "--decode", "-di") for word in words):
+        return None
+    return _decoded(lambda: base64.b64decode(fed.strip() + "==", validate=False))
+
+
+def _base32(words: Sequence[str], fed: str | None) -> str | None:
+    if fed is None or not any(word in ("-d", "-D", "--decode") for word in words):
+        return None
+    return _decoded(lambda: base64.b32decode(fed.strip()))
+
+
+def _xxd(words: Sequence[str], fed: str | None) -> str | None:
+    flags = "".join(words)
+    if fed is None or "r" not in flags or "p" not in flags:
+        return None
+    return _decoded(lambda: bytes.fromhex("".join(fed.split())))
+
+
+def _rev(words: Sequence[str], fed: str | None) -> str | None:
+    return None if fed is None else "\n".join(line[::-1] for line in fed.split("\n"))
+
+
+def _passed(words: Sequence[str], fed: str | None) -> str | None:
+    return fed if not [word for word in words if not word.startswith("-")] else None
+
+
+def _teed(words: Sequence[str], fed: str | None) -> str | None:
+    return fed
+
+
+def _translated(words: Sequence[str], fed: str | None) -> str | None:
+    if fed is None or len(words) != 2:
+        return None
+    if words[0] == "-d":
+        return "".join(letter for letter in fed if letter not in words[1])
+    if len(words[0]) == len(words[1]):
+        return fed.translate(str.maketrans(words[0], words[1]))
+    return _rot13(fed) if words[0].lower() == "a-za-z" else None
+
+
+def _rot13(text: str) -> str:
+    import codecs
+
+    return codecs.encode(text, "rot13")
+
+
+def _decoded(decode: Callable[[], bytes]) -> str | None:
+    try:
+        return decode().decode("utf-8", "replace")
+    except (ValueError, binascii.Error):
+        return None
+
+
+PRODUCERS: Mapping[str, Callable[[Sequence[str], str | None], str | None]] = {
+    "echo": _echo,
+    "printf": _printf,
+    "base64": _base64,
+    "base32": _base32,
+    "xxd": _xxd,
+    "rev": _rev,
+    "cat": _passed,
+    "tee": _teed,
+    "tr": _translated,
+}

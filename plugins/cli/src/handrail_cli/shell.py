@@ -1,0 +1,112 @@
+"""How a command is given to bash, and how the shell's folder and variables come back as data."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from handrail_cli.family import MARK
+
+# A command and its folder are arguments and not part of the text, so that nothing in them (an open quote, a here-document) can reach these
+# lines. All on one line, so that the shell counts the command's own lines.
+PLAIN = (
+    'builtin cd -- "$2" || exit 126',
+    "__handrail_command=$1",
+    "builtin unset OLDPWD",
+    "shift 2",
+    'builtin eval "$__handrail_command"',
+)
+# On the way out, whatever the way, the shell says what it exports and where it is. Only builtins: nothing is started for it.
+LEAVING = (
+    "__handrail_leave() { local status=$?",
+    "set +xv",
+    '[[ $BASHPID != "$$" || ${__handrail_left-} ]] && return $status',
+    "__handrail_left=1",
+    r"{ builtin declare -px; builtin printf '\0'; builtin pwd; } >&STATE",
+    "return $status; }",
+    "builtin trap '{ __handrail_leave; } 2>/dev/null' EXIT",
+)
+# Where the shell writes what it leaves: a number that no script uses.
+STATE = 250
+PLAIN_SCRIPT = "; ".join(PLAIN)
+KEEPING_SCRIPT = "; ".join((*LEAVING, *PLAIN, "{ __handrail_leave; } 2>/dev/null")).replace("STATE", str(STATE))
+
+# What the shell sets itself. It is not something that a command exported.
+OWN_VARIABLES = frozenset(("_", "SHLVL", "PWD", "OLDPWD", "BASHOPTS", "SHELLOPTS", MARK))
+DECLARATION = re.compile(
+    rb"""declare -x[a-zA-Z]* ([A-Za-z_][A-Za-z0-9_]*)(?:="((?:[^"\\]|\\.)*)"|=\$'((?:[^'\\]|\\.)*)')?\n""", re.DOTALL
+)
+BACKSLASHED = re.compile(rb"\\(.)", re.DOTALL)
+ESCAPE = re.compile(rb"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{1,2})|(.))", re.DOTALL)
+ANSI = {
+    b"a": b"\a",
+    b"b": b"\b",
+    b"e": b"\x1b",
+    b"E": b"\x1b",
+    b"f": b"\f",
+    b"n": b"\n",
+    b"r": b"\r",
+    b"t": b"\t",
+    b"v": b"\v",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """What a shell left behind: its folder, what it exports, and what it was given and exports no more."""
+
+    cwd: Path
+    changed: Mapping[str, str]
+    unset: frozenset[str]
+
+
+def arguments(command: str, cwd: Path, *, keeps: bool) -> list[str]:
+    """What bash is started with to run a command in a folder, and, when it `keeps`, to write what it leaves to the descriptor STATE."""
+    return ["bash", "-c", KEEPING_SCRIPT if keeps else PLAIN_SCRIPT, "bash", command, str(cwd)]
+
+
+def parse_left(written: bytes, *, given: Mapping[str, str]) -> Left | None:
+    """What a shell that was given these variables left; None when it wrote nothing whole (it was replaced or killed).
+
+    Whether the folder is still there is for the caller to see.
+    """
+    dump, separator, folder = written.rpartition(b"\0")
+    if not separator or not folder.endswith(b"\n"):
+        return None
+    exported = _parse_declarations(dump)
+    if exported is None:
+        return None
+    cwd = Path(os.fsdecode(folder[:-1]))
+    if not cwd.is_absolute():
+        return None
+    changed = {
+        name: value for name, value in exported.items() if given.get(name) != value and name not in OWN_VARIABLES
+    }
+    return Left(cwd, changed, frozenset(given.keys() - exported.keys() - OWN_VARIABLES))
+
+
+def _parse_declarations(dump: bytes) -> dict[str, str] | None:
+    """The variables of bash's `declare -px`; None when it is not exactly that."""
+    exported: dict[str, str] = {}
+    at = 0
+    for match in DECLARATION.finditer(dump):
+        if match.start() != at:
+            return None
+        at = match.end()
+        name, double, ansi = match.groups()
+        if double is not None:
+            exported[name.decode()] = os.fsdecode(BACKSLASHED.sub(rb"\1", double) if b"\\" in double else double)
+        elif ansi is not None:
+            exported[name.decode()] = os.fsdecode(ESCAPE.sub(_unescape, ansi))
+    return exported if at == len(dump) else None
+
+
+def _unescape(match: re.Match[bytes]) -> bytes:
+    if match[1] is not None:
+        return bytes((int(match[1], 8) & 0xFF,))
+    if match[2] is not None:
+        return bytes((int(match[2], 16),))
+    return ANSI.get(match[3], match[3])

@@ -1,0 +1,275 @@
+"""Programs that run other programs: what they run, taken out by their own option grammars."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh", "ash", "mksh", "fish", "rbash", "busybox-sh"))
+
+Words = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Grammar:
+    """How to find the inner command: options that take a value in the next word, and operands that stand before it."""
+
+    valued: str = ""
+    long_valued: frozenset[str] = frozenset()
+    operands: int = 0
+    assignments: bool = False
+
+
+def _long(*names: str) -> frozenset[str]:
+    return frozenset(f"--{name}" for name in names)
+
+
+# Programs whose operands are a command, as words.
+WRAPPERS: Mapping[str, Grammar] = {
+    "env": Grammar("uCPS", _long("unset", "chdir", "split-string"), assignments=True),
+    "sudo": Grammar("ugpCDRrtTUh", _long("user", "group", "prompt", "chdir", "chroot", "role", "type", "host"), assignments=True),
+    "doas": Grammar("uC"),
+    "pkexec": Grammar("", _long("user")),
+    "run0": Grammar("ugDp", _long("user", "group", "chdir", "property", "unit")),
+    "nohup": Grammar(),
+    "setsid": Grammar(),
+    "time": Grammar("fo", _long("format", "output")),
+    "nice": Grammar("n", _long("adjustment")),
+    "ionice": Grammar("cnpPu", _long("class", "classdata")),
+    "chrt": Grammar("TPD", operands=1),
+    "taskset": Grammar("", operands=1),
+    "timeout": Grammar("ks", _long("kill-after", "signal"), operands=1),
+    "stdbuf": Grammar("ioe", _long("input", "output", "error")),
+    "command": Grammar(),
+    "builtin": Grammar(),
+    "exec": Grammar("a"),
+    "chroot": Grammar("", _long("userspec", "groups"), operands=1),
+    "unshare": Grammar("RwSG", _long("root", "wd", "setuid", "setgid")),
+    "nsenter": Grammar("tSGrw", _long("target", "setuid", "setgid")),
+    "strace": Grammar("oesEuaPbIOSX", _long("output", "trace")),
+    "ltrace": Grammar("oesuanlx"),
+    "xargs": Grammar("IEdLnPsa", _long("arg-file", "delimiter", "max-args", "max-procs", "max-chars", "max-lines", "replace")),
+    "busybox": Grammar(),
+    "toybox": Grammar(),
+    "caffeinate": Grammar("tw"),
+    "systemd-run": Grammar("puEM", _long("property", "unit", "setenv", "slice", "uid", "gid", "working-directory")),
+    "systemd-inhibit": Grammar("", _long("what", "who", "why", "mode")),
+    "dbus-run-session": Grammar("", _long("config-file", "dbus-daemon")),
+    "xvfb-run": Grammar("efnps", _long("server-args", "server-num", "error-file", "auth-file", "xauth-protocol")),
+    "prlimit": Grammar("p", _long("pid")),
+    "torsocks": Grammar(),
+    "proxychains": Grammar("f"),
+    "proxychains4": Grammar("f"),
+    "fakeroot": Grammar("lsib"),
+    "firejail": Grammar(),
+    "catchsegv": Grammar(),
+    "rlwrap": Grammar("abcCdDefFgHilmMnNoOpPqrsStTvwz"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What a command runs in its turn: other words, or code for a shell."""
+
+    argv: tuple[str, ...] = ()
+    code: str | None = None
+
+
+def inside(argv: Words, *, fed: str | None = None) -> list[Inside]:
+    """What the command runs in its turn. `fed` is the text on its standard input, where that can be told."""
+    if not argv:
+        return []
+    name = argv[0].rpartition("/")[2]
+    if (special := SPECIAL.get(name)) is not None:
+        return special(argv, fed)
+    if name in SHELLS:
+        return _shell(argv, fed)
+    if (grammar := WRAPPERS.get(name)) is not None:
+        rest = after_options(argv, grammar)
+        return [Inside(tuple(rest))] if rest else []
+    return []
+
+
+def after_options(argv: Words, grammar: Grammar) -> Words:
+    """The words behind the options, assignments and operands of a wrapper."""
+    at = 1
+    while at < len(argv) and argv[at].startswith("-") and argv[at] != "--":
+        word = argv[at]
+        at += 1
+        if word.startswith("--"):
+            at += word in grammar.long_valued
+            continue
+        letters = word[1:]
+        valued = next((i for i, letter in enumerate(letters) if letter in grammar.valued), None)
+        at += valued is not None and valued == len(letters) - 1
+    if at < len(argv) and argv[at] == "--":
+        at += 1
+    while grammar.assignments and at < len(argv) and ASSIGNMENT.match(argv[at]):
+        at += 1
+    return argv[at + grammar.operands :]
+
+
+def reads_code(argv: Words) -> bool:
+    """Whether it is a shell or an interpreter that takes its code from standard input."""
+    if not argv:
+        return False
+    name = argv[0].rpartition("/")[2]
+    rest = list(argv[1:])
+    if name in SHELLS:
+        at = 0
+        while at < len(rest) and (rest[at].startswith(("-", "+"))):
+            if rest[at].startswith("-") and not rest[at].startswith("--") and "c" in rest[at]:
+                return False
+            if rest[at] == "-" or (not rest[at].startswith("--") and "s" in rest[at]):
+                return True
+            at += 2 if rest[at] in ("-o", "+o", "-O", "+O", "--rcfile", "--init-file") else 1
+        return at >= len(rest) or rest[at] in ("/dev/stdin", "/proc/self/fd/0", "/dev/fd/0")
+    if INTERPRETER.fullmatch(name):
+        operands = [word for word in rest if not word.startswith("-") or word == "-"]
+        code = any(word.startswith(("-c", "-e", "-m", "-r", "-p", "-E", "--eval", "--print")) for word in rest)
+        return not code and (not operands or operands[0] in ("-", "/dev/stdin"))
+    return False
+
+
+INTERPRETER = re.compile(
+    r"python[0-9.]*|pypy3?|perl[0-9.]*|ruby[0-9.]*|node|nodejs|deno|bun|php[0-9.]*|lua[0-9.]*|tclsh|osascript|guile|Rscript"
+)
+
+
+def _shell(argv: Words, fed: str | None) -> list[Inside]:
+    for at, word in enumerate(argv[1:], 1):
+        if not word.startswith(("-", "+")):
+            break
+        if re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", word):
+            operands = [later for later in argv[at + 1 :] if not re.fullmatch(r"[-+][A-Za-z]+", later)]
+            return [Inside(code=operands[0])] if operands else []
+    return [Inside(code=fed)] if fed is not None and reads_code(argv) else []
+
+
+def _eval(argv: Words, fed: str | None) -> list[Inside]:
+    words = argv[2:] if argv[1:2] == ("--",) or list(argv[1:2]) == ["--"] else argv[1:]
+    return [Inside(code=" ".join(words))] if words else []
+
+
+def _source(argv: Words, fed: str | None) -> list[Inside]:
+    return [Inside(code=fed)] if fed is not None and argv[1:2] and argv[1] in ("/dev/stdin", "-") else []
+
+
+def _trap(argv: Words, fed: str | None) -> list[Inside]:
+    words = [word for word in argv[1:] if word != "--"]
+    return [Inside(code=words[0])] if len(words) > 1 and not words[0].startswith("-") else []
+
+
+def _command(argv: Words, fed: str | None) -> list[Inside]:
+    if len(argv) > 1 and re.fullmatch(r"-p?[vV]p?", argv[1]):
+        return []
+    rest = after_options(argv, WRAPPERS["command"])
+    return [Inside(tuple(rest))] if rest else []
+
+
+def _coproc(argv: Words, fed: str | None) -> list[Inside]:
+    return [Inside(code=" ".join(argv[1:]).strip("{} ;"))]
+
+
+def _env(argv: Words, fed: str | None) -> list[Inside]:
+    for at, word in enumerate(argv[1:], 1):
+        if word in ("-S", "--split-string") and at + 1 < len(argv):
+            return [Inside(code=" ".join(argv[at + 1 :]))]
+        if word.startswith(("-S", "--split-string=")):
+            return [Inside(code=" ".join((word.removeprefix("--split-string=").removeprefix("-S"), *argv[at + 1 :])))]
+    rest = after_options([word if word != "-" else "-i" for word in argv], WRAPPERS["env"])
+    return [Inside(tuple(rest))] if rest else []
+
+
+def _with_code_option(*letters: str) -> Callable[[Words, str | None], list[Inside]]:
+    """For programs that take code behind an option: `su -c CODE`, `script -qc CODE`, `flock FILE -c CODE`."""
+
+    def found(argv: Words, fed: str | None) -> list[Inside]:
+        for at, word in enumerate(argv[1:], 1):
+            if word.startswith(("--command=", "--session-command=")):
+                return [Inside(code=word.partition("=")[2])]
+            short = word.startswith("-") and not word.startswith("--") and word[-1:] in letters
+            if (short or word in ("--command", "--session-command")) and at + 1 < len(argv):
+                return [Inside(code=argv[at + 1])]
+        return []
+
+    return found
+
+
+def _flock(argv: Words, fed: str | None) -> list[Inside]:
+    rest = after_options(argv, Grammar("wE", _long("timeout", "wait", "conflict-exit-code"), operands=1))
+    if rest and rest[0] in ("-c", "--command"):
+        return [Inside(code=rest[1])] if len(rest) > 1 else []
+    return [Inside(tuple(rest))] if rest else []
+
+
+def _watch(argv: Words, fed: str | None) -> list[Inside]:
+    rest = after_options(argv, Grammar("nq", _long("interval", "equexit")))
+    if any(re.fullmatch(r"-[a-z]*x[a-z]*|--exec", word) for word in argv[1 : len(argv) - len(rest)]):
+        return [Inside(tuple(rest))] if rest else []
+    return [Inside(code=" ".join(rest))] if rest else []
+
+
+def _ssh(argv: Words, fed: str | None) -> list[Inside]:
+    rest = after_options(argv, Grammar("BbcDEeFIiJLlmOopQRSWw", operands=1))
+    if rest:
+        return [Inside(code=" ".join(rest))]
+    return [Inside(code=fed)] if fed is not None else []
+
+
+def _xargs(argv: Words, fed: str | None) -> list[Inside]:
+    words = tuple(after_options(argv, WRAPPERS["xargs"])) or ("echo",)
+    mark = next((word[2:] or argv[at + 1] for at, word in enumerate(argv[:-1]) if word.startswith("-I")), None)
+    mark = mark or next((word.partition("=")[2] or "{}" for word in argv if word.startswith(("--replace", "-i"))), None)
+    items = tuple((fed or "").split())
+    if mark is not None:
+        return [Inside(tuple(word.replace(mark, item) for word in words)) for item in items[:8] or ("",)]
+    return [Inside((*words, *items))]
+
+
+def _parallel(argv: Words, fed: str | None) -> list[Inside]:
+    rest = list(
+        after_options(
+            argv, Grammar("jaIMnNPSuC", _long("jobs", "arg-file", "max-args", "colsep", "delay", "timeout", "joblog"))
+        )
+    )
+    at = next((i for i, word in enumerate(rest) if word in (":::", ":::+", "::::")), None)
+    words = rest[:at] if at is not None else rest
+    items = [word for word in rest[at:] if not word.startswith("::")] if at is not None else (fed or "").split()
+    if not words:
+        return [Inside(code=item) for item in items[:8]]
+    template = " ".join(words)
+    if "{}" in template:
+        return [Inside(code=template.replace("{}", item)) for item in items[:8]] or [Inside(code=template)]
+    return [Inside(code=f"{template} {item}") for item in items[:8]] or [Inside(code=template)]
+
+
+def _find(argv: Words, fed: str | None) -> list[Inside]:
+    found: list[Inside] = []
+    for at, word in enumerate(argv):
+        if word in ("-exec", "-execdir", "-ok", "-okdir"):
+            end = next((i for i in range(at + 1, len(argv)) if argv[i] in (";", "+", "\\;")), len(argv))
+            found.append(Inside(tuple(argv[at + 1 : end])))
+    return found
+
+
+SPECIAL: Mapping[str, Callable[[Words, str | None], list[Inside]]] = {
+    "eval": _eval,
+    "source": _source,
+    ".": _source,
+    "trap": _trap,
+    "command": _command,
+    "coproc": _coproc,
+    "env": _env,
+    "su": _with_code_option("c"),
+    "runuser": _with_code_option("c"),
+    "script": _with_code_option("c"),
+    "flock": _flock,
+    "watch": _watch,
+    "ssh": _ssh,
+    "xargs": _xargs,
+    "parallel": _parallel,
+    "find": _find,
+}

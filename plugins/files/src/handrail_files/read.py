@@ -1,0 +1,205 @@
+"""The tool `read_file`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path, PurePath
+from threading import Event
+from time import monotonic
+from typing import Annotated, Any, Literal
+
+import anyio.to_thread
+from pydantic import Field
+
+from handrail import Decision, Denied, Downstream, Media, Read, ToolContext, paths, tool
+from handrail.places import home_folder
+from handrail_files.opened import Opened, opened, real_path
+from handrail_files.text import SAMPLE, blocks, decoded, encoding_of, read_lines
+
+# Up to here the lines are counted even when not all are shown.
+COUNTED_BYTES = 1_048_576
+MAX_MEDIA_BYTES = 20 * 1_048_576
+MAX_SHOWN = 200_000
+DEADLINE_S = 20.0
+# Blocks of 64 KB, behind the first, that are read without a thread.
+AT_ONCE = 8
+
+MediaType = Literal["image", "audio", "video", "document"]
+
+
+@dataclass(frozen=True, slots=True)
+class Magic:
+    """How a kind of media begins: `start`, and `word` at byte `at`. `box`: its first four bytes are the size of a box, as in MP4."""
+
+    start: bytes
+    type: MediaType
+    mime_type: str
+    word: bytes = b""
+    at: int = 0
+    box: bool = False
+
+    def fits(self, sample: bytes) -> bool:
+        begins = sample.startswith(self.start) and sample.startswith(self.word, self.at)
+        return begins and (not self.box or int.from_bytes(sample[:4], "big") in BOX_BYTES)
+
+
+# Of an MP4 file's first box: a name, a version, and names of kindred formats. Letters in its place make a number far above.
+BOX_BYTES = range(16, 1_025, 4)
+
+MAGIC = (
+    Magic(b"\x89PNG\r\n\x1a\n", "image", "image/png"),
+    Magic(b"\xff\xd8\xff", "image", "image/jpeg"),
+    Magic(b"GIF87a", "image", "image/gif"),
+    Magic(b"GIF89a", "image", "image/gif"),
+    Magic(b"RIFF", "image", "image/webp", b"WEBP", 8),
+    Magic(b"BM", "image", "image/bmp", b"\0\0\0\0", 6),
+    Magic(b"%PDF-", "document", "application/pdf"),
+    Magic(b"RIFF", "audio", "audio/wav", b"WAVE", 8),
+    # The version, the flags and the size behind these words tell them from a text that begins so.
+    *(Magic(b"ID3" + bytes([version, 0]), "audio", "audio/mpeg") for version in (2, 3, 4)),
+    Magic(b"fLaC", "audio", "audio/flac", b"\0\0\x22", 5),
+    Magic(b"OggS\0", "audio", "audio/ogg"),
+    Magic(b"", "video", "video/mp4", b"ftyp", 4, box=True),
+    Magic(b"\x1a\x45\xdf\xa3", "video", "video/webm"),
+)
+
+
+@tool(layer="file", title="Read a file", effects=[Read("file", arg="file_path")], timeout=30)
+async def read_file(
+    file_path: Annotated[str, Field(description="Path of the file, from the session's working directory.")],
+    offset: Annotated[int, Field(ge=0, description="Lines to leave out at the beginning.")] = 0,
+    limit: Annotated[int, Field(ge=1, le=100_000, description="Lines to show at most.")] = 200,
+    *,
+    context: ToolContext,
+) -> Mapping[str, Any]:
+    """Read a text file and return its lines numbered from 1 in stdout; pictures, sound, video and PDF come as media.
+
+    Lines are cut at 2,000 characters. `truncated` says that there are lines behind those shown; read on with `offset`.
+    """
+    found = real_path(file_path, cwd=context.cwd, home=home_folder(context.host_environment))
+    if await _decision(context, found, file_path) is Decision.CONFIRM and found.linked:
+        # A yes to where the link led before is none to where it leads now: this asks about the file itself.
+        return await context.call("read_file", {"file_path": found.real, "offset": offset, "limit": limit})
+    stop = Event()
+    work = partial(_read, Path(found.path), file_path, offset, limit)
+    try:
+        # What a few blocks hold is read sooner than a thread is woken.
+        return work(go_on=_few_blocks())
+    except _TakesLonger:
+        return await anyio.to_thread.run_sync(partial(work, go_on=_until(stop)), abandon_on_cancel=True)
+    finally:
+        stop.set()
+
+
+async def _decision(context: ToolContext, found: paths.Resolved, text: str) -> Decision:
+    """What is decided of the file that will be opened, which a link may have led away from since the call was judged; `Denied` for a no."""
+    invocation = context.invocation
+    params = invocation.tool.validate({**invocation.args, "file_path": _spelled(found.path, context.cwd)})
+    verdict = await context.session.judge(replace(invocation, params=params))
+    if verdict.decision is Decision.DENY:
+        reasons = "; ".join(reason.text for reason in verdict.reasons)
+        raise Denied(f"{text!r} leads to a file that may not be read: {reasons}", details={"rule": verdict.rule})
+    return verdict.decision
+
+
+def _spelled(path: PurePath, cwd: Path) -> str:
+    """The path as a call would name it: an odd name of the session's own folder is no reason to doubt what is in it."""
+    own = cwd.resolve()
+    return f"./{path.relative_to(own)}" if path.is_relative_to(own) else str(path)
+
+
+class _TakesLonger(Exception):
+    """More than a few blocks have to be read."""
+
+
+def _few_blocks() -> Callable[[], None]:
+    blocks_left = iter(range(AT_ONCE))
+
+    def go_on() -> None:
+        if next(blocks_left, None) is None:
+            raise _TakesLonger
+
+    return go_on
+
+
+def _until(stop: Event) -> Callable[[], None]:
+    deadline = monotonic() + DEADLINE_S
+
+    def go_on() -> None:
+        if stop.is_set() or monotonic() > deadline:
+            raise Downstream(f"the file is too large to be read that far within {DEADLINE_S:g} s")
+
+    return go_on
+
+
+def _read(path: Path, text: str, offset: int, limit: int, *, go_on: Callable[[], None]) -> Mapping[str, Any]:
+    with opened(path, text) as file:
+        try:
+            sample = os.read(file.fd, SAMPLE)
+            if (media := next((magic for magic in MAGIC if magic.fits(sample)), None)) is not None:
+                return _media(file, sample, media, text, go_on)
+            return _text(file, sample, offset, limit, text, go_on)
+        except OSError as exc:
+            raise Downstream(f"{text!r} could not be read: {exc.strerror}") from exc
+
+
+def _text(
+    file: Opened, sample: bytes, offset: int, limit: int, text: str, go_on: Callable[[], None]
+) -> Mapping[str, Any]:
+    encoding = encoding_of(sample)
+    if encoding is None:
+        raise Downstream(
+            f"{text!r} is binary and has no lines",
+            hint="look at it with execute_cli: `file`, `xxd | head` or `strings`",
+        )
+    source = blocks(file.fd, sample, go_on)
+    narrow = encoding in ("utf-8", "latin-1")
+    if not narrow:
+        source = decoded(source, encoding)
+    counted = file.size <= COUNTED_BYTES and file.size > 0
+    found = read_lines(source, offset=offset, limit=limit, count_all=counted, encoding=encoding if narrow else "utf-8")
+    shown, left_out = _numbered(found.lines, offset + 1)
+    result: dict[str, Any] = {"stdout": shown, "truncated": found.more or left_out > 0, "encoding": encoding}
+    if found.total is not None:
+        result["total_lines"] = found.total
+    note = _note(found.lines, found.total, offset, left_out)
+    return {**result, "note": note} if note else result
+
+
+def _numbered(lines: tuple[str, ...], first: int) -> tuple[str, int]:
+    """The lines with their numbers, and how many of them were too much to show."""
+    numbered = [f"{number:>6}\t{line}" for number, line in enumerate(lines, first)]
+    shown = "\n".join(numbered)
+    if len(shown) <= MAX_SHOWN:
+        return shown, 0
+    size = 0
+    for kept, line in enumerate(numbered):
+        size += len(line) + 1
+        if size > MAX_SHOWN:
+            return "\n".join(numbered[: max(kept, 1)]), len(numbered) - max(kept, 1)
+    return shown, 0
+
+
+def _note(lines: tuple[str, ...], total: int | None, offset: int, left_out: int) -> str | None:
+    if left_out:
+        return f"{left_out} of the lines asked for are not shown; go on with offset={offset + len(lines) - left_out}"
+    if not lines and total == 0:
+        return "the file is empty"
+    if not lines:
+        return f"the file has only {total} lines"
+    return None
+
+
+def _media(file: Opened, sample: bytes, magic: Magic, text: str, go_on: Callable[[], None]) -> Mapping[str, Any]:
+    if file.size > MAX_MEDIA_BYTES:
+        raise Downstream(f"{text!r} ({magic.mime_type}) has {file.size} bytes; at most {MAX_MEDIA_BYTES} are shown")
+    data = bytearray(sample)
+    go_on()
+    while len(data) < MAX_MEDIA_BYTES and (more := os.read(file.fd, 1_048_576)):
+        data += more
+    told = f"{magic.type} {file.path.name}, {magic.mime_type}, {len(data)} bytes"
+    media = Media(magic.type, magic.mime_type, data=bytes(data), text=told)
+    return {"stdout": told, "truncated": False, "encoding": "binary", "media": [media]}

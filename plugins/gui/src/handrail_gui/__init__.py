@@ -1,0 +1,1 @@
+"""Screen, mouse, keyboard, windows and clipboard for Handrail, and private desktops to use them on."""

@@ -1,0 +1,341 @@
+"""The actions of `execute_gui`: each aims, acts in atomic steps, waits until it is quiet, and says what it saw."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import anyio
+
+from handrail import (
+    Accessibility,
+    Denied,
+    Downstream,
+    InvalidArguments,
+    Screen,
+    StaleObservation,
+    ToolContext,
+    ToolUnavailable,
+)
+from handrail_gui import aiming, outline, settling
+from handrail_gui.aiming import Target
+from handrail_gui.chords import Chord, chord_of, refuse_blocked
+from handrail_gui.config import GuiConfig
+from handrail_gui.hands import Hands
+from handrail_gui.held import HeldInput
+from handrail_gui.writing import Writer, Written
+
+Action = Literal[
+    "click",
+    "double_click",
+    "triple_click",
+    "right_click",
+    "middle_click",
+    "type",
+    "scroll",
+    "hotkey",
+    "press_key",
+    "move_mouse",
+    "drag",
+    "mouse_down",
+    "mouse_up",
+]
+Direction = Literal["up", "down", "left", "right"]
+Button = Literal["left", "middle", "right"]
+
+# Button and number of presses of each kind of click; None takes the button that was asked for.
+CLICKS: dict[str, tuple[Button | None, int]] = {
+    "click": (None, 1),
+    "double_click": (None, 2),
+    "triple_click": (None, 3),
+    "right_click": ("right", 1),
+    "middle_click": ("middle", 1),
+}
+
+OUTCOMES = {
+    "confirmed": "it took effect",
+    "partial": "it took effect in part",
+    "none": "nothing changed",
+    "unverified": "done, the effect is not known",
+}
+
+# Controls but tab and line ends, and halves of characters.
+UNTYPED = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+
+# Seconds for what a program shows under a pointer that has just come.
+HOVER_S = 0.04
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """The arguments of one call, checked for their form."""
+
+    action: Action
+    point: tuple[int, int] | None = None
+    to: tuple[int, int] | None = None
+    element_id: str | None = None
+    observation_id: str | None = None
+    text: str | None = None
+    chord: Chord | None = None
+    direction: Direction | None = None
+    clicks: int = 5
+    button: Button = "left"
+    settle: bool = True
+
+    def told(self) -> str:
+        """What will be done, on one line."""
+        where = self.element_id or (f"({self.point[0]}, {self.point[1]})" if self.point else "")
+        match self.action:
+            case "type":
+                told = f"type {len(self.text or '')} characters" + (f" at {where}" if where else "")
+            case "hotkey" | "press_key":
+                told = f"press {self.chord}"
+            case "scroll":
+                told = f"scroll {self.direction} by {self.clicks}" + (f" at {where}" if where else "")
+            case "drag":
+                told = f"drag from {where} to {self.to}"
+            case _:
+                told = f"{self.action.replace('_', ' ')}" + (f" at {where}" if where else "")
+        return told
+
+
+@dataclass(slots=True)
+class Acting:
+    """One call under way: what it needs of the desktop, and what it found out."""
+
+    context: ToolContext
+    request: Request
+    hands: Hands
+    screen: Screen
+    accessibility: Accessibility | None
+    target: Target | None = None
+    written: Written | None = None
+    before: settling.Scene | None = None
+
+    async def run(self) -> dict[str, Any]:
+        """Do it and tell. Whatever goes wrong, nothing stays pressed."""
+        try:
+            await self.hands.check()
+            self.target = await self._aim()
+            await self._do()
+            return await self._outcome()
+        except BaseException:
+            # A screen that is gone holds nothing, and is not what went wrong first.
+            with anyio.CancelScope(shield=True), contextlib.suppress(Downstream):
+                await self.hands.release_all()
+            raise
+
+    async def _aim(self) -> Target | None:
+        request = self.request
+        if request.element_id is not None and request.point is not None:
+            raise InvalidArguments("give element_id or x and y, not both")
+        if request.element_id is not None:
+            return await aiming.at_element(self.context, self.hands, self.accessibility, request.element_id)
+        if request.point is not None:
+            return await aiming.at_point(self.context, self.hands, *request.point, request.observation_id)
+        return None
+
+    async def _do(self) -> None:
+        match self.request.action:
+            case "click" | "double_click" | "triple_click" | "right_click" | "middle_click":
+                await self._click()
+            case "type":
+                await self._type()
+            case "scroll":
+                await self._scroll()
+            case "hotkey" | "press_key":
+                await self._press()
+            case "move_mouse":
+                await self._go()
+            case "drag":
+                await self._drag()
+            case "mouse_down" | "mouse_up":
+                await self._hold()
+
+    async def _go(self) -> None:
+        """Move to the target, and look at the screen once the program has shown that the pointer is there."""
+        if self.target is not None:
+            self.context.checkpoint()
+            await self.hands.move(self.target.x, self.target.y)
+            if self.request.settle:
+                await self.hands.worked_through()
+                await anyio.sleep(HOVER_S)
+        await self._remember()
+
+    async def _remember(self) -> None:
+        if self.request.settle:
+            self.before = await settling.scene(self.screen, self.accessibility)
+
+    async def _click(self) -> None:
+        self._need_target()
+        await self._go()
+        button, times = CLICKS[self.request.action]
+        self.context.checkpoint()
+        await self.hands.click(button or self.request.button, times)
+
+    async def _type(self) -> None:
+        if not self.request.text:
+            raise InvalidArguments("there is no text to type", hint="give text")
+        if (bad := UNTYPED.search(self.request.text)) is not None:
+            raise InvalidArguments(
+                f"the text holds the character U+{ord(bad[0]):04X}, which nobody can type",
+                hint="leave it out, or press_key",
+            )
+        if self.target is not None:
+            await self._go()
+            self.context.checkpoint()
+            await self.hands.click("left", 1)
+            await settling.settle(
+                self.before or await settling.scene(self.screen, None), self.screen, self.hands, self.accessibility
+            )
+        await self._refuse_terminal()
+        await self._remember()
+        self.written = await Writer(self.context, self.hands, self.accessibility).write(self.request.text)
+
+    async def _scroll(self) -> None:
+        if self.request.direction is None:
+            raise InvalidArguments("where to scroll is not given", hint="give direction: up, down, left or right")
+        await self._go()
+        for _ in range(self.request.clicks):
+            self.context.checkpoint()
+            await self.hands.scroll(self.request.direction)
+
+    async def _press(self) -> None:
+        if self.request.chord is None:
+            raise InvalidArguments("there is no key to press", hint='give key, for example "ctrl+s"')
+        refuse_blocked(self.request.chord, self._config().blocked_keys)
+        await self._refuse_terminal()
+        await self._remember()
+        self.context.checkpoint()
+        await self.hands.chord(self.request.chord)
+
+    async def _refuse_terminal(self) -> None:
+        """Keys into a terminal are shell commands that nobody has judged."""
+        if self._config().terminals == "refuse" and await self.hands.in_terminal():
+            raise Denied(
+                "the active window is a terminal: what is typed there runs as a command without being judged",
+                hint='use execute_cli; a person may set [plugins.gui] terminals = "allow"',
+            )
+
+    def _config(self) -> GuiConfig:
+        config = self.context.config
+        return config if isinstance(config, GuiConfig) else GuiConfig()
+
+    async def _drag(self) -> None:
+        self._need_target()
+        if self.request.to is None:
+            raise InvalidArguments("where to drag to is not given", hint="give to_x and to_y")
+        end = await aiming.at_point(self.context, self.hands, *self.request.to, self.request.observation_id)
+        await self._go()
+        self.context.checkpoint()
+        await self.hands.press(self.request.button)
+        self.context.checkpoint()
+        await self.hands.drag_over(end.x, end.y)
+        await self.hands.release(self.request.button)
+
+    async def _hold(self) -> None:
+        await self._go()
+        held: HeldInput = await self.context.service("held_input")
+        self.context.checkpoint()
+        if self.request.action == "mouse_down":
+            await held.press(self.request.button)
+        else:
+            await held.release(self.request.button)
+
+    def _need_target(self) -> None:
+        if self.target is None:
+            raise InvalidArguments(
+                f"{self.request.action} needs a place", hint="give element_id, or x and y of an observation's picture"
+            )
+
+    async def _outcome(self) -> dict[str, Any]:
+        result: dict[str, Any] = {
+            "action": self.request.action,
+            "target": await self._target_told(),
+            "coordinates": self._coordinates(),
+            "effect": "unverified",
+            "route": self._route(),
+            "settled": None,
+        }
+        settled = None
+        if self.before is not None:
+            settled = await settling.settle(self.before, self.screen, self.hands, self.accessibility)
+            result |= {"settled": settled.settled, "changed": self._for_picture(settled.changed)}
+        result["effect"] = await self._effect(settled)
+        result["description"] = f"{self.request.told()}: {OUTCOMES[result['effect']]}"
+        return result
+
+    async def _effect(self, settled: settling.Settled | None) -> str:
+        """confirmed, partial, none or unverified: what is known, and no more."""
+        if self.written is not None:
+            return self.written.effect
+        if self.request.action == "move_mouse":
+            there = self.target is not None and await self.hands.pointer() == (self.target.x, self.target.y)
+            return "confirmed" if there else "none"
+        if settled is None:
+            return "unverified"
+        # A key may do what nobody sees, such as copying, and so may a button that is only held.
+        invisible = self.request.action in ("hotkey", "press_key", "mouse_down", "mouse_up")
+        return "unverified" if invisible and settled.effect == "none" else settled.effect
+
+    def _route(self) -> str:
+        if self.written is not None:
+            return self.written.route
+        return "keys" if self.request.action in ("hotkey", "press_key") else "pointer"
+
+    def _coordinates(self) -> dict[str, Any] | None:
+        if self.target is None:
+            return None
+        x, y = self.target.image or (None, None)
+        return {"x": x, "y": y, "screen": [self.target.x, self.target.y]}
+
+    async def _target_told(self) -> str | None:
+        if self.target is not None:
+            return self.target.what
+        if self.before is None:
+            return None
+        active = next((outline.title_of(window) for window in self.before.windows if window.active), None)
+        focused = outline.describe(self.before.focused) if self.before.focused else None
+        return " in ".join(part for part in (focused, f'"{active}"' if active else None) if part) or None
+
+    def _for_picture(self, changed: dict[str, Any]) -> dict[str, Any]:
+        """The changed region in pixels of the latest picture; left out where there is none, or it shows another part."""
+        if "region" not in changed:
+            return changed
+        told = {key: value for key, value in changed.items() if key != "region"}
+        try:
+            transform = self.context.observations.get().transform
+        except StaleObservation:
+            return told | {"screen_changed": True}
+        from handrail import Rect
+
+        x1, y1, x2, y2 = changed["region"]
+        region = transform.to_image(Rect(x1, y1, x2 - x1, y2 - y1)) if transform else None
+        return told | ({"region": region.corners()} if region and not region.empty else {"screen_changed": True})
+
+
+async def accessibility_of(context: ToolContext) -> Accessibility | None:
+    """The desktop's accessibility tree, None where no plugin supplies one."""
+    try:
+        return await context.service("accessibility")
+    except ToolUnavailable:
+        return None
+
+
+def request_of(
+    action: Action,
+    *,
+    x: int | None,
+    y: int | None,
+    to_x: int | None,
+    to_y: int | None,
+    key: str | None,
+    keys: list[str] | None,
+    **rest: Any,
+) -> Request:
+    """The request that a call's arguments make; `InvalidArguments` for half a point or a key that does not exist."""
+    chord = chord_of([*([key] if key else []), *(keys or [])]) if key or keys else None
+    point = aiming.both(x, y, names="x and y")
+    return Request(action, point=point, to=aiming.both(to_x, to_y, names="to_x and to_y"), chord=chord, **rest)

@@ -1,0 +1,123 @@
+"""Names of keys: one spelling for what people and models call them, and the chords that are refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from handrail import Denied, InvalidArguments
+
+MODIFIERS = ("ctrl", "alt", "shift", "super")
+
+# What else a key is called: an alias is resolved once.
+ALIASES = {
+    "control": "ctrl",
+    "strg": "ctrl",
+    "option": "alt",
+    "opt": "alt",
+    "meta": "super",
+    "cmd": "super",
+    "command": "super",
+    "win": "super",
+    "windows": "super",
+    "return": "enter",
+    "escape": "esc",
+    "del": "delete",
+    "ins": "insert",
+    "bksp": "backspace",
+    "back": "backspace",
+    "page up": "pageup",
+    "page down": "pagedown",
+    "pgup": "pageup",
+    "pgdn": "pagedown",
+    "pgdown": "pagedown",
+    "prior": "pageup",
+    "next": "pagedown",
+    "arrowup": "up",
+    "arrowdown": "down",
+    "arrowleft": "left",
+    "arrowright": "right",
+    "spacebar": "space",
+    "printscreen": "print",
+    "prtsc": "print",
+    "caps": "capslock",
+    "contextmenu": "menu",
+    "plus": "+",
+    "minus": "-",
+    "add": "+",
+    "altgr": "altgr",
+    "altgraph": "altgr",
+}
+# A side of the keyboard does not matter: `ctrl_l`, `lctrl`, `left ctrl`, `control_right`.
+SIDES = re.compile(
+    r"(?:(?:left|right|l|r)[_ ]?)?(ctrl|control|alt|option|shift|super|meta|cmd|command|win|windows)(?:[_ ]?(?:left|right|l|r))?"
+)
+
+NAMED = frozenset(
+    (
+        *("enter", "tab", "esc", "space", "backspace", "delete", "insert", "home", "end", "pageup", "pagedown"),
+        *("up", "down", "left", "right", "print", "pause", "capslock", "numlock", "scrolllock", "menu", "altgr"),
+        *(f"f{number}" for number in range(1, 25)),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Chord:
+    """Keys held together: modifiers in a fixed order, then the others as given."""
+
+    keys: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "+".join(self.keys)
+
+
+def key_name(given: str) -> str:
+    """The one name of a key: a single character, or a word of `MODIFIERS` or `NAMED`; `InvalidArguments` for none."""
+    if len(given) == 1:
+        return {" ": "space", "\n": "enter", "\t": "tab"}.get(given, given)
+    plain = given.strip().lower().replace("-", "_")
+    if sided := SIDES.fullmatch(plain):
+        plain = sided[1]
+    for spelling in (plain, plain.replace("_", " "), plain.replace("_", "").replace(" ", "")):
+        name = ALIASES.get(spelling, spelling)
+        if name in NAMED or name in MODIFIERS or len(name) == 1:
+            return name
+    raise InvalidArguments(
+        f"there is no key {given!r}",
+        hint=f"a key is one character, {', '.join(MODIFIERS)}, {', '.join(sorted(NAMED - {f'f{n}' for n in range(3, 24)}))}",
+    )
+
+
+def chord_of(given: str | Sequence[str]) -> Chord:
+    """The chord that `"ctrl+shift+s"` or `["ctrl", "s"]` means. The `+` key is `plus`, or a `+` at the end."""
+    parts = _split(given) if isinstance(given, str) else [part for key in given for part in _split(key)]
+    names = list(dict.fromkeys(key_name(part) for part in parts))
+    if not names:
+        raise InvalidArguments("no key was given", hint='give for example key="ctrl+s"')
+    shown = [name.lower() if len(name) == 1 and any(m in names for m in MODIFIERS) else name for name in names]
+    return Chord((*(m for m in MODIFIERS if m in shown), *(name for name in shown if name not in MODIFIERS)))
+
+
+def refuse_blocked(chord: Chord, blocked: Iterable[str]) -> None:
+    """Raise `Denied` when the chord, or a part of it, is one that the settings block."""
+    for given in blocked:
+        if set(_folded(chord_of(given))) <= set(_folded(chord)):
+            raise Denied(
+                f"the keys {chord} are blocked",
+                hint="a person can change plugins.gui.blocked_keys",
+                details={"rule": given},
+            )
+
+
+def _folded(chord: Chord) -> Iterable[str]:
+    return (key.lower() for key in chord.keys)
+
+
+def _split(given: str) -> list[str]:
+    if len(given) == 1:
+        return [given]
+    if given.endswith("++"):
+        return [*_split(given[:-2]), "+"]
+    return [part for part in given.split("+") if part.strip()]

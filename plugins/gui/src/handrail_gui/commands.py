@@ -1,0 +1,165 @@
+"""`handrail desktop`: private desktops from a shell, and as a wrapper for anyone's continuous integration."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from handrail_gui.private.client import PrivateDesktop
+    from handrail_gui.private.named import NamedDesktops
+
+FORWARDED = (
+    signal.SIGINT,
+    signal.SIGTERM,
+    signal.SIGHUP,
+    signal.SIGQUIT,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+)
+
+
+class Size(click.ParamType[tuple[int, int]]):
+    """WIDTHxHEIGHT in pixels."""
+
+    name = "WxH"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        if isinstance(value, tuple):
+            return value  # pyright: ignore[reportUnknownVariableType] # click converts a converted value again
+        width, _, height = str(value).partition("x")
+        if not (width.isdecimal() and height.isdecimal()):
+            self.fail(f"{value!r} is not a size; write it like 1280x800", param, ctx)
+        return int(width), int(height)
+
+
+SIZE = click.option("--size", type=Size(), default="1280x800", show_default=True, help="Width and height in pixels.")
+
+
+@click.group("desktop")
+def desktop() -> None:
+    """Private virtual desktops that touch nobody's screen.
+
+    A private desktop is an X server with a window manager, a session bus and an accessibility bus of its own. Programs on it keep the
+    person's HOME, but get temporary folders for settings, recent files and caches.
+
+    Example: handrail desktop run -- pytest
+    """
+
+
+@desktop.command("run", context_settings={"ignore_unknown_options": True})
+@SIZE
+@click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED)
+def run(size: tuple[int, int], command: tuple[str, ...]) -> None:
+    """Run CMD on a new private desktop.
+
+    The exit code is CMD's (128 + N when signal N ended it). Signals are passed on. When CMD ends, everything that runs on the desktop ends.
+
+    Example: handrail desktop run --size 1920x1080 -- npm test
+    """
+    sys.exit(_run(list(command), size))
+
+
+@desktop.command("start")
+@SIZE
+@click.option("--json", "as_json", is_flag=True, help="One JSON object with its environment.")
+@click.argument("name")
+def start(name: str, size: tuple[int, int], as_json: bool) -> None:
+    """Start a private desktop that stays.
+
+    Sessions use it with --desktop NAME. It runs until `handrail desktop stop NAME`.
+
+    Example: handrail desktop start work && handrail call observe_screen --desktop work
+    """
+    started = _named().start(name, width=size[0], height=size[1])
+    click.echo(json.dumps(started.line()) if as_json else f"{name}  {started.display}  {size[0]}x{size[1]}")
+
+
+@desktop.command("stop")
+@click.argument("name")
+def stop(name: str) -> None:
+    """Stop a started desktop and all that runs on it.
+
+    Example: handrail desktop stop work
+    """
+    _named().stop(name)
+    click.echo(f"{name}  stopped")
+
+
+@desktop.command("status")
+@click.option("--json", "as_json", is_flag=True, help="A JSON list with each desktop's environment.")
+def status(as_json: bool) -> None:
+    """List the started desktops that are running.
+
+    Example: handrail desktop status --json
+    """
+    running = _named().all()
+    if as_json:
+        click.echo(json.dumps([found.line() for found in running]))
+        return
+    for found in running:
+        click.echo(f"{found.name}  {found.display}  {found.width}x{found.height}  pid {found.pid}")
+    if not running:
+        click.echo("no desktop is running", err=True)
+
+
+def _named() -> NamedDesktops:
+    from handrail.places import Places
+    from handrail_gui.private.named import NamedDesktops
+    from handrail_gui.private.service import FOLDER
+
+    return NamedDesktops(Places.of(os.environ).state / FOLDER)
+
+
+def _run(command: list[str], size: tuple[int, int]) -> int:
+    from handrail_gui.private.client import PrivateDesktop
+
+    stdio = tuple(os.dup(descriptor) for descriptor in (0, 1, 2))
+    started = PrivateDesktop.start("run", width=size[0], height=size[1], pass_descriptors=stdio, detached=False)
+    # From here on signals wait for `_wait`, which passes them on; before, they simply end this process, and the desktop with it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {*FORWARDED, signal.SIGCHLD})
+    try:
+        started.tell(
+            {
+                "run": {
+                    "argv": command,
+                    "cwd": os.getcwd(),
+                    "environment": {**os.environ, **started.desktop.environment},
+                    "stdio": stdio,
+                }
+            }
+        )
+        return _wait(started, started.listen()["pid"])
+    finally:
+        started.close()
+
+
+def _wait(started: PrivateDesktop, pid: int) -> int:
+    """The command's exit code as a shell gives it; meanwhile signals sent to this process go to the command."""
+    from handrail import DesktopError
+
+    ended: list[int] = []
+
+    def listen() -> None:
+        try:
+            ended.append(started.listen()["exit"])
+        except DesktopError:
+            ended.append(-signal.SIGKILL)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGCHLD)
+
+    threading.Thread(target=listen, daemon=True).start()
+    while not ended:
+        got = signal.sigwaitinfo({*FORWARDED, signal.SIGCHLD})
+        # A terminal's own signals (a positive code) reach the command without us.
+        if got.si_signo != signal.SIGCHLD and got.si_code <= 0:
+            try:
+                os.kill(pid, got.si_signo)
+            except ProcessLookupError:
+                break
+    return ended[0] if ended and ended[0] >= 0 else 128 - (ended[0] if ended else -signal.SIGTERM)

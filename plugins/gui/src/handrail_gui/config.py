@@ -1,0 +1,38 @@
+"""The settings of this plugin, `[plugins.gui]`."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from handrail import InvalidArguments
+
+# What reaches past the programs on the screen: to a launcher, a secure screen, another console.
+BLOCKED = ("super+r", "ctrl+alt+delete", "ctrl+alt+backspace", *(f"ctrl+alt+f{number}" for number in range(1, 13)))
+
+
+class GuiConfig(BaseModel):
+    """How desktops are worked."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    blocked_keys: tuple[str, ...] = Field(
+        default=BLOCKED, description="Chords that are never pressed, in any spelling."
+    )
+    terminals: Literal["refuse", "allow"] = Field(
+        default="refuse",
+        description="Keys into a terminal run commands past the judge of commands: refuse them, or allow.",
+    )
+
+    @field_validator("blocked_keys")
+    @classmethod
+    def _known_keys(cls, given: tuple[str, ...]) -> tuple[str, ...]:
+        from handrail_gui.chords import chord_of
+
+        for chord in given:
+            try:
+                chord_of(chord)
+            except InvalidArguments as exc:
+                raise ValueError(str(exc)) from exc
+        return given

@@ -1,0 +1,119 @@
+"""What tools need to act on a desktop, whatever the platform: the capability `hands` (scope desktop)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from handrail import Window
+from handrail_gui.chords import Chord
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where to put a window: its own area in screen pixels, without decoration; None leaves a value as it is."""
+
+    x: int | None = None
+    y: int | None = None
+    width: int | None = None
+    height: int | None = None
+
+
+class Hands(Protocol):
+    """Pointer, keyboard, windows and clipboard. Points are screen pixels.
+
+    Each input method is one step that is done whole or not at all, and raises `Failsafe` before it when a person has moved the pointer into a
+    corner of the screen; everything that was held is released then.
+    """
+
+    async def pointer(self) -> tuple[int, int]:
+        """Where the pointer is."""
+        ...
+
+    async def check(self) -> None:
+        """Raise `Failsafe` when a person has moved the pointer into a corner."""
+        ...
+
+    async def move(self, x: int, y: int) -> None:
+        """Move the pointer there."""
+        ...
+
+    async def press(self, button: str) -> None:
+        """Hold a mouse button (left, middle, right) down."""
+        ...
+
+    async def release(self, button: str) -> None:
+        """Let a mouse button go."""
+        ...
+
+    async def click(self, button: str, times: int) -> None:
+        """Click where the pointer is."""
+        ...
+
+    async def scroll(self, direction: str) -> None:
+        """One notch of the wheel: up, down, left, right."""
+        ...
+
+    async def drag_over(self, x: int, y: int) -> None:
+        """Move in small steps, as a drag does."""
+        ...
+
+    async def chord(self, chord: Chord) -> None:
+        """Press keys together and release them."""
+        ...
+
+    async def release_all(self) -> None:
+        """Let go of every button and key that is held, and of keys that were lent to letters of other scripts."""
+        ...
+
+    async def pieces(self, text: str) -> list[str]:
+        """The text in pieces that `type_piece` can type."""
+        ...
+
+    async def type_piece(self, piece: str) -> None:
+        """Type with keys."""
+        ...
+
+    async def paste(self, text: str, chord: Chord) -> bool:
+        """Paste by `chord` and put the clipboard back in all its formats; False when no program took the text."""
+        ...
+
+    async def worked_through(self) -> bool:
+        """Wait until the active program has read all input so far; False when it does not say."""
+        ...
+
+    async def surfaces(self) -> list[Window]:
+        """Everything that covers a part of the screen and takes clicks, topmost first, with its decoration."""
+        ...
+
+    async def in_terminal(self) -> bool:
+        """Whether the active window's program runs others on a terminal of its own, so that typed text is a command."""
+        ...
+
+    async def activate(self, window: str) -> bool:
+        """Raise a window by its id and give it the focus; False when it does not get it."""
+        ...
+
+    async def maximize(self, window: str, *, on: bool = True) -> bool:
+        """Let a window fill its monitor, or not; False when it does not."""
+        ...
+
+    async def place(self, window: str, where: Place) -> Window | None:
+        """Move and resize a window; how it is afterwards, None when it is gone."""
+        ...
+
+    async def place_in(self, window: str, layout: str) -> Window | None:
+        """Fit a window with its decoration into a half of its monitor (left_half, right_half, top_half, bottom_half)."""
+        ...
+
+    async def clipboard_text(self) -> str | None:
+        """The clipboard's text, None when it has none."""
+        ...
+
+    async def clipboard_formats(self) -> list[str]:
+        """The formats of the clipboard, as the platform names them."""
+        ...
+
+    async def write_clipboard(self, text: str) -> None:
+        """Put a text into the clipboard."""
+        ...

@@ -1,0 +1,38 @@
+"""Mouse buttons that a session holds down between calls: let go when it ends. The capability `held_input` (scope session)."""
+
+from __future__ import annotations
+
+import contextlib
+
+from handrail import Downstream, ServiceContext
+from handrail_gui.hands import Hands
+
+
+class HeldInput:
+    """The buttons one session holds."""
+
+    def __init__(self, hands: Hands) -> None:
+        self._hands = hands
+        self._held: set[str] = set()
+
+    async def press(self, button: str) -> None:
+        """Hold a button down until `release`, or until the session ends."""
+        self._held.add(button)
+        await self._hands.press(button)
+
+    async def release(self, button: str) -> None:
+        """Let a button go."""
+        self._held.discard(button)
+        await self._hands.release(button)
+
+    async def close(self) -> None:
+        """Let go of everything."""
+        # A screen that is gone holds nothing.
+        with contextlib.suppress(Downstream):
+            for button in tuple(self._held):
+                await self.release(button)
+
+
+async def open_held(context: ServiceContext) -> HeldInput:
+    """The service of one session."""
+    return HeldInput(await context.service("hands"))

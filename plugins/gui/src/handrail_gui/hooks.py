@@ -1,0 +1,124 @@
+"""What this plugin registers. Light: it is imported at every start."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from handrail import hookimpl
+
+if TYPE_CHECKING:
+    import click
+
+    from handrail import Service, ServiceContext, Tool
+    from handrail_gui.config import GuiConfig
+    from handrail_gui.held import HeldInput
+    from handrail_gui.private.service import LocalDesktops
+    from handrail_gui.x11.connection import Connection
+    from handrail_gui.x11.hands import X11Hands
+    from handrail_gui.x11.screen import X11Screen
+
+
+def _not_here() -> str | None:
+    return (
+        None if sys.platform == "linux" else f"desktops are worked on Linux with X11 only, and this is {sys.platform}"
+    )
+
+
+def _no_private_desktop() -> str | None:
+    from handrail_gui.private.client import missing
+
+    return missing()
+
+
+async def open_desktops(context: ServiceContext) -> LocalDesktops:
+    """The desktops of this machine."""
+    from handrail_gui.private.service import open_desktops
+
+    return await open_desktops(context)
+
+
+async def open_x11(context: ServiceContext) -> Connection:
+    """The X connection of one desktop, shared by everything that works it."""
+    from handrail import DesktopError
+    from handrail_gui.x11.connection import Connection
+
+    if context.desktop.display is None:
+        raise DesktopError(
+            f"the desktop {context.desktop.name!r} has no screen (DISPLAY is not set)",
+            hint='use a private one: --desktop private, or desktop = "private" in the configuration',
+        )
+    if context.desktop.environment.get("WAYLAND_DISPLAY") and not context.desktop.private:
+        raise DesktopError(
+            "this is a Wayland session, where neither other programs' windows nor input to them are open to a program",
+            hint="log in to an X11 session, or use a private desktop: --desktop private",
+        )
+    return await Connection.open(context.desktop.display)
+
+
+async def open_screen(context: ServiceContext) -> X11Screen:
+    """Pictures, monitors and windows of one desktop."""
+    from handrail_gui.x11.screen import open_screen
+
+    return await open_screen(context)
+
+
+async def open_hands(context: ServiceContext) -> X11Hands:
+    """Pointer, keyboard, windows and clipboard of one desktop."""
+    from handrail_gui.x11.hands import open_hands
+
+    return await open_hands(context)
+
+
+async def open_held(context: ServiceContext) -> HeldInput:
+    """The mouse buttons that one session holds down."""
+    from handrail_gui.held import open_held
+
+    return await open_held(context)
+
+
+@hookimpl
+def handrail_register_tools() -> list[Tool]:
+    """The tools that see and act, and those for windows and clipboard."""
+    from handrail_gui import tools, window_tools
+
+    return [
+        tools.observe_screen,
+        tools.execute_gui,
+        tools.maximize_active_window,
+        window_tools.window_list,
+        window_tools.window_focus,
+        window_tools.resize_window,
+        window_tools.clipboard_read,
+        window_tools.clipboard_write,
+    ]
+
+
+@hookimpl
+def handrail_register_services() -> list[Service]:
+    """Desktops, and what is done on each."""
+    from handrail import Service
+
+    return [
+        Service("desktops", open_desktops, "process", _no_private_desktop),
+        Service("x11", open_x11, "desktop", _not_here),
+        Service("screen", open_screen, "desktop", _not_here),
+        Service("hands", open_hands, "desktop", _not_here),
+        Service("held_input", open_held, "session", _not_here),
+    ]
+
+
+@hookimpl
+def handrail_register_config() -> type[GuiConfig]:
+    """`[plugins.gui]`."""
+    from handrail_gui.config import GuiConfig
+
+    return GuiConfig
+
+
+@hookimpl
+def handrail_register_commands() -> list[click.Command]:
+    """`handrail desktop`."""
+    from handrail_gui.commands import desktop
+
+    return [desktop]

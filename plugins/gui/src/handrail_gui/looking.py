@@ -1,0 +1,195 @@
+"""One look at the screen: the elements that the chosen backend sees, and a picture that belongs to them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import anyio.to_thread
+
+from handrail import (
+    AmbiguousElement,
+    BackendUnavailable,
+    Downstream,
+    Element,
+    Frame,
+    NotFound,
+    Observation,
+    Rect,
+    Screen,
+    ToolContext,
+    Transform,
+    Tree,
+    Window,
+    element_wire,
+)
+from handrail_gui import outline
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a caller wants to see. `area` of the screen in screen pixels; `window` by a part of its title."""
+
+    area: Rect | None
+    window: Window | None
+    intent: str
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What was seen: `elements` before they are numbered, `frame` the picture they were seen in."""
+
+    frame: Frame
+    elements: tuple[Element, ...]
+    windows: Sequence[Window]
+    subject: str | None
+    backend: str
+    truncated: bool
+    note: str = ""
+
+
+async def see(context: ToolContext, screen: Screen, wish: Wish) -> Sight:
+    """Look once, with the chosen backend or the first fallback that works."""
+    windows = await screen.windows()
+    backend = await context.vision()
+    subject, truncated, note = None, False, ""
+    if "accessibility_tree" in backend.capabilities:
+        title = wish.window.title if wish.window else None
+        # One more than asked tells whether there are more.
+        tree: Tree = await backend.tree(window=title, budget=wish.most)
+        frame = await screen.capture(wish.area)
+        elements, subject, truncated, note = tree.elements, tree.window, tree.truncated, tree.note
+    elif backend.capabilities & {"parse_screen", "ocr"}:
+        frame = await screen.capture(wish.area)
+        elements = tuple(await backend.parse(frame, wish.intent))
+    else:
+        frame = await screen.capture(wish.area)
+        elements = ()
+    shown = [element for element in elements if _in_view(element, frame.screen)]
+    return Sight(
+        frame, tuple(shown[: wish.most]), windows, subject, backend.name, truncated or len(shown) > wish.most, note
+    )
+
+
+def _in_view(element: Element, area: Rect) -> bool:
+    return element.rect is None or not element.rect.intersect(area).empty
+
+
+async def understanding(context: ToolContext, frame: Frame, intent: str) -> tuple[str | None, str]:
+    """A description by the backend, and a note: (None, why) when it only sees elements."""
+    backend = await context.vision()
+    if "understand" not in backend.capabilities:
+        return None, f"the backend {backend.name} does not describe pictures: this is an outline of the elements"
+    try:
+        return await backend.understand(frame, intent), ""
+    except BackendUnavailable as exc:
+        return None, f"{backend.name} failed ({exc}): this is an outline of the elements"
+
+
+def find_window(windows: Sequence[Window], title: str) -> Window:
+    """The one window whose title is, or else contains, `title` (case ignored); else an error that names those there are."""
+    folded = title.casefold()
+    exact = [window for window in windows if window.title.casefold() == folded]
+    # A title that was told cut short is still one to name it by.
+    exact = exact or [window for window in windows if outline.title_of(window).casefold() == folded]
+    fitting = exact or [window for window in windows if folded in window.title.casefold()]
+    if len(fitting) == 1:
+        return fitting[0]
+    titles = [outline.title_of(window) for window in fitting or windows]
+    title = outline.cut(title)
+    if fitting:
+        raise AmbiguousElement(
+            f"{len(fitting)} windows have {title!r} in their title",
+            hint="give more of the title",
+            details={"candidates": titles},
+        )
+    raise NotFound(f"no window has {title!r} in its title", hint="see window_list", details={"candidates": titles})
+
+
+async def area_of(
+    screen: Screen,
+    *,
+    region: Sequence[int] | None,
+    window: Window | None,
+    monitor: int | None,
+    last: Observation | None,
+) -> Rect | None:
+    """The part of the screen to look at: a region of the last picture, a window, a monitor, or None for everything."""
+    if region is not None:
+        x1, y1, x2, y2 = region
+        if last is None or last.transform is None:
+            return Rect(x1, y1, x2 - x1, y2 - y1)
+        left, top = last.transform.to_screen(x1, y1)
+        right, bottom = last.transform.to_screen(x2 - 1, y2 - 1)
+        return Rect(left, top, right - left + 1, bottom - top + 1)
+    if window is not None:
+        if window.state == "minimized":
+            raise Downstream(f"the window {outline.title_of(window)!r} is minimized", hint="call window_focus first")
+        return window.rect
+    if monitor is not None:
+        monitors = await screen.monitors()
+        if monitor >= len(monitors):
+            raise NotFound(f"there is no monitor {monitor}", hint=f"they are numbered 0 to {len(monitors) - 1}")
+        return monitors[monitor]
+    return None
+
+
+async def pictures(sight: Sight, seen: Observation, image: str) -> dict[str, Any]:
+    """`image_b64` and `raw_image_b64` as asked for."""
+    if image == "none" or seen.transform is None:
+        return {}
+    transform = seen.transform
+
+    def draw() -> dict[str, Any]:
+        # numpy and OpenCV take a tenth of a second to import.
+        from handrail_gui import picture
+
+        pixels = picture.without_passwords(picture.scaled(sight.frame, transform), seen.elements, transform)
+        if image == "raw":
+            return {"image_b64": picture.encoded(pixels)}
+        drawn = {"image_b64": picture.encoded(picture.marked(pixels, seen.elements, transform))}
+        return drawn | {"raw_image_b64": picture.encoded(pixels)} if image == "both" else drawn
+
+    return await anyio.to_thread.run_sync(draw)
+
+
+def told(sight: Sight, seen: Observation) -> str:
+    """The outline: the other windows, then the elements."""
+    parts: list[str] = []
+    if windows := outline.window_lines(sight.windows, without=sight.subject):
+        parts.append(f"Windows, topmost first:\n{windows}")
+    subject = f'In "{outline.cut(sight.subject)}" (active):' if sight.subject else "On the screen:"
+    if seen.elements:
+        parts.append(f"{subject}\n{outline.lines(seen.elements)}")
+    elif not parts:
+        parts.append("Nothing that could be named is on the screen.")
+    if sight.truncated:
+        parts.append(f"(only the first {len(seen.elements)} elements)")
+    return "\n".join(parts)
+
+
+def changes(before: Observation, now: Observation) -> dict[str, Any]:
+    """What is new, gone or different since an earlier observation, by element id."""
+    old = {element.id: element for element in before.elements}
+    new = {element.id: element for element in now.elements}
+    return {
+        "added": [id for id in new if id not in old],
+        "removed": [id for id in old if id not in new],
+        "changed": [id for id in new if id in old and _looks(new[id]) != _looks(old[id])],
+    }
+
+
+def _looks(element: Element) -> tuple[Any, ...]:
+    return element.role, element.text, element.value, element.states, element.rect
+
+
+def wire(elements: Sequence[Element], transform: Transform | None) -> list[dict[str, Any]]:
+    """The elements as models get them; a password's value is left out."""
+    told = [dict(element_wire(element, transform)) for element in elements]
+    for element, shown in zip(elements, told, strict=True):
+        shown |= {key: outline.seen(shown[key]) for key in ("text", "value") if key in shown}
+        if "password" in element.states:
+            shown.pop("value", None)
+    return told

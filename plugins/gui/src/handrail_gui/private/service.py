@@ -1,0 +1,75 @@
+"""The capability `desktops`: the person's own desktop, private ones, and those that were left running."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import anyio
+import anyio.lowlevel
+import anyio.to_thread
+
+from handrail import Desktop, DesktopError, ServiceContext
+from handrail_gui.private.client import PrivateDesktop
+from handrail_gui.private.named import NamedDesktops
+
+FOLDER = "desktops"
+
+# What a program needs to appear on a person's own screen.
+OWN = ("DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "WAYLAND_DISPLAY", "XDG_SESSION_TYPE")
+
+
+@dataclass(slots=True)
+class LocalDesktops:
+    """Desktops on this machine; those it started end with `close`, or with this process."""
+
+    state: Path
+    environment: Mapping[str, str]
+    _started: list[PrivateDesktop] = field(default_factory=list[PrivateDesktop])
+
+    async def current(self) -> Desktop:
+        """The person's own; `display` is None where there is no screen."""
+        own = {name: self.environment[name] for name in OWN if self.environment.get(name)}
+        return Desktop("current", own.get("DISPLAY"), environment=own)
+
+    async def start(self, name: str, *, width: int = 1280, height: int = 800) -> Desktop:
+        """A new private desktop that ends when this process does; `DesktopError` says what is missing."""
+
+        begun: list[PrivateDesktop] = []
+
+        def begin() -> None:
+            begun.append(PrivateDesktop.start(name, width=width, height=height, environment=self.environment))
+            self._started.extend(begun)
+
+        # Not abandoned when cancelled: what was started must be known, so that it can be ended.
+        with anyio.CancelScope(shield=True):
+            await anyio.to_thread.run_sync(begin)
+        await anyio.lowlevel.checkpoint()
+        return begun[0].desktop
+
+    async def attach(self, name: str) -> Desktop:
+        """One that `handrail desktop start` left running; `DesktopError` names those that are."""
+        return NamedDesktops(self.state / FOLDER).find(name).desktop
+
+    async def stop(self, desktop: Desktop) -> None:
+        """End a desktop that `start` gave, with everything on it."""
+        for started in self._started:
+            if started.desktop is desktop:
+                self._started.remove(started)
+                await anyio.to_thread.run_sync(started.close)
+                return
+        raise DesktopError(f"the desktop {desktop.name!r} was not started here")
+
+    async def close(self) -> None:
+        """End every desktop that was started here."""
+        with anyio.CancelScope(shield=True):
+            async with anyio.create_task_group() as group:
+                while self._started:
+                    group.start_soon(anyio.to_thread.run_sync, self._started.pop().close)
+
+
+async def open_desktops(context: ServiceContext) -> LocalDesktops:
+    """The service; it starts nothing by itself."""
+    environment = context.environment
+    return LocalDesktops(context.state, environment)

@@ -1,0 +1,146 @@
+"""When an action has taken effect, and what it changed: waiting until pixels, windows and tree are quiet."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+import anyio
+
+from handrail import Accessibility, Element, Frame, HandrailError, Rect, Screen, Window
+from handrail_gui import outline
+from handrail_gui.hands import Hands
+
+if TYPE_CHECKING:
+    from cv2.typing import MatLike
+
+# Seconds without a change that count as quiet, between two looks, and at most altogether.
+QUIET_S = 0.1
+LOOK_S = 0.02
+CEILING_S = 2.0
+
+# A caret that blinks: no taller and wider than this, in pixels, and nobody did it.
+CARET = (3, 48)
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The screen at one moment. `tree` is the accessibility tree's fingerprint, None where there is none."""
+
+    frame: Frame
+    windows: Sequence[Window]
+    tree: str | None
+    focused: Element | None
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """How it went on after an action: whether it came to rest, and what is different."""
+
+    settled: bool
+    changed: dict[str, Any]
+
+    @property
+    def effect(self) -> str:
+        """Confirmed when something changed, none when nothing at all did."""
+        return "confirmed" if self.changed else "none"
+
+
+async def scene(screen: Screen, accessibility: Accessibility | None) -> Scene:
+    """The screen as it is now."""
+    return Scene(
+        await screen.capture(), await screen.windows(), await _tree(accessibility), await _focused(accessibility)
+    )
+
+
+async def settle(before: Scene, screen: Screen, hands: Hands, accessibility: Accessibility | None) -> Settled:
+    """Wait until nothing has changed for a tenth of a second, two seconds at most, and compare with `before`."""
+    deadline = monotonic() + CEILING_S
+    await hands.worked_through()
+    frame, tree = await screen.capture(), await _tree(accessibility)
+    quiet_since = monotonic()
+    settled = False
+    while monotonic() < deadline:
+        await anyio.sleep(LOOK_S)
+        now = await screen.capture()
+        if not _same(frame, now):
+            frame, quiet_since = now, monotonic()
+        elif monotonic() - quiet_since >= QUIET_S:
+            current = await _tree(accessibility)
+            if current == tree:
+                settled = True
+                break
+            tree, quiet_since = current, monotonic()
+    after = Scene(frame, await screen.windows(), tree, await _focused(accessibility))
+    return Settled(settled, compare(before, after))
+
+
+def compare(before: Scene, after: Scene) -> dict[str, Any]:
+    """What differs: windows opened, closed, retitled; the active window; the focus; the region of the screen; the tree."""
+    changed = _windows(before.windows, after.windows)
+    if (focus := _identity(after.focused)) != _identity(before.focused) and after.focused is not None and focus:
+        changed["focused"] = outline.describe(after.focused)
+    region = changed_region(before.frame, after.frame)
+    if region is not None:
+        changed["region"] = region.corners()
+    if before.tree != after.tree and before.tree is not None and after.tree is not None:
+        changed["tree"] = True
+    return changed
+
+
+def changed_region(before: Frame, after: Frame) -> Rect | None:
+    """The part of the screen that differs, in screen pixels; None when none does, or no more than a caret."""
+    from handrail_gui.opencv import cv2
+
+    if before.pixels.shape != after.pixels.shape:
+        return after.screen
+    was: MatLike = before.pixels
+    now: MatLike = after.pixels
+    x, y, width, height = cv2.boundingRect(cv2.absdiff(was, now).max(axis=2))
+    if width == 0 or (width <= CARET[0] and height <= CARET[1]):
+        return None
+    return Rect(before.screen.x + x, before.screen.y + y, width, height)
+
+
+def _same(one: Frame, other: Frame) -> bool:
+    import numpy as np
+
+    return bool(np.array_equal(one.pixels, other.pixels))
+
+
+def _windows(before: Sequence[Window], after: Sequence[Window]) -> dict[str, Any]:
+    old, new = {window.id: window for window in before}, {window.id: window for window in after}
+    both = [(old[id], new[id]) for id in new if id in old]
+    found = {
+        "windows_opened": [outline.title_of(window) for id, window in new.items() if id not in old],
+        "windows_closed": [outline.title_of(window) for id, window in old.items() if id not in new],
+        "titles": [outline.title_of(now) for was, now in both if was.title != now.title],
+        "windows_moved": [outline.title_of(now) for was, now in both if (was.rect, was.state) != (now.rect, now.state)],
+    }
+    changed: dict[str, Any] = {key: titles for key, titles in found.items() if titles}
+    active = next((window for window in after if window.active), None)
+    if active is not None and active.id != next((window.id for window in before if window.active), None):
+        changed["active_window"] = outline.title_of(active)
+    return changed
+
+
+def _identity(element: Element | None) -> tuple[str, str, str] | None:
+    return None if element is None else (element.role, element.text, element.fingerprint)
+
+
+async def _tree(accessibility: Accessibility | None) -> str | None:
+    try:
+        return None if accessibility is None else await accessibility.fingerprint()
+    # A program that does not answer, or has no tree, is judged by its pixels.
+    except HandrailError:
+        return None
+
+
+async def _focused(accessibility: Accessibility | None) -> Element | None:
+    try:
+        return None if accessibility is None else await accessibility.focused()
+    # As above.
+    except HandrailError:
+        return None

@@ -1,0 +1,162 @@
+"""The Window & Clipboard tools."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import anyio.to_thread
+from pydantic import Field
+
+from handrail import Downstream, InvalidArguments, Read, ToolContext, Window, Write, tool
+from handrail_gui import looking
+from handrail_gui.hands import Hands, Place
+from handrail_gui.outline import cut, title_of
+from handrail_gui.tools import LINUX
+
+# Of the clipboard's text.
+SHOWN_BYTES = 51_200
+
+Layout = Literal["left_half", "right_half", "top_half", "bottom_half", "maximize", "restore"]
+
+
+@tool(layer="window", title="List windows", effects=[Read("windows")], platforms=LINUX, exclusive="desktop", timeout=10)
+async def window_list(*, context: ToolContext) -> dict[str, Any]:
+    """All windows, topmost first: id, title, process, pid, x, y, width, height (screen pixels), monitor, state, active."""
+    screen = await context.service("screen")
+    return {"windows": [_told(window) for window in await screen.windows()]}
+
+
+@tool(
+    layer="window", title="Focus window", effects=[Write("windows")], platforms=LINUX, exclusive="desktop", timeout=10
+)
+async def window_focus(
+    title: Annotated[str, Field(min_length=1, description="A part of the title, unique among the windows.")],
+    *,
+    context: ToolContext,
+) -> dict[str, Any]:
+    """Bring a window to the front and give it the keyboard, also when it is minimized. Fails if it does not get it."""
+    screen, hands = await context.service("screen"), await context.service("hands")
+    window = looking.find_window(await screen.windows(), title)
+    context.checkpoint()
+    if not await hands.activate(window.id):
+        raise Downstream(
+            f"the window {title_of(window)!r} did not get the focus",
+            hint="an open menu or dialog may hold it: press esc by execute_gui, then try again",
+        )
+    return {"focused": True, "title": title_of(window)}
+
+
+@tool(
+    layer="window", title="Resize window", effects=[Write("windows")], platforms=LINUX, exclusive="desktop", timeout=15
+)
+async def resize_window(
+    width: Annotated[int | None, Field(ge=1, le=16384, description="Screen pixels, without decoration.")] = None,
+    height: Annotated[int | None, Field(ge=1, le=16384, description="Likewise.")] = None,
+    x: Annotated[int | None, Field(description="Left edge, screen pixels.")] = None,
+    y: Annotated[int | None, Field(description="Top edge.")] = None,
+    title: Annotated[str | None, Field(description="Part of the title. Default: the active window.")] = None,
+    layout: Annotated[Layout | None, Field(description="Instead of numbers.")] = None,
+    *,
+    context: ToolContext,
+) -> dict[str, Any]:
+    """Move or resize a window; returns resized and its bounds as they are afterwards."""
+    numbers = (x, y, width, height)
+    if (layout is None) == (all(number is None for number in numbers)):
+        raise InvalidArguments("give either a layout or some of width, height, x and y")
+    screen, hands = await context.service("screen"), await context.service("hands")
+    window = await _window(screen, title)
+    context.checkpoint()
+    if layout in ("maximize", "restore"):
+        done = await hands.maximize(window.id, on=layout == "maximize")
+        return _resized(next((w for w in await screen.windows() if w.id == window.id), None), window, done=done)
+    await hands.maximize(window.id, on=False)
+    if layout is not None:
+        return _resized(await hands.place_in(window.id, layout), window, done=True)
+    now = await hands.place(window.id, Place(x, y, width, height))
+    have = (now.rect.x, now.rect.y, now.rect.width, now.rect.height) if now else ()
+    return _resized(now, window, done=all(want in (None, is_) for want, is_ in zip(numbers, have, strict=False)))
+
+
+@tool(
+    layer="window",
+    title="Read clipboard",
+    effects=[Read("clipboard")],
+    platforms=LINUX,
+    exclusive="desktop",
+    timeout=30,
+)
+async def clipboard_read(*, context: ToolContext) -> dict[str, Any]:
+    """The clipboard's text as content (null when it holds none) and the formats it has.
+
+    Of a text beyond 50 KB the beginning is shown, with `truncated`, and the whole is kept as an artifact.
+    """
+    hands: Hands = await context.service("hands")
+    text = await hands.clipboard_text()
+    formats = [cut(name) for name in await hands.clipboard_formats()]
+    # No character has more bytes than four: what may be too long is measured.
+    data = text.encode("utf-8", "replace") if text and len(text) * 4 > SHOWN_BYTES else b""
+    if len(data) <= SHOWN_BYTES:
+        return {"content": text, "formats": formats, "truncated": False}
+    artifact = context.artifacts.create("txt")
+    await anyio.to_thread.run_sync(artifact.write, data)
+    artifact.close()
+    shown = data[:SHOWN_BYTES].decode("utf-8", "ignore")
+    return {"content": shown, "formats": formats, "truncated": True, "artifact": artifact.wire()}
+
+
+@tool(
+    layer="window",
+    title="Write clipboard",
+    effects=[Write("clipboard")],
+    platforms=LINUX,
+    exclusive="desktop",
+    timeout=15,
+)
+async def clipboard_write(
+    text: Annotated[str, Field(max_length=10_000_000, description="The new content.")],
+    *,
+    context: ToolContext,
+) -> dict[str, Any]:
+    """Replace the clipboard's content by text; returns written and length (characters)."""
+    hands: Hands = await context.service("hands")
+    await hands.write_clipboard(text)
+    if await hands.clipboard_text() != text:
+        raise Downstream("another program took the clipboard at once; the text is not in it")
+    return {"written": True, "length": len(text)}
+
+
+async def _window(screen: Any, title: str | None) -> Window:
+    windows: list[Window] = await screen.windows()
+    if title is not None:
+        return looking.find_window(windows, title)
+    active = next((window for window in windows if window.active), None)
+    if active is None:
+        raise Downstream("no window is active", hint="give its title")
+    return active
+
+
+def _resized(now: Window | None, before: Window, *, done: bool) -> dict[str, Any]:
+    if now is None:
+        raise Downstream(f"the window {title_of(before)!r} was closed meanwhile")
+    return {
+        "resized": done,
+        "title": title_of(now),
+        "state": now.state,
+        "bounds": {"x": now.rect.x, "y": now.rect.y, "width": now.rect.width, "height": now.rect.height},
+    }
+
+
+def _told(window: Window) -> dict[str, Any]:
+    return {
+        "id": window.id,
+        "title": title_of(window),
+        "process": cut(window.process),
+        "pid": window.pid,
+        "x": window.rect.x,
+        "y": window.rect.y,
+        "width": window.rect.width,
+        "height": window.rect.height,
+        "monitor": window.monitor,
+        "state": window.state,
+        "active": window.active,
+    }

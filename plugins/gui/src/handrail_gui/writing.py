@@ -1,0 +1,129 @@
+"""Text into whatever has the focus: by accessibility, else by the clipboard, else by keys; read back wherever it can be read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+from typing import Literal
+
+import anyio
+
+from handrail import Accessibility, Element, HandrailError, ToolContext
+from handrail_gui.chords import Chord
+from handrail_gui.hands import Hands
+
+Effect = Literal["confirmed", "partial", "none", "unverified"]
+Route = Literal["accessibility", "clipboard", "keys"]
+
+PASTE = Chord(("ctrl", "v"))
+# Seconds that a program is given to show what it was given, and between two looks.
+SHOWN_S = 1.0
+LOOK_S = 0.02
+# Text up to this length goes by keys where nothing is known of the program.
+SHORT = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """How a text went in, and whether it was seen there."""
+
+    route: Route
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes into the focus of one desktop."""
+
+    context: ToolContext
+    hands: Hands
+    accessibility: Accessibility | None
+
+    async def write(self, text: str) -> Written:
+        """Write by the first route that works; nothing is written twice."""
+        focus = await self._focused()
+        before = await self._read(focus)
+        written = Written("keys", "none")
+        for route in await self._routes(focus, text):
+            self.context.checkpoint()
+            went = await self._send(route, focus, text)
+            if went:
+                written = Written(route, await self._effect(focus, before, text))
+                # What the tree accepted and does not show was not written; by any other route it may have been.
+                if route != "accessibility" or written.effect != "none":
+                    return written
+        return written
+
+    async def _routes(self, focus: Element | None, text: str) -> list[Route]:
+        """Which ways may work, best first.
+
+        A terminal takes keys only: its text cannot be set, and Ctrl+V is something else to a shell. Where nothing editable has the focus, keys
+        are commands. A line break or tab in a single line is a key to press, not a letter.
+        """
+        if (focus is not None and focus.role == "terminal") or await self.hands.in_terminal():
+            return ["keys"]
+        if focus is None:
+            return ["keys", "clipboard"] if text.isascii() and len(text) <= SHORT else ["clipboard", "keys"]
+        if "editable" not in focus.states:
+            return ["keys"]
+        if "multiline" not in focus.states and any(letter in text for letter in "\n\r\t"):
+            return ["keys"]
+        return ["accessibility", "clipboard", "keys"]
+
+    async def _send(self, route: Route, focus: Element | None, text: str) -> bool:
+        """Whether the text was taken."""
+        if route == "accessibility":
+            return focus is not None and await self._insert(focus, text)
+        if route == "clipboard":
+            return await self.hands.paste(text, PASTE)
+        for piece in await self.hands.pieces(text):
+            self.context.checkpoint()
+            await self.hands.type_piece(piece)
+        await self.hands.worked_through()
+        await self.hands.release_all()
+        return True
+
+    async def _insert(self, focus: Element, text: str) -> bool:
+        try:
+            return self.accessibility is not None and await self.accessibility.insert_text(focus, text)
+        # A program that refuses or does not answer is written to another way.
+        except HandrailError:
+            return False
+
+    async def _effect(self, focus: Element | None, before: str | None, text: str) -> Effect:
+        """What reading back shows, once it shows the text or time is up."""
+        if focus is None or before is None or "password" in focus.states:
+            return "unverified"
+        deadline = monotonic() + SHOWN_S
+        while True:
+            now = await self._read(focus)
+            if now is None:
+                return "unverified"
+            if _count(now, text) > _count(before, text) or (now != before and _plain(text) == _plain(now)):
+                return "confirmed"
+            if monotonic() > deadline:
+                # The same text written over itself leaves no trace.
+                return "partial" if now != before else "unverified" if _count(now, text) else "none"
+            await anyio.sleep(LOOK_S)
+
+    async def _focused(self) -> Element | None:
+        try:
+            return await self.accessibility.focused() if self.accessibility is not None else None
+        # Without a tree there are still clipboard and keys.
+        except HandrailError:
+            return None
+
+    async def _read(self, element: Element | None) -> str | None:
+        try:
+            return await self.accessibility.read_text(element) if self.accessibility is not None and element else None
+        # What cannot be read is not verified.
+        except HandrailError:
+            return None
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _count(whole: str, text: str) -> int:
+    return _plain(whole).count(_plain(text))

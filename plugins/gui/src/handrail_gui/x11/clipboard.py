@@ -1,0 +1,356 @@
+"""The clipboard of an X display: reading it, owning it, and lending it for a paste. Jobs for `Connection.run`.
+
+There is no store behind an X clipboard: whoever owns the selection answers requests for it, here between jobs in the connection's thread.
+Standard: ICCCM 2.0, sections 2.4 to 2.7; INCR for what is larger than a request.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from array import array
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from Xlib import X, Xatom, error
+from Xlib.protocol import event, request
+from Xlib.xobject.drawable import Window as XWindow
+
+from handrail import Downstream
+from handrail_gui.x11.connection import Client
+
+# Bytes of one piece of a large transfer; a request holds 262,140.
+PIECE = 200_000
+# Bytes of all formats together that are kept, and of one read.
+ROOM = 64 * 1024 * 1024
+FORMATS = 64
+
+ANSWER_S = 1.0
+TRANSFER_S = 10.0
+
+# Targets that are not formats of the content.
+META = frozenset(
+    {"TARGETS", "TIMESTAMP", "MULTIPLE", "SAVE_TARGETS", "DELETE", "INSERT_PROPERTY", "INSERT_SELECTION", "LENGTH"}
+)
+# Targets that are text, best first, with their encoding.
+TEXT: Mapping[str, str] = {
+    "UTF8_STRING": "utf-8",
+    "text/plain;charset=utf-8": "utf-8",
+    "text/plain": "utf-8",
+    "STRING": "latin-1",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One format of the clipboard: the X type's name, the bits of an item (8, 16, 32) and the items."""
+
+    type: str
+    bits: int
+    data: bytes | tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.data) * self.bits // 8 if not isinstance(self.data, bytes) else len(self.data)
+
+
+Contents = Mapping[str, Content]
+
+
+@dataclass(slots=True)
+class _Transfer:
+    """A large format on its way to another program, piece by piece."""
+
+    content: Content
+    type: int
+    sent: int = 0
+    since: float = field(default_factory=monotonic)
+
+
+@dataclass(slots=True)
+class Clipboard:
+    """The CLIPBOARD selection. `contents` is what we offer while we own it, None when another program does."""
+
+    contents: Contents | None = None
+    _window: XWindow | None = None
+    _requests: list[str] = field(default_factory=list[str])
+    _transfers: dict[tuple[int, int], _Transfer] = field(default_factory=dict[tuple[int, int], _Transfer])
+    _answer: Any = None
+    _stamp: int = 0
+    _changed: set[int] = field(default_factory=set[int])
+
+    def formats(self, client: Client) -> list[str]:
+        """The names of the formats that the clipboard has now; `Downstream` when the program that owns it does not answer."""
+        if self._ours(client):
+            return list(self.contents or ())
+        found = self._convert(client, "TARGETS")
+        if found is None or isinstance(found.data, bytes):
+            return []
+        names = [client.display.get_atom_name(number) for number in found.data[:FORMATS] if number]
+        return [name for name in names if name not in META]
+
+    def text(self, client: Client) -> str | None:
+        """The clipboard's text, None when it has none; `Downstream` when it has one that cannot be had."""
+        offered = self.formats(client)
+        for name, encoding in TEXT.items():
+            if name in offered and (found := self.read(client, name)) and isinstance(found.data, bytes):
+                return found.data.decode(encoding, "replace")
+        if not TEXT.keys().isdisjoint(offered):
+            raise Downstream(f"the clipboard's text cannot be had, or has more than {ROOM} bytes")
+        return None
+
+    def read(self, client: Client, name: str) -> Content | None:
+        """One format, None when it is not to be had; `Downstream` when the program that owns the clipboard does not answer."""
+        return (self.contents or {}).get(name) if self._ours(client) else self._convert(client, name)
+
+    def write_text(self, client: Client, text: str) -> None:
+        """Offer a text to all programs, for as long as the connection lives."""
+        self.own(client, text_contents(text))
+
+    def own(self, client: Client, contents: Contents) -> None:
+        """Become the owner and offer these formats; `Downstream` when another program keeps the clipboard."""
+        window = self._prepared(client)
+        self._stamp = self._now(client)
+        self.contents = contents
+        window.set_selection_owner(client.atom("CLIPBOARD"), self._stamp)
+        if not self._ours(client):
+            raise Downstream("another program keeps the clipboard")
+
+    def lend(self, client: Client, text: str, paste: Callable[[], None], *, wait: float = 0.6) -> bool:
+        """Offer a text, let `paste` ask a program to take it, and put every format back that was there before.
+
+        True when a program took the text.
+        """
+        before = self._saved(client)
+        self._requests.clear()
+        self.write_text(client, text)
+        try:
+            paste()
+            taken = client.pump(lambda: any(name in TEXT for name in self._requests), timeout=wait)
+            if taken:
+                self._until_quiet(client)
+        finally:
+            if before is None:
+                self._disown(client)
+            else:
+                self.own(client, before)
+        return taken
+
+    def _saved(self, client: Client) -> Contents | None:
+        """All formats as they are, None when nobody owns the clipboard. What cannot be had or is too much is left out."""
+        if self._ours(client):
+            return self.contents
+        if _owner(client) == X.NONE:
+            return None
+        saved: dict[str, Content] = {}
+        room = ROOM
+        # Of an owner that does not answer there is nothing more to be had.
+        with contextlib.suppress(Downstream):
+            for name in self.formats(client):
+                content = self._convert(client, name)
+                if content is not None and content.size <= room:
+                    saved[name] = content
+                    room -= content.size
+        return saved
+
+    def _until_quiet(self, client: Client) -> None:
+        """Wait until a program that pastes has asked for all it wants and got it."""
+        deadline = monotonic() + TRANSFER_S
+        while monotonic() < deadline:
+            asked = len(self._requests)
+            client.pump(lambda before=asked: len(self._requests) > before, timeout=0.05)
+            if len(self._requests) == asked and not self._transfers:
+                return
+
+    def _disown(self, client: Client) -> None:
+        self.contents = None
+        request.SetSelectionOwner(
+            display=client.display.display, window=X.NONE, selection=client.atom("CLIPBOARD"), time=self._stamp
+        )
+        client.display.sync()
+
+    def _ours(self, client: Client) -> bool:
+        if self._window is None or self.contents is None:
+            return False
+        return _owner(client) == self._window.id
+
+    def _prepared(self, client: Client) -> XWindow:
+        """The window that requests come to and answers are put on."""
+        if self._window is None:
+            self._window = client.root.create_window(
+                -1, -1, 1, 1, 0, X.CopyFromParent, X.InputOnly, event_mask=X.PropertyChangeMask
+            )
+            client.on(X.SelectionRequest, lambda told: self._requested(client, told))
+            client.on(X.SelectionClear, self._cleared)
+            client.on(X.SelectionNotify, self._answered)
+            client.on(X.PropertyNotify, lambda told: self._property(client, told))
+        return self._window
+
+    def _now(self, client: Client) -> int:
+        """The server's time, which ownership is decided by."""
+        window = self._prepared(client)
+        mark = client.atom("_HANDRAIL_TIME")
+        self._stamp = 0
+        window.change_property(mark, Xatom.INTEGER, 32, [], mode=X.PropModeAppend)
+        client.pump(lambda: self._stamp != 0, timeout=ANSWER_S)
+        return self._stamp
+
+    # Reading what another program owns
+
+    def _convert(self, client: Client, name: str) -> Content | None:
+        window, place = self._prepared(client), client.atom("_HANDRAIL_CLIPBOARD")
+        window.delete_property(place)
+        self._answer = None
+        window.convert_selection(client.atom("CLIPBOARD"), client.atom(name), place, X.CurrentTime)
+        if not client.pump(lambda: self._answer is not None, timeout=ANSWER_S):
+            raise Downstream(
+                "the program that owns the clipboard does not answer",
+                hint="wait for it, or write something new into it",
+            )
+        if self._answer.property == X.NONE:
+            return None
+        self._changed.discard(place)
+        found = window.get_full_property(place, X.AnyPropertyType, sizehint=ROOM // 4)
+        if found is None:
+            return None
+        if found.property_type == client.atom("INCR"):
+            return self._pieces(client, window, place)
+        window.delete_property(place)
+        return _content(client, found)
+
+    def _pieces(self, client: Client, window: XWindow, place: int) -> Content | None:
+        """A format that comes in pieces, each put down after we have taken away the one before; an empty one is the end."""
+        data = bytearray()
+        numbers: list[int] = []
+        deadline = monotonic() + TRANSFER_S
+        while monotonic() < deadline:
+            self._changed.discard(place)
+            window.delete_property(place)
+            if not client.pump(lambda: place in self._changed, timeout=ANSWER_S):
+                return None
+            found = window.get_full_property(place, X.AnyPropertyType, sizehint=ROOM // 4)
+            piece = _content(client, found) if found is not None else None
+            if piece is None or not piece.data:
+                window.delete_property(place)
+                return Content(piece.type, piece.bits, tuple(numbers) or bytes(data)) if piece else None
+            if isinstance(piece.data, bytes):
+                data += piece.data
+            else:
+                numbers += piece.data
+            if len(data) + 4 * len(numbers) > ROOM:
+                return None
+        return None
+
+    def _answered(self, told: event.SelectionNotify) -> None:
+        self._answer = told
+
+    def _property(self, client: Client, told: event.PropertyNotify) -> None:
+        if self._window is not None and told.window.id == self._window.id:
+            if told.atom == client.atom("_HANDRAIL_TIME"):
+                self._stamp = told.time
+            elif told.state == X.PropertyNewValue:
+                self._changed.add(told.atom)
+        elif told.state == X.PropertyDelete and (told.window.id, told.atom) in self._transfers:
+            self._next_piece(client, told.window, told.atom)
+
+    # Answering other programs
+
+    def _cleared(self, told: event.SelectionClear) -> None:
+        if self._window is not None and told.window.id == self._window.id:
+            self.contents = None
+
+    def _requested(self, client: Client, told: event.SelectionRequest) -> None:
+        place = told.property or told.target
+        try:
+            given = self._give(client, told.requestor, told.target, place)
+            answer = event.SelectionNotify(
+                time=told.time,
+                requestor=told.requestor,
+                selection=told.selection,
+                target=told.target,
+                property=place if given else X.NONE,
+            )
+            told.requestor.send_event(answer)
+            client.display.flush()
+        except (error.BadWindow, error.BadAtom):
+            # Whoever asked is gone.
+            self._transfers.pop((told.requestor.id, place), None)
+
+    def _give(self, client: Client, to: XWindow, target: int, place: int) -> bool:
+        name = client.display.get_atom_name(target)
+        if name == "TARGETS":
+            offered = [client.atom(n) for n in ("TARGETS", "TIMESTAMP", "MULTIPLE", *(self.contents or ()))]
+            to.change_property(place, Xatom.ATOM, 32, offered)
+        elif name == "TIMESTAMP":
+            to.change_property(place, Xatom.INTEGER, 32, [self._stamp])
+        elif name == "MULTIPLE":
+            self._give_several(client, to, place)
+        elif (content := (self.contents or {}).get(name)) is not None:
+            self._requests.append(name)
+            self._give_content(client, to, place, content)
+        else:
+            return False
+        return True
+
+    def _give_several(self, client: Client, to: XWindow, place: int) -> None:
+        """Pairs of target and property; the property of a target that is not to be had becomes None."""
+        asked = to.get_full_property(place, X.AnyPropertyType)
+        pairs = [int(number) for number in asked.value] if asked is not None else []
+        for index in range(0, len(pairs) - 1, 2):
+            if not self._give(client, to, pairs[index], pairs[index + 1]):
+                pairs[index + 1] = X.NONE
+        to.change_property(place, client.atom("ATOM_PAIR"), 32, pairs)
+
+    def _give_content(self, client: Client, to: XWindow, place: int, content: Content) -> None:
+        if content.size <= PIECE:
+            to.change_property(place, client.atom(content.type), content.bits, content.data)
+            return
+        self._forget_stuck()
+        self._transfers[to.id, place] = _Transfer(content, client.atom(content.type))
+        to.change_attributes(event_mask=X.PropertyChangeMask)
+        to.change_property(place, client.atom("INCR"), 32, [content.size])
+
+    def _next_piece(self, client: Client, to: XWindow, place: int) -> None:
+        transfer = self._transfers[to.id, place]
+        items = PIECE * 8 // transfer.content.bits
+        piece = transfer.content.data[transfer.sent : transfer.sent + items]
+        transfer.sent += items
+        to.change_property(place, transfer.type, transfer.content.bits, piece)
+        if not piece:
+            del self._transfers[to.id, place]
+        client.display.flush()
+
+    def _forget_stuck(self) -> None:
+        """Drop transfers whose taker went away in the middle."""
+        limit = monotonic() - 3 * TRANSFER_S
+        for key in [key for key, transfer in self._transfers.items() if transfer.since < limit]:
+            del self._transfers[key]
+
+
+def text_contents(text: str) -> Contents:
+    """The formats in which other programs ask for a text."""
+    data = text.encode("utf-8", "surrogatepass")
+    utf8 = Content("UTF8_STRING", 8, data)
+    contents = {
+        "UTF8_STRING": utf8,
+        "text/plain;charset=utf-8": Content("text/plain;charset=utf-8", 8, data),
+        "text/plain": Content("text/plain", 8, data),
+        "TEXT": utf8,
+    }
+    # STRING is Latin-1 by definition; a program that knows no other format gets none.
+    with contextlib.suppress(UnicodeEncodeError):
+        contents["STRING"] = Content("STRING", 8, text.encode("latin-1"))
+    return contents
+
+
+def _owner(client: Client) -> int:
+    """The id of the window that owns the clipboard, 0 when none does."""
+    owner: Any = client.display.get_selection_owner(client.atom("CLIPBOARD"))
+    return X.NONE if owner == X.NONE else owner.id
+
+
+def _content(client: Client, found: Any) -> Content:
+    value: bytes | array[int] = found.value
+    data = value if isinstance(value, bytes) else tuple(int(item) for item in value)
+    return Content(client.display.get_atom_name(found.property_type), found.format, data)

@@ -1,0 +1,247 @@
+"""The keyboard of an X display by XTEST: chords, and text of any script by lending it spare keys. Jobs for `Connection.run`.
+
+A letter that the layout has is typed with its own key. For others a key code that the layout leaves empty is given the letter for a moment.
+Programs read the new layout when they get to it, so it must stay until they have worked through the key presses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from Xlib import XK, X, error
+from Xlib.ext import xtest
+from Xlib.protocol import event
+
+from handrail import Downstream
+from handrail_gui.chords import Chord
+from handrail_gui.x11.connection import Client
+from handrail_gui.x11.windows import active_id
+
+# The keysym of each named key.
+KEYSYMS: dict[str, str] = {
+    "ctrl": "Control_L",
+    "alt": "Alt_L",
+    "shift": "Shift_L",
+    "super": "Super_L",
+    "altgr": "ISO_Level3_Shift",
+    "enter": "Return",
+    "tab": "Tab",
+    "esc": "Escape",
+    "space": "space",
+    "backspace": "BackSpace",
+    "delete": "Delete",
+    "insert": "Insert",
+    "home": "Home",
+    "end": "End",
+    "pageup": "Page_Up",
+    "pagedown": "Page_Down",
+    "up": "Up",
+    "down": "Down",
+    "left": "Left",
+    "right": "Right",
+    "print": "Print",
+    "pause": "Pause",
+    "capslock": "Caps_Lock",
+    "numlock": "Num_Lock",
+    "scrolllock": "Scroll_Lock",
+    "menu": "Menu",
+}
+CONTROLS = {"\n": "Return", "\r": "Return", "\t": "Tab"}
+
+# Keysyms from here on to 0xFFFF are keys, not characters.
+FUNCTION_KEYS = 0xFE00
+
+# Keysyms of a lent key: without and with Shift, the same in two groups.
+COLUMNS = 4
+LETTERS_A_KEY = 2
+
+# How long programs that cannot be asked may need to read a changed layout.
+UNSURE_S = 0.1
+PING_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Stroke:
+    """A key code, and whether Shift goes with it."""
+
+    code: int
+    shift: bool = False
+
+
+@dataclass(slots=True)
+class Keyboard:
+    """The keys that we hold down, and the spare keys that we have lent to letters."""
+
+    held: list[int] = field(default_factory=list[int])
+    _lent: dict[int, Stroke] = field(default_factory=dict[int, Stroke])
+    _caps_off: bool = False
+    _pinged: int = 0
+    _ponged: set[int] = field(default_factory=set[int])
+    _listening: bool = False
+
+    def press_chord(self, client: Client, chord: Chord) -> None:
+        """Press the keys in order and release them in reverse."""
+        keysyms = [_keysym_of(key) for key in chord.keys]
+        strokes = self._strokes_for(client, keysyms)
+        try:
+            for stroke in strokes:
+                self._press(client, stroke)
+        finally:
+            self.release_all(client)
+
+    def type_text(self, client: Client, piece: str) -> None:
+        """Type one of the `pieces` of a text; the keys it needed lent stay so, and Caps Lock off, until `give_back`."""
+        if client.root.query_pointer().mask & X.LockMask:
+            self._tap_caps(client)
+        for stroke in self._strokes_for(client, [_keysym(letter) for letter in piece]):
+            self._press(client, stroke)
+            self.release_all(client, sync=False)
+        client.display.sync()
+
+    def pieces(self, client: Client, text: str, *, longest: int = 40) -> list[str]:
+        """The text cut so that no piece needs more letters than the spare keys can have."""
+        strokes = _strokes(client)
+        room = len(_spare_codes(client)) * LETTERS_A_KEY + len(self._lent)
+        pieces: list[str] = []
+        piece, foreign = "", set[int]()
+        for letter in text:
+            new: set[int] = set() if (keysym := _keysym(letter)) in strokes else {keysym}
+            if piece and (len(foreign | new) > room or len(piece) >= longest):
+                pieces.append(piece)
+                piece, foreign = "", set[int]()
+            piece, foreign = piece + letter, foreign | new
+        return [*pieces, piece] if piece else pieces
+
+    def give_back(self, client: Client) -> None:
+        """Take the letters off the spare keys again, once the program has read what was typed with them; put Caps Lock back."""
+        if self._caps_off:
+            self._tap_caps(client)
+        if not self._lent:
+            return
+        self.worked_through(client)
+        for code in {stroke.code for stroke in self._lent.values()}:
+            client.display.change_keyboard_mapping(code, [(X.NoSymbol,) * COLUMNS])
+        self._lent.clear()
+        client.display.sync()
+
+    def release_all(self, client: Client, *, sync: bool = True) -> None:
+        """Let go of every key that we hold."""
+        while self.held:
+            xtest.fake_input(client.display, X.KeyRelease, self.held.pop())
+        if sync:
+            client.display.sync()
+
+    def worked_through(self, client: Client) -> bool:
+        """Wait until the active window's program has read all input so far; False when it cannot be asked or does not answer.
+
+        It is asked by _NET_WM_PING, which comes to it after the input.
+        """
+        number = active_id(client)
+        if number is None or not self._can_answer(client, number):
+            client.pump(lambda: False, timeout=UNSURE_S)
+            return False
+        self._listen(client)
+        self._pinged = sent = (self._pinged % 0x7FFF0000) + 1
+        values = [client.atom("_NET_WM_PING"), sent, number, 0, 0]
+        window = client.window(number)
+        ping = event.ClientMessage(window=window, client_type=client.atom("WM_PROTOCOLS"), data=(32, values))
+        window.send_event(ping)
+        answered = client.pump(lambda: sent in self._ponged, timeout=PING_S)
+        self._ponged.clear()
+        return answered
+
+    def _can_answer(self, client: Client, number: int) -> bool:
+        try:
+            return client.atom("_NET_WM_PING") in client.numbers(client.window(number), "WM_PROTOCOLS")
+        except error.BadWindow:
+            return False
+
+    def _listen(self, client: Client) -> None:
+        """Answers go to the root window, where everyone who asks for its events sees them."""
+        if not self._listening:
+            client.on(X.ClientMessage, lambda told: self._pong(client, told))
+            client.root.change_attributes(event_mask=X.SubstructureNotifyMask)
+            self._listening = True
+
+    def _pong(self, client: Client, told: event.ClientMessage) -> None:
+        if told.client_type == client.atom("WM_PROTOCOLS") and told.data[1][0] == client.atom("_NET_WM_PING"):
+            self._ponged.add(int(told.data[1][1]))
+
+    def _strokes_for(self, client: Client, keysyms: Sequence[int]) -> list[Stroke]:
+        """How to type each keysym, with keys lent to those that the layout lacks."""
+        strokes = _strokes(client)
+        foreign = sorted({keysym for keysym in keysyms if keysym not in strokes})
+        if any(keysym not in self._lent for keysym in foreign):
+            self._lend(client, foreign)
+        return [self._lent[keysym] if keysym in foreign else strokes[keysym] for keysym in keysyms]
+
+    def _lend(self, client: Client, keysyms: Sequence[int]) -> None:
+        """Lend keys to what has none yet; when there are too few, everything lent before is given back first.
+
+        Each key is changed by itself: to write back the keys in between would lose the third level of a layout.
+        """
+        new = [keysym for keysym in keysyms if keysym not in self._lent]
+        if len(_spare_codes(client)) * LETTERS_A_KEY < len(new):
+            self.give_back(client)
+            new = list(keysyms)
+        spare = _spare_codes(client)
+        if len(spare) * LETTERS_A_KEY < len(new):
+            raise Downstream(
+                f"{len(new)} letters need keys of their own, and the keyboard has {len(spare)} spare ones",
+                hint="put the text into the clipboard and paste it",
+            )
+        for index, code in zip(range(0, len(new), LETTERS_A_KEY), spare, strict=False):
+            plain, shifted = new[index], new[min(index + LETTERS_A_KEY, len(new)) - 1]
+            client.display.change_keyboard_mapping(code, [(plain, shifted) * (COLUMNS // 2)])
+            self._lent[plain] = Stroke(code)
+            self._lent.setdefault(shifted, Stroke(code, shift=True))
+        client.display.sync()
+
+    def _tap_caps(self, client: Client) -> None:
+        self._caps_off = not self._caps_off
+        self._press(client, Stroke(client.display.keysym_to_keycode(XK.XK_Caps_Lock)))
+        self.release_all(client)
+
+    def _press(self, client: Client, stroke: Stroke) -> None:
+        if stroke.shift:
+            self._hold(client, client.display.keysym_to_keycode(XK.XK_Shift_L))
+        self._hold(client, stroke.code)
+
+    def _hold(self, client: Client, code: int) -> None:
+        self.held.append(code)
+        xtest.fake_input(client.display, X.KeyPress, code)
+
+
+def _codes(client: Client) -> Iterator[tuple[int, Sequence[int]]]:
+    first, last = client.display.display.info.min_keycode, client.display.display.info.max_keycode
+    return zip(range(first, last + 1), client.display.get_keyboard_mapping(first, last - first + 1), strict=True)
+
+
+def _spare_codes(client: Client) -> list[int]:
+    """Key codes that mean nothing; the lowest, which some programs take for mouse buttons, are left alone."""
+    return [code for code, keysyms in _codes(client) if code > 8 and not any(keysyms)]
+
+
+def _strokes(client: Client) -> dict[int, Stroke]:
+    """What the layout types as it is: no characters while another keyboard group is on."""
+    group = client.root.query_pointer().mask >> 13 & 3
+    found: dict[int, Stroke] = {}
+    for code, keysyms in _codes(client):
+        for level, keysym in enumerate(keysyms[:2]):
+            if keysym and (FUNCTION_KEYS <= keysym <= 0xFFFF or not group):
+                found.setdefault(keysym, Stroke(code, shift=level == 1))
+    return found
+
+
+def _keysym_of(key: str) -> int:
+    """The keysym of a key's name as `chords` spells it."""
+    return _keysym(key) if len(key) == 1 else XK.string_to_keysym(KEYSYMS.get(key, key.upper()))
+
+
+def _keysym(letter: str) -> int:
+    """The keysym of a character: its own name for controls, Latin-1 as it is, everything else by its code point."""
+    if letter in CONTROLS:
+        return XK.string_to_keysym(CONTROLS[letter])
+    code = ord(letter)
+    return code if 0x20 <= code <= 0x7E or 0xA0 <= code <= 0xFF else 0x01000000 + code

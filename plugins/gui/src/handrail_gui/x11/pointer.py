@@ -1,0 +1,108 @@
+"""The mouse of an X display by XTEST, and the failsafe. Jobs for `Connection.run`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from Xlib import X
+from Xlib.ext import xtest
+
+from handrail import Failsafe
+from handrail_gui.x11.connection import Client
+from handrail_gui.x11.windows import bounds
+
+Button = Literal["left", "middle", "right"]
+Direction = Literal["up", "down", "left", "right"]
+
+BUTTONS: dict[str, int] = {"left": 1, "middle": 2, "right": 3}
+WHEEL: dict[str, int] = {"up": 4, "down": 5, "left": 6, "right": 7}
+
+# Steps of a drag, so that programs see the way and not only its end.
+DRAG_STEPS = 12
+
+
+@dataclass(slots=True)
+class Mouse:
+    """The pointer as we left it, and the buttons that we hold down.
+
+    On a `private` desktop the pointer may be anywhere at first: only programs can have put it there.
+    """
+
+    private: bool = False
+    held: set[str] = field(default_factory=set[str])
+    _left_at: tuple[int, int] | None = None
+
+    def position(self, client: Client) -> tuple[int, int]:
+        """Where the pointer is, in screen pixels."""
+        found = client.root.query_pointer()
+        return found.root_x, found.root_y
+
+    def check(self, client: Client) -> None:
+        """Raise `Failsafe`, with all buttons released, when a person has moved the pointer into a corner of the screen.
+
+        A corner that we moved to ourselves is no sign of anybody.
+        """
+        at = self.position(client)
+        if self.private and self._left_at is None:
+            self._left_at = at
+        if at != self._left_at and at in _corners(client):
+            self.release_all(client)
+            raise Failsafe(
+                f"somebody moved the pointer into the corner {at} of the screen: input has stopped",
+                hint="move the pointer out of the corner to go on",
+            )
+
+    def move(self, client: Client, x: int, y: int) -> None:
+        """Put the pointer at a pixel of the screen."""
+        self.check(client)
+        xtest.fake_input(client.display, X.MotionNotify, x=x, y=y)
+        client.display.sync()
+        self._left_at = self.position(client)
+
+    def press(self, client: Client, button: str) -> None:
+        """Hold a button down until `release` or `release_all`."""
+        self.check(client)
+        self.held.add(button)
+        xtest.fake_input(client.display, X.ButtonPress, BUTTONS[button])
+        client.display.sync()
+
+    def release(self, client: Client, button: str) -> None:
+        """Let a button go."""
+        xtest.fake_input(client.display, X.ButtonRelease, BUTTONS[button])
+        client.display.sync()
+        self.held.discard(button)
+
+    def release_all(self, client: Client) -> None:
+        """Let go of every button that we hold."""
+        for button in tuple(self.held):
+            self.release(client, button)
+
+    def click(self, client: Client, button: str, times: int) -> None:
+        """Press and release, quickly enough that several are one gesture."""
+        for _ in range(times):
+            self.press(client, button)
+            self.release(client, button)
+
+    def scroll(self, client: Client, direction: str) -> None:
+        """One notch of the wheel."""
+        self.check(client)
+        for kind in (X.ButtonPress, X.ButtonRelease):
+            xtest.fake_input(client.display, kind, WHEEL[direction])
+        client.display.sync()
+
+
+def way(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]:
+    """The points of a drag, the end included."""
+    return [
+        (
+            start[0] + round((end[0] - start[0]) * step / DRAG_STEPS),
+            start[1] + round((end[1] - start[1]) * step / DRAG_STEPS),
+        )
+        for step in range(1, DRAG_STEPS + 1)
+    ]
+
+
+def _corners(client: Client) -> set[tuple[int, int]]:
+    screen = bounds(client)
+    return {(x, y) for x in (screen.x, screen.right - 1) for y in (screen.y, screen.bottom - 1)}

@@ -1,0 +1,211 @@
+"""Windows of an X desktop: what a task list shows (EWMH), what lies over what, and changing them. Jobs for `Connection.run`.
+
+Standards: EWMH 1.5, ICCCM 2.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from Xlib import X, error
+from Xlib.ext import randr, shape
+from Xlib.protocol import event
+from Xlib.xobject.drawable import Window as XWindow
+
+from handrail import Rect, Window
+from handrail_gui.hands import Place
+from handrail_gui.x11.connection import Client
+
+# The message comes from a pager, as far as the window manager is concerned: focus-stealing prevention does not apply.
+FROM_PAGER = 2
+REMOVE, ADD = 0, 1
+ICONIC = 3
+
+# Kinds of windows that no person would call one.
+FURNITURE = ("_NET_WM_WINDOW_TYPE_DESKTOP", "_NET_WM_WINDOW_TYPE_DOCK")
+# What comes and goes by itself and takes no clicks.
+FLEETING = ("_NET_WM_WINDOW_TYPE_TOOLTIP", "_NET_WM_WINDOW_TYPE_NOTIFICATION")
+
+# Window managers put a program's window directly into its frame, or into a box in it.
+FRAME_DEPTH = 3
+
+GONE = (error.BadWindow, error.BadDrawable, error.BadMatch)
+
+
+def monitors(client: Client) -> list[Rect]:
+    """Every monitor's rectangle, the primary one first; the whole screen where RANDR tells of none."""
+    found = sorted(randr.get_monitors(client.root).monitors, key=lambda m: not m.primary)
+    rects = [Rect(m.x, m.y, m.width_in_pixels, m.height_in_pixels) for m in found]
+    return [rect for rect in rects if not rect.empty] or [bounds(client)]
+
+
+def bounds(client: Client) -> Rect:
+    """The whole screen."""
+    size = client.root.get_geometry()
+    return Rect(0, 0, size.width, size.height)
+
+
+def windows(client: Client) -> list[Window]:
+    """The managed windows, topmost first."""
+    stacked = client.numbers(client.root, "_NET_CLIENT_LIST_STACKING") or client.numbers(
+        client.root, "_NET_CLIENT_LIST"
+    )
+    screens = monitors(client)
+    active = active_id(client)
+    found = (_window(client, number, screens, active) for number in reversed(stacked))
+    return [window for window in found if window is not None]
+
+
+def surfaces(client: Client) -> list[Window]:
+    """Everything that covers a part of the screen and takes clicks, topmost first: decorated windows, menus, popups.
+
+    The `id` is that of the outermost X window, the `rect` includes the decoration, the title is that of the program's own window in it. The
+    `state` of what no window manager manages, such as a menu, is "popup".
+    """
+    found = (_surface(client, child) for child in reversed(client.root.query_tree().children))
+    return [surface for surface in found if surface is not None]
+
+
+def active_id(client: Client) -> int | None:
+    """The active window; None when no window is."""
+    return next(iter(client.numbers(client.root, "_NET_ACTIVE_WINDOW")), None) or None
+
+
+def activate(client: Client, number: int) -> None:
+    """Ask the window manager to raise a window and give it the focus."""
+    _ask(client, number, "_NET_ACTIVE_WINDOW", FROM_PAGER, X.CurrentTime, 0)
+
+
+def set_maximized(client: Client, number: int, on: bool) -> None:
+    """Ask for a window to fill its monitor, or not to."""
+    both = (client.atom("_NET_WM_STATE_MAXIMIZED_HORZ"), client.atom("_NET_WM_STATE_MAXIMIZED_VERT"))
+    _ask(client, number, "_NET_WM_STATE", ADD if on else REMOVE, *both, FROM_PAGER)
+
+
+def place(client: Client, number: int, where: Place) -> None:
+    """Ask for a window's own area (without decoration) to be at that place."""
+    fields = (where.x, where.y, where.width, where.height)
+    given = sum(1 << (8 + bit) for bit, value in enumerate(fields) if value is not None)
+    # Static gravity: the numbers are the client's area, wherever its decoration ends up. Source: a pager.
+    static, pager = 10, 2 << 12
+    _ask(client, number, "_NET_MOVERESIZE_WINDOW", static | given | pager, *(value or 0 for value in fields))
+
+
+def work_area(client: Client, monitor: Rect) -> Rect:
+    """The part of a monitor that panels leave free."""
+    free = client.numbers(client.root, "_NET_WORKAREA")
+    return Rect(*free[:4]).intersect(monitor) if len(free) >= 4 else monitor
+
+
+def frame_extents(client: Client, number: int) -> tuple[int, int, int, int]:
+    """How far the decoration reaches beyond the client: left, right, top, bottom."""
+    found = client.numbers(client.window(number), "_NET_FRAME_EXTENTS")
+    return (found[0], found[1], found[2], found[3]) if len(found) == 4 else (0, 0, 0, 0)
+
+
+def _ask(client: Client, number: int, message: str, *data: int) -> None:
+    values = [*data, 0, 0, 0, 0, 0][:5]
+    told = event.ClientMessage(window=client.window(number), client_type=client.atom(message), data=(32, values))
+    client.root.send_event(told, event_mask=X.SubstructureRedirectMask | X.SubstructureNotifyMask)
+    client.display.sync()
+
+
+def _window(client: Client, number: int, screens: Sequence[Rect], active: int | None) -> Window | None:
+    """A managed window; None for furniture and for one that has just gone."""
+    own = client.window(number)
+    try:
+        kinds = client.numbers(own, "_NET_WM_WINDOW_TYPE")
+        if any(client.atom(kind) in kinds for kind in FURNITURE):
+            return None
+        rect = _visible(client, own)
+        pid = next(iter(client.numbers(own, "_NET_WM_PID")), None)
+        state = _state(client, own)
+        title = _title(client, own)
+        process = _process_name(pid) or (own.get_wm_class() or ("", ""))[1]
+    except GONE:
+        return None
+    return Window(hex(number), title, process, pid, rect, _monitor_of(rect, screens), state, active=number == active)
+
+
+def _visible(client: Client, own: XWindow) -> Rect:
+    """The window's rectangle on the screen, without the shadow that programs which decorate themselves draw around it."""
+    size = own.get_geometry()
+    # From the window's own corner to the root's: what the reply calls x and y.
+    corner = client.root.translate_coords(own.id, 0, 0)
+    left, right, top, bottom = [*client.numbers(own, "_GTK_FRAME_EXTENTS"), 0, 0, 0, 0][:4]
+    return Rect(corner.x + left, corner.y + top, size.width - left - right, size.height - top - bottom)
+
+
+def _state(client: Client, own: XWindow) -> Literal["normal", "minimized", "maximized", "fullscreen"]:
+    states = client.numbers(own, "_NET_WM_STATE")
+
+    def has(name: str) -> bool:
+        return client.atom(f"_NET_WM_STATE_{name}") in states
+
+    if has("HIDDEN") or next(iter(client.numbers(own, "WM_STATE")), None) == ICONIC:
+        return "minimized"
+    if has("FULLSCREEN"):
+        return "fullscreen"
+    if has("MAXIMIZED_HORZ") and has("MAXIMIZED_VERT"):
+        return "maximized"
+    return "normal"
+
+
+def _title(client: Client, own: XWindow) -> str:
+    if isinstance(title := client.property(own, "_NET_WM_NAME"), bytes):
+        return title.decode("utf-8", "replace")
+    old = client.property(own, "WM_NAME")
+    return old.decode("latin-1") if isinstance(old, bytes) else ""
+
+
+def _process_name(pid: int | None) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip() if pid else ""
+    except OSError:
+        return ""
+
+
+def _monitor_of(rect: Rect, screens: Sequence[Rect]) -> int:
+    """The monitor that shows most of it."""
+    shown = [rect.intersect(screen) for screen in screens]
+    return max(range(len(screens)), key=lambda index: shown[index].width * shown[index].height, default=0)
+
+
+def _surface(client: Client, outer: XWindow) -> Window | None:
+    try:
+        attributes = outer.get_attributes()
+        if attributes.map_state != X.IsViewable or attributes.win_class != X.InputOutput:
+            return None
+        managed = _inner(client, outer)
+        if managed is None and _lets_clicks_through(outer):
+            return None
+        own = managed or outer
+        kinds = client.numbers(own, "_NET_WM_WINDOW_TYPE")
+        if any(client.atom(kind) in kinds for kind in FLEETING):
+            return None
+        size = outer.get_geometry()
+        border = 2 * size.border_width
+        rect = Rect(size.x, size.y, size.width + border, size.height + border)
+        pid = next(iter(client.numbers(own, "_NET_WM_PID")), None)
+        state = "normal" if managed else "popup"
+        return Window(hex(outer.id), _title(client, own), _process_name(pid), pid, rect, state=state)
+    except GONE:
+        return None
+
+
+def _inner(client: Client, outer: XWindow) -> XWindow | None:
+    """The program's window inside a frame: the one that the window manager has given a state."""
+    level = [outer]
+    for _ in range(FRAME_DEPTH):
+        for window in level:
+            if client.property(window, "WM_STATE") is not None:
+                return window
+        level = [child for window in level for child in window.query_tree().children]
+    return None
+
+
+def _lets_clicks_through(outer: XWindow) -> bool:
+    """Whether nothing of it takes clicks, as with the surface that a compositor draws on."""
+    return not shape.get_rectangles(outer, shape.SK.Input).rectangles

@@ -1,0 +1,7 @@
+"""Handrail's tools for any client of the Model Context Protocol."""
+
+from __future__ import annotations
+
+from handrail_mcp.entry import client_entry
+
+__all__ = ["client_entry"]

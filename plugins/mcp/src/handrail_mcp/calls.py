@@ -1,0 +1,231 @@
+"""The tool calls of one client.
+
+Each runs in a task of its own, because the request that began it may end before it does: on a connection where the server may not ask, the
+request is answered with "input required", the call waits, and the client's next request brings the answer. The call is made once in either
+case.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import anyio.abc
+from mcp import types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+
+from handrail import Answer, Approval, Denied, Session, Stopped, ToolResult
+from handrail.errors import NoConfirmer
+from handrail.events import Event, Output, Progress
+from handrail_mcp import asking
+from handrail_mcp.progress import Reporter
+from handrail_mcp.rendering import rendered
+
+log = logging.getLogger(__name__)
+
+Request = ServerRequestContext[Any, Any]
+
+# How many questions may be with the client at a time, on a connection where it has to come back with the answers.
+OPEN = 32
+# How long a call that was told to stop is waited for.
+STOP_S = 5.0
+QUESTION = "confirmation"
+
+
+@dataclass(eq=False, slots=True)
+class Question:
+    """One question that the client takes to its person. `nonce` is how it is named on the way back, once."""
+
+    nonce: str
+    call: Call
+    approval: Approval
+    answer: Answer | None = None
+    answered: anyio.Event = field(default_factory=anyio.Event)
+
+
+@dataclass(eq=False, slots=True)
+class Call:
+    """One tool call. `request` is the newest one that waits for it; `asked_for` tells whether a later one means the same call."""
+
+    id: str
+    asked_for: str
+    request: Request
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    moved: anyio.Event = field(default_factory=anyio.Event)
+    ended: anyio.Event = field(default_factory=anyio.Event)
+    questions: deque[Question] = field(default_factory=deque["Question"])
+    result: ToolResult | None = None
+    reporter: Reporter | None = None
+
+
+class Calls:
+    """Makes calls in a session for the requests of one client, and asks its person where the session wants a yes.
+
+    `tasks` is where calls run; whoever cancels it ends them. `answer_timeout`: seconds that a person has for an answer.
+    """
+
+    def __init__(self, session: Session, tasks: anyio.abc.TaskGroup, *, answer_timeout: float) -> None:
+        self._session = session
+        self._tasks = tasks
+        self._answer_timeout = answer_timeout
+        self._calls: dict[str, Call] = {}
+        self._questions: dict[str, Question] = {}
+        self._count = 0
+
+    async def serve(
+        self, request: Request, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """`tools/call`: a new call, or the answer to a question of one that waits."""
+        if params.request_state is None:
+            call = self._begin(request, params)
+        else:
+            try:
+                call = self._take_answer(request, params)
+            except Denied as exc:
+                log.warning("an answer was refused: %s", exc)
+                return await rendered(ToolResult.failure(exc, title=params.name), self._session.artifacts)
+        try:
+            return await self._next(call)
+        except anyio.get_cancelled_exc_class():
+            await self._stop(call)
+            raise
+
+    async def confirm(self, approval: Approval) -> Answer:
+        """The session's confirmer: asks the person behind the client that made the call."""
+        call = self._of(approval.call_id)
+        if call is None or not asking.can_ask(call.request.session.client_capabilities):
+            raise NoConfirmer("it needs a yes, and this client cannot ask its person (it declares no elicitation)")
+        if call.request.session.can_send_request:
+            return await self._ask(call, approval)
+        return await self._have_asked(call, approval)
+
+    def heard(self, event: Event) -> None:
+        """Pass on how a call gets on, where its client asked to be told."""
+        call = self._of(event.call_id)
+        if call is None or not isinstance(event, Progress | Output):
+            return
+        if call.reporter is None:
+            if (call.request.meta or {}).get("progress_token") is None:
+                return
+            call.reporter = Reporter(call.request.session)
+            self._tasks.start_soon(call.reporter.run)
+        call.reporter.heard(event)
+
+    def _of(self, call_id: str) -> Call | None:
+        """The call, or the one it is a part of: core names nested calls `id.1`, `id.1.2`."""
+        return self._calls.get(call_id.partition(".")[0])
+
+    # One call
+
+    def _begin(self, request: Request, params: types.CallToolRequestParams) -> Call:
+        self._count += 1
+        call = Call(f"m{self._count}", _asked_for(params), request)
+        self._calls[call.id] = call
+        self._tasks.start_soon(self._run, call, params.name, params.arguments or {})
+        return call
+
+    async def _run(self, call: Call, name: str, args: Mapping[str, Any]) -> None:
+        try:
+            with call.scope:
+                call.result = await self._session.call(name, args, call_id=call.id)
+        finally:
+            del self._calls[call.id]
+            if call.result is None:
+                call.result = ToolResult.failure(Stopped("the call was cancelled"), title=name)
+            if call.reporter is not None:
+                call.reporter.end()
+            call.ended.set()
+            call.moved.set()
+
+    async def _next(self, call: Call) -> types.CallToolResult | types.InputRequiredResult:
+        """The call's result, or the next question on the way there."""
+        while True:
+            if call.result is not None:
+                if call.reporter is not None:
+                    await call.reporter.flush()
+                return await rendered(call.result, self._session.artifacts)
+            if call.questions:
+                return _required(call.questions.popleft())
+            call.moved = anyio.Event()
+            await call.moved.wait()
+
+    async def _stop(self, call: Call) -> None:
+        """End a call whose client no longer wants it, and wait until it has let go of everything."""
+        with anyio.move_on_after(STOP_S, shield=True):
+            if not self._session.cancel(call.id):
+                call.scope.cancel()
+            await call.ended.wait()
+        call.scope.cancel()
+
+    # Asking where the server may send requests (up to 2025-11-25)
+
+    async def _ask(self, call: Call, approval: Approval) -> Answer:
+        question = asking.form(approval)
+        with anyio.move_on_after(self._answer_timeout):
+            try:
+                given = await call.request.session.elicit_form(
+                    question.message, question.requested_schema, call.request.request_id
+                )
+            except MCPError as exc:
+                raise NoConfirmer(f"it needs a yes, and the client could not ask for it: {exc}") from exc
+            return asking.answer(given, approval)
+        raise NoConfirmer(f"nobody answered within {self._answer_timeout:g} s")
+
+    # Asking where it may not (2026-07-28): the client comes back
+
+    async def _have_asked(self, call: Call, approval: Approval) -> Answer:
+        question = Question(secrets.token_urlsafe(32), call, approval)
+        self._open(question)
+        call.questions.append(question)
+        call.moved.set()
+        with anyio.move_on_after(self._answer_timeout):
+            await question.answered.wait()
+        if question.answer is None:
+            raise NoConfirmer(f"nobody answered within {self._answer_timeout:g} s")
+        return question.answer
+
+    def _open(self, question: Question) -> None:
+        for nonce in [nonce for nonce, other in self._questions.items() if other.call.result is not None]:
+            del self._questions[nonce]
+        if len(self._questions) >= OPEN:
+            raise NoConfirmer(f"{OPEN} questions wait for an answer already")
+        self._questions[question.nonce] = question
+
+    def _take_answer(self, request: Request, params: types.CallToolRequestParams) -> Call:
+        """The call whose question this request answers. The client wrote all of it: only a nonce of ours counts, and only once.
+
+        Raises `Denied` for an answer to no open question, and for one that comes with another call than it was asked about: that is a no.
+        """
+        question = self._questions.pop(params.request_state or "", None)
+        if question is None:
+            raise Denied(
+                "this answer belongs to no open question: it was used, it came too late, or it was never asked",
+                hint="call the tool again, without requestState, to be asked anew",
+            )
+        same = _asked_for(params) == question.call.asked_for
+        given = (params.input_responses or {}).get(QUESTION)
+        question.answer = asking.answer(given, question.approval) if same else Answer.DENY
+        question.answered.set()
+        if not same:
+            raise Denied("this answer was asked for another call; both are refused")
+        question.call.request = request
+        if question.call.reporter is not None:
+            question.call.reporter.client = request.session
+        return question.call
+
+
+def _required(question: Question) -> types.InputRequiredResult:
+    asked = types.ElicitRequest(params=asking.form(question.approval))
+    return types.InputRequiredResult(input_requests={QUESTION: asked}, request_state=question.nonce)
+
+
+def _asked_for(params: types.CallToolRequestParams) -> str:
+    """Tool and arguments in one spelling, whatever the order of keys."""
+    return json.dumps({"tool": params.name, "args": params.arguments or {}}, sort_keys=True)

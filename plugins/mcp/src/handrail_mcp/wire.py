@@ -1,0 +1,128 @@
+"""The protocol's pipe: stdin and stdout, taken away from everything else in this process."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any, cast
+
+import anyio
+import anyio.lowlevel
+
+from handrail_mcp.refusing import refusal
+
+# A message that is longer is dropped, as any other line that is no message.
+MAX_LINE = 64 * 2**20
+CHUNK = 2**16
+# What a pipe takes without blocking when it says that it can be written.
+PIPE_BUF = 512 if sys.platform == "win32" else select.PIPE_BUF
+
+
+def claim() -> tuple[int, int] | None:
+    """The descriptors that now carry the protocol, for reading and for writing.
+
+    From here on descriptor 0 is empty and 1 is stderr, for this process and its children, so that nothing that is printed gets among the
+    messages. None on Windows, whose pipes cannot be waited for; there the SDK does the same when it starts serving.
+    """
+    if sys.platform == "win32":
+        return None
+    wire = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    # What had been printed and was still in the buffer goes to stderr, too.
+    sys.stdout.flush()
+    sys.stdout = sys.stderr
+    return wire
+
+
+def streams(wire: tuple[int, int] | None) -> AbstractAsyncContextManager[tuple[Any, Any]]:
+    """The SDK's streams of messages over what `claim` gave."""
+    from mcp.server.stdio import stdio_server
+
+    if wire is None:
+        return stdio_server()
+    reading, writing = wire
+    pipe = Pipe(writing)
+    return stdio_server(cast("anyio.AsyncFile[str]", Messages(reading, pipe)), cast("anyio.AsyncFile[str]", pipe))
+
+
+class Lines:
+    """The lines that arrive on a descriptor, without their ends.
+
+    It waits without a thread: one that is blocked in a read would keep the process from ending at a signal.
+    """
+
+    def __init__(self, descriptor: int, *, limit: int = MAX_LINE) -> None:
+        self._descriptor = descriptor
+        self._limit = limit
+
+    async def __aiter__(self) -> AsyncGenerator[str, None]:
+        kept: list[bytes] = []
+        size = 0
+        while chunk := await self._read():
+            *ended, rest = chunk.split(b"\n")
+            for end in ended:
+                yield self._line([*kept, end], size + len(end))
+                kept, size = [], 0
+            size += len(rest)
+            # Of a line that is too long, only the length is kept.
+            kept = [*kept, rest] if size <= self._limit else []
+        if kept:
+            yield self._line(kept, size)
+
+    def _line(self, parts: list[bytes], size: int) -> str:
+        return b"".join(parts).decode("utf-8", "replace") if size <= self._limit else ""
+
+    async def _read(self) -> bytes:
+        await _until(anyio.wait_readable, self._descriptor)
+        return os.read(self._descriptor, CHUNK)
+
+
+class Messages:
+    """The lines that are messages; any other is answered with an error here, as the SDK only drops it."""
+
+    def __init__(self, descriptor: int, answers: Pipe) -> None:
+        self._lines = Lines(descriptor)
+        self._answers = answers
+
+    async def __aiter__(self) -> AsyncGenerator[str, None]:
+        async for line in self._lines:
+            if (error := refusal(line)) is None:
+                yield line
+            else:
+                await self._answers.write(f"{error}\n")
+
+
+class Pipe:
+    """Writes text to a descriptor, whole pieces one after another, never blocking the loop for a reader that is slow."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._room = select.poll()
+        self._room.register(descriptor, select.POLLOUT)
+        self._turn = anyio.Lock()
+
+    async def write(self, text: str) -> None:
+        left = memoryview(text.encode())
+        async with self._turn:
+            while left:
+                # To ask is cheaper than to wait, and there nearly always is room.
+                if not self._room.poll(0):
+                    await _until(anyio.wait_writable, self._descriptor)
+                left = left[os.write(self._descriptor, left[:PIPE_BUF]) :]
+
+    async def flush(self) -> None:
+        """Nothing is buffered."""
+
+
+async def _until(ready: Callable[[int], Awaitable[None]], descriptor: int) -> None:
+    try:
+        await ready(descriptor)
+    except PermissionError:
+        # A file or /dev/null: it never makes anybody wait.
+        await anyio.lowlevel.checkpoint()

@@ -1,0 +1,93 @@
+"""Write docs/tools.md from the tools themselves; with --check, say whether it is up to date and change nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from handrail.config import load
+from handrail.places import Places
+from handrail.registry import Owned
+from handrail.runtime import open_runtime
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "tools.md"
+
+HEAD = """# Tools
+
+Made from the code by `scripts/make_docs.py`; `handrail tools` shows the same for what is installed here.
+
+Every result has `status` (success, error, denied, cancelled or timeout) and `duration_ms`; a failure has `error` {code, message, retryable,
+details} and `voice_message`, one sentence for a listener. Times are seconds unless their name ends in `_ms`. Coordinates are pixels of the picture
+of an observation (default: the latest). Element ids (`e12`) are never used twice in a session. Relative paths start at the session's working
+directory.
+"""
+
+
+async def owned_tools() -> list[Owned]:
+    environment = {**os.environ, "HANDRAIL_HOME": os.devnull}
+    config = load(places=Places.of(environment), folder=ROOT / "docs", environment={})
+    async with open_runtime(config, environment=environment) as runtime:
+        return list(runtime.registry)
+
+
+def page(tools: list[Owned]) -> str:
+    layers: dict[str, list[Owned]] = {}
+    for owned in tools:
+        layers.setdefault(owned.tool.layer, []).append(owned)
+    parts = [HEAD]
+    for layer, members in layers.items():
+        parts.append(f"\n## {layer.capitalize()}\n")
+        parts.extend(section(owned) for owned in members)
+    return "".join(parts)
+
+
+def section(owned: Owned) -> str:
+    tool = owned.tool
+    needs = f" It is there when the vision backend has {' or '.join(sorted(tool.requires))}." if tool.requires else ""
+    head = f"\n### {tool.name}\n\n{tool.description}\n\nPlugin `{owned.plugin}`, kind {tool.kind}.{needs}\n"
+    properties: dict[str, Any] = tool.input_schema["properties"]
+    if not properties:
+        return f"{head}\nIt has no parameters.\n"
+    required = tool.input_schema.get("required", [])
+    rows = [parameter(name, prop, required=name in required) for name, prop in properties.items()]
+    return f"{head}\n| parameter | type | what |\n|---|---|---|\n" + "".join(rows)
+
+
+def parameter(name: str, prop: dict[str, Any], *, required: bool) -> str:
+    default = (
+        "" if required or "default" not in prop else f" Default: `{json.dumps(prop['default'], ensure_ascii=False)}`."
+    )
+    told = prop.get("description", "").replace("|", "\\|")
+    return f"| {name}{'' if required else '?'} | {type_of(prop)} | {told}{default} |\n"
+
+
+def type_of(prop: dict[str, Any]) -> str:
+    if "enum" in prop:
+        return ", ".join(f"`{value}`" for value in prop["enum"])
+    if "anyOf" in prop:
+        return " or ".join(type_of(choice) for choice in prop["anyOf"])
+    if "$ref" in prop:
+        return "object"
+    if prop.get("type") == "array":
+        return f"list of {type_of(prop['items'])}" if prop.get("items") else "list"
+    return prop.get("type", "any")
+
+
+def main() -> int:
+    text = page(asyncio.run(owned_tools()))
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(text, encoding="utf-8")
+        return 0
+    if PAGE.read_text(encoding="utf-8") == text:
+        return 0
+    print(f"{PAGE.relative_to(ROOT)} does not show the tools as they are; run `make docs`")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+"""What every test stands on: its own state folders, and no screen or session of the person who runs it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+# A test that reached the person's own screen, session bus or configuration would be a test that acts on their desktop.
+PERSONAL = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "AT_SPI_BUS_ADDRESS", "XAUTHORITY")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def own_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The folder that HANDRAIL_HOME names during the tests; nothing of the person's desktop is in the environment."""
+    before = dict(os.environ)
+    for name in [name for name in os.environ if name in PERSONAL or name.startswith("HANDRAIL_")]:
+        del os.environ[name]
+    home = tmp_path_factory.mktemp("handrail-home")
+    os.environ["HANDRAIL_HOME"] = str(home)
+    yield home
+    os.environ.clear()
+    os.environ.update(before)
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"

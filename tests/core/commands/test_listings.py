@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import json
+import tomllib
+
+import jsonschema
+import pytest
+
+BROKEN = {
+    "broken": "a_module_that_is_nowhere",
+    "colliding": "belongs to plugin 'core'",
+    "misspelt": "did you mean 'handrail_register_tools'?",
+    "wrong_core": "it needs handrail-core>=99",
+}
+
+
+def test_plugins_says_what_loaded_what_did_not_and_why(handrail):
+    listed = {
+        plugin["name"]: plugin
+        for plugin in handrail.json("plugins", plugins=",".join((*BROKEN, "slow", "stage", "absent")))
+    }
+    for name, reason in BROKEN.items():
+        assert listed[name]["state"] == "failed"
+        assert reason in listed[name]["reason"]
+        assert listed[name]["tools"] == []
+    assert listed["slow"]["state"] == "loaded"
+    assert listed["slow"]["seconds"] > 0.25
+    assert "greet" in listed["stage"]["tools"]
+    assert listed["absent"]["reason"] == "it is not installed, but HANDRAIL_PLUGINS names it"
+    assert listed.get("cli", {"state": "disabled"})["state"] == "disabled"
+
+
+def test_the_tools_of_a_plugin_that_collides_are_all_gone_and_the_rest_works(handrail):
+    listed = {tool["name"]: tool["plugin"] for tool in handrail.json("tools", plugins="colliding,slow")}
+    assert listed == {"wait": "core", "get_action_history": "core", "slowly_there": "slow"}
+
+
+def test_a_required_plugin_that_did_not_load_is_listed_and_nothing_else_runs(handrail):
+    environment = {"plugins": "broken", "HANDRAIL_PLUGINS_REQUIRE": "broken"}
+    done = handrail("plugins", **environment)
+    assert done.returncode == 1
+    assert "a_module_that_is_nowhere" in done.stdout
+    assert "is required and did not load" in done.stderr
+    assert handrail("call", "wait", "--args", '{"seconds": 0.1}', **environment).returncode == 1
+
+
+def test_a_disabled_plugin_is_listed_as_that(handrail):
+    (stage,) = [
+        p for p in handrail.json("plugins", plugins="stage", HANDRAIL_PLUGINS_DISABLED="stage") if p["name"] == "stage"
+    ]
+    assert (stage["state"], stage["reason"]) == ("disabled", "disabled in the configuration")
+
+
+def test_doctor_is_clean_where_nothing_is_missing(handrail):
+    checks = handrail.json("doctor", plugins="stage")
+    assert all(check["ok"] for check in checks)
+    assert all(check.keys() >= {"name", "ok", "detail", "cure"} for check in checks)
+    assert "service prop" in [check["name"] for check in checks]
+    assert not list(handrail.home.rglob("*.jsonl"))
+
+
+def test_doctor_names_what_a_service_lacks_with_the_cure(handrail):
+    checks = handrail.json("doctor", plugins="stage", code=1, STAGE_LACKS="no curtain is here; apt install curtain")
+    (prop,) = [check for check in checks if not check["ok"]]
+    assert (prop["name"], prop["cure"]) == ("service prop", "apt install curtain")
+
+
+def test_doctor_needs_only_the_backend_that_is_chosen(handrail):
+    assert handrail("doctor", "--backend", "plan_only", plugins="plan_only").returncode == 0
+    done = handrail("doctor", "--backend", "reader", plugins="plan_only")
+    assert done.returncode == 1
+    assert "apt install reader" in done.stdout
+
+
+def test_doctor_names_a_plugin_that_did_not_load(handrail):
+    done = handrail("doctor", plugins="broken")
+    assert done.returncode == 1
+    assert "a_module_that_is_nowhere" in done.stdout
+
+
+def test_doctor_names_a_stop_switch_that_is_on(handrail):
+    handrail("stop")
+    assert "handrail resume" in handrail("doctor").stdout
+
+
+def test_config_prints_each_value_with_its_source(handrail):
+    (handrail.home / "config").mkdir(parents=True)
+    user = handrail.home / "config" / "config.toml"
+    user.write_text('desktop = "private"\n[plugins.stage]\ngreeting = "hi"\napi_token = "abc"\n')
+    settings = handrail.json("config", "--mode", "plan", HANDRAIL_BACKEND="ocr")["settings"]
+    assert settings["desktop"] == {"value": "private", "source": str(user)}
+    assert settings["mode"] == {"value": "plan", "source": "flag --mode"}
+    assert settings["backend"] == {"value": "ocr", "source": "environment HANDRAIL_BACKEND"}
+    assert settings["tools.profile"] == {"value": "desktop", "source": "default"}
+    assert settings["plugins.stage.greeting"]["value"] == "hi"
+    assert settings["plugins.stage.api_token"]["value"] == "[redacted]"
+    shown = next(line for line in handrail("config").stdout.splitlines() if line.startswith("desktop "))
+    assert shown.split() == ["desktop", "=", '"private"', "#", str(user)]
+
+
+def test_config_names_what_an_untrusted_folder_did_not_get_until_it_is_trusted(handrail):
+    (handrail.folder / "handrail.toml").write_text('backend = "ocr"\n')
+    before = handrail("config", "--json")
+    assert "handrail trust" in before.stderr
+    assert '"backend":{"value":null' in before.stdout
+    assert handrail("trust").stdout == f"trusted: {handrail.folder}\n"
+    after = handrail("config", "--json")
+    assert after.stderr == ""
+    assert '"backend":{"value":"ocr"' in after.stdout
+    assert handrail("trust", "--list").stdout == f"{handrail.folder}\n"
+    assert handrail("trust", "--revoke").stdout == f"no longer trusted: {handrail.folder}\n"
+    assert "handrail trust" in handrail("config").stderr
+
+
+def test_trust_of_a_folder_that_is_not_there_is_an_error(handrail):
+    assert handrail("trust", "nowhere").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        pytest.param('backend = "plan_only"', True, id="core"),
+        pytest.param('[plugins.stage]\ngreeting = "hi"', True, id="plugin"),
+        pytest.param("[plugins.stage]\ngreting = 3", False, id="plugin-unknown-key"),
+        pytest.param('[backends.plan_only]\nmodel = "big"', True, id="backend"),
+        pytest.param("[backends.plan_only]\nmodel = 3", False, id="backend-wrong-type"),
+        pytest.param("[tools]\nprofil = 'all'", False, id="unknown-key"),
+        pytest.param("[[policy.rules]]\ntool = 'a'\ndecision = 'deny'\ntier = 'admin'", False, id="tier"),
+    ],
+)
+def test_the_schema_says_what_the_program_accepts(handrail, text, fits):
+    schema = json.loads(handrail("config", "schema", plugins="stage,plan_only").stdout)
+    assert bool(list(jsonschema.Draft202012Validator(schema).iter_errors(tomllib.loads(text)))) is not fits
+    (handrail.folder / "handrail.toml").write_text(text)
+    handrail("trust")
+    assert (handrail("tools", plugins="stage,plan_only").returncode == 0) == fits

@@ -1,0 +1,151 @@
+"""What declared effects and their parameters make of a call."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import create_model
+
+from handrail.effects_evaluator import EffectsEvaluator
+from handrail.invocation import Invocation
+from handrail.judging import Decision, Judging, Mode, Opinion
+from handrail.tools import Effect, Input, Read, Run, Send, Tool, Write
+
+
+@pytest.fixture
+def judging(tmp_path: Path) -> Judging:
+    work = tmp_path / "work"
+    work.mkdir()
+    policy = tmp_path / "config/config.toml"
+    return Judging(
+        cwd=work, home=tmp_path, user="user", environment={}, workspace=(work,), platform="linux", protected=(policy,)
+    )
+
+
+async def nothing(params: Any, context: Any) -> None:
+    """A handler that is never run here."""
+
+
+def opinion(judging: Judging, *effects: Effect, **args: Any) -> Opinion | None:
+    fields: Mapping[str, Any] = {
+        name: (type(value) if value is not None else str | None, value) for name, value in args.items()
+    }
+    model = create_model("Params", **fields)
+    tool = Tool(name="probe", description="Probe.", handler=nothing, params=model, effects=effects)
+    invocation = Invocation(tool, args, tool.validate(args), "1")
+    return asyncio.run(EffectsEvaluator().opinion(invocation, judging))
+
+
+def decided(judging: Judging, *effects: Effect, **args: Any) -> tuple[Decision | None, Decision | None]:
+    view = opinion(judging, *effects, **args)
+    assert view is not None
+    return view.suggestion, view.floor
+
+
+def test_a_tool_without_effects_is_allowed(judging: Judging) -> None:
+    assert decided(judging) == (Decision.ALLOW, None)
+
+
+@pytest.mark.parametrize("what", ["screen", "windows", "processes", "tree"])
+def test_looking_is_allowed(judging: Judging, what: str) -> None:
+    assert decided(judging, Read(what)) == (Decision.ALLOW, None)
+
+
+@pytest.mark.parametrize(
+    "effect",
+    [Read("mind"), Write("settings"), Send("network"), Run("skill"), Input("door"), Read("file"), Effect("file")],
+)
+def test_whatever_is_not_known_to_be_harmless_is_asked_about(judging: Judging, effect: Effect) -> None:
+    assert decided(judging, effect) == (Decision.CONFIRM, None)
+
+
+@pytest.mark.parametrize("effect", [Input("desktop"), Write("windows"), Write("clipboard")])
+def test_hands_are_free_on_a_private_desktop_and_asked_for_once_a_session_on_a_persons_own(
+    judging: Judging, effect: Effect
+) -> None:
+    assert decided(replace(judging, private_desktop=True), effect) == (Decision.ALLOW, None)
+    view = opinion(judging, effect)
+    assert view is not None
+    assert (view.suggestion, view.floor, view.remember) == (Decision.CONFIRM, None, "desktop_input")
+
+
+def test_a_remembered_yes_to_input_does_not_cover_the_network(judging: Judging) -> None:
+    view = opinion(judging, Input("desktop"), Send("network"))
+    assert view is not None
+    assert (view.suggestion, view.remember) == (Decision.CONFIRM, None)
+
+
+def test_shell_commands_are_left_to_whoever_can_read_them(judging: Judging) -> None:
+    assert opinion(judging, Run("shell", arg="command"), command="ls") is None
+
+
+def test_what_another_judge_decides_is_not_allowed_by_a_harmless_part(judging: Judging) -> None:
+    assert opinion(judging, Run("shell", arg="command"), Read("screen"), command="rm x") is None
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("a.txt", (Decision.ALLOW, None)),
+        (None, (Decision.ALLOW, None)),
+        ("../a.txt", (Decision.CONFIRM, None)),
+        ("/etc/hosts", (Decision.CONFIRM, None)),
+        (".env", (Decision.DENY, Decision.DENY)),
+        ("~/.ssh/id_rsa", (Decision.DENY, Decision.DENY)),
+        ("/dev/mem", (Decision.DENY, Decision.DENY)),
+        ("$HOME/x", (Decision.CONFIRM, Decision.CONFIRM)),
+        ("\u202ex", (Decision.DENY, Decision.DENY)),
+    ],
+)
+def test_reading_a_file(judging: Judging, path: str | None, expected: tuple[Decision, Decision | None]) -> None:
+    assert decided(judging, Read("file", arg="path"), path=path) == expected
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("a.txt", (Decision.CONFIRM, None)),
+        ("new/a.txt", (Decision.CONFIRM, None)),
+        ("../a.txt", (Decision.CONFIRM, Decision.CONFIRM)),
+        (".git/hooks/pre-commit", (Decision.CONFIRM, Decision.CONFIRM)),
+        (".env", (Decision.CONFIRM, Decision.CONFIRM)),
+        ("~/.bashrc", (Decision.DENY, Decision.DENY)),
+        ("~/.ssh/authorized_keys", (Decision.DENY, Decision.DENY)),
+        ("/etc/cron.d/x", (Decision.DENY, Decision.DENY)),
+        ("/sys/power/state", (Decision.DENY, Decision.DENY)),
+        ("../config/config.toml", (Decision.DENY, Decision.DENY)),
+        ("../config", (Decision.DENY, Decision.DENY)),
+    ],
+)
+def test_writing_a_file(judging: Judging, path: str, expected: tuple[Decision, Decision | None]) -> None:
+    assert decided(judging, Write("file", arg="path"), path=path) == expected
+
+
+def test_accept_edits_allows_plain_writing_in_the_workspace_and_nothing_else(judging: Judging) -> None:
+    eager = replace(judging, mode=Mode.ACCEPT_EDITS)
+    assert decided(eager, Write("file", arg="path"), path="a.txt") == (Decision.ALLOW, None)
+    assert decided(eager, Write("file", arg="path"), path=".envrc") == (Decision.CONFIRM, Decision.CONFIRM)
+    assert decided(eager, Write("file", arg="path"), path="../a.txt") == (Decision.CONFIRM, Decision.CONFIRM)
+
+
+def test_a_link_out_of_the_workspace_is_not_written_through(judging: Judging) -> None:
+    (judging.cwd / "link").symlink_to("..")
+    assert decided(judging, Write("file", arg="path"), path="link/new/x") == (Decision.DENY, Decision.DENY)
+    assert decided(judging, Read("file", arg="path"), path="link/x") == (Decision.CONFIRM, None)
+
+
+def test_of_several_paths_the_worst_decides(judging: Judging) -> None:
+    view = opinion(judging, Read("file", arg="paths"), paths=["a", "~/.ssh/id_rsa", "/etc/hosts"])
+    assert view is not None
+    assert (view.floor, view.rule) == (Decision.DENY, "effects:secret")
+
+
+def test_reading_one_file_and_writing_another_is_judged_by_both(judging: Judging) -> None:
+    effects = (Read("file", arg="source"), Write("file", arg="target"))
+    assert decided(judging, *effects, source="a", target="~/.bashrc") == (Decision.DENY, Decision.DENY)
+    assert decided(judging, *effects, source="~/.ssh/id_rsa", target="a") == (Decision.DENY, Decision.DENY)

@@ -1,0 +1,102 @@
+"""Plans: read strictly, filled in, run to the first failure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail import ConfigError
+from handrail.plans import Plan, StepDone, fill, look_up, read_plan, run_plan, unmet
+from handrail.testing import open_test_session
+
+
+def written(folder: Path, text: str) -> Path:
+    file = folder / "plan.yaml"
+    file.write_text(text)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param("steps: [{tool: wait}]", "name", id="no-name"),
+        pytest.param("name: x\nsteps: []", "steps", id="no-steps"),
+        pytest.param("name: x\nsteps: [{tool: wait, arg: {}}]", "did you mean 'args'", id="misspelt"),
+        pytest.param(
+            "name: x\nsteps: [{tool: wait, expect: {a: {matches: '(('}}}]", "regular expression", id="pattern"
+        ),
+        pytest.param("name: [", "not YAML", id="not-yaml"),
+        pytest.param("- 1", "not a mapping", id="a-list"),
+        pytest.param("name: x\nsteps:\n- &s {tool: wait, args: {inner: *s}}", "itself", id="self-reference"),
+        pytest.param("name: " + "[" * 5000, "nested", id="deep"),
+    ],
+)
+def test_a_bad_plan_is_refused_by_name(tmp_path: Path, text: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=r"plan\.yaml") as refused:
+        read_plan(written(tmp_path, text))
+    assert told in str(refused.value)
+
+
+def test_a_text_that_is_one_variable_keeps_its_type() -> None:
+    assert fill({"a": "${n}", "b": "${n}!", "c": ["${n}"]}, {"n": 4}) == {"a": 4, "b": "4!", "c": [4]}
+    with pytest.raises(ConfigError, match="did you mean 'name'"):
+        fill("${nmae}", {"name": 1})
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [("a.0.b", 1), ("a.b=2.c", "here"), ("a.9", None), ("a.x", None), ("nothing", None), ("a.-1.c", "here")],
+)
+def test_values_are_found_by_dotted_paths(path: str, found: Any) -> None:
+    assert look_up({"a": [{"b": 1}, {"b": 2, "c": "here"}]}, path) == found
+
+
+@pytest.mark.parametrize(
+    ("wanted", "holds"),
+    [
+        ({"text": "hello"}, True),
+        ({"text": "hell"}, False),
+        ({"text": {"contains": "ell"}}, True),
+        ({"text": {"contains": 5}}, False),
+        ({"text": {"matches": "^h.*o$"}}, True),
+        ({"items": {"any": {"n": 2}}}, True),
+        ({"items": {"any": {"n": 3}}}, False),
+        ({"items": {"contains": {"n": 1}}}, True),
+        ({"missing": {"contains": "x"}}, False),
+    ],
+)
+def test_expectations(wanted: dict[str, Any], holds: bool) -> None:
+    assert (unmet(wanted, {"text": "hello", "items": [{"n": 1}, {"n": 2}]}) is None) is holds
+
+
+async def run(*steps: dict[str, Any]) -> list[StepDone]:
+    async with open_test_session() as session:
+        return await run_plan(Plan.model_validate({"name": "x", "steps": steps}), session)
+
+
+async def test_a_run_stops_at_the_first_step_that_fails() -> None:
+    done = await run({"tool": "wait", "args": {"seconds": 0}}, {"tool": "get_action_history"})
+    assert [step.failure is None for step in done] == [False]
+    assert "seconds" in (done[0].failure or "")
+
+
+async def test_what_a_step_saves_is_there_for_later_ones() -> None:
+    done = await run(
+        {"tool": "get_action_history", "save": {"before": "total_count"}},
+        {
+            "tool": "get_action_history",
+            "args": {"last_n": 1},
+            "expect": {"total_count": 1, "actions.0.tool": "get_action_history"},
+        },
+        {"tool": "wait", "when": {"before": 7}},
+    )
+    assert [step.failure for step in done] == [None, None, None]
+    assert [step.skipped for step in done] == [False, False, True]
+
+
+async def test_a_step_is_tried_again_while_its_expectation_does_not_hold() -> None:
+    (done,) = await run({"tool": "get_action_history", "expect": {"total_count": 2}, "retry": {"times": 5, "wait": 0}})
+    assert done.failure is None
+    assert done.attempts == 3

@@ -1,0 +1,120 @@
+"""Tools by name: who owns them, in which order, and what happens when two want one name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail import PluginError, Tool, tool
+from handrail.registry import Registry
+
+
+def made(name: str, **declared: Any) -> Tool:
+    async def handler() -> None: ...
+
+    return tool(name=name, description=f"Do {name}.", **declared)(handler)
+
+
+def registry(plugin: str, *names: str, **declared: Any) -> Registry:
+    filled = Registry()
+    for name in names:
+        filled.add(made(name, **declared), plugin=plugin)
+    return filled
+
+
+def owners(filled: Registry) -> list[tuple[str, str]]:
+    return [(entry.tool.name, entry.plugin) for entry in filled]
+
+
+def test_a_name_that_is_taken_is_an_error_naming_both_owners() -> None:
+    filled = registry("files", "read")
+    with pytest.raises(PluginError, match=r"'notes'.*'read'.*'files'"):
+        filled.add(made("read"), plugin="notes")
+    assert owners(filled) == [("read", "files")]
+
+
+@pytest.mark.parametrize(
+    ("merge", "own", "winner"),
+    [
+        ("replace", "error", "late"),
+        ("keep", "error", "early"),
+        ("error", "replace", "late"),
+        ("error", "keep", "early"),
+        ("replace", "keep", "early"),
+        ("keep", "replace", "late"),
+    ],
+)
+def test_the_newcomers_own_policy_beats_the_merges(merge: Any, own: Any, winner: str) -> None:
+    early, late = registry("early", "a", "b"), registry("late", "b", "c", on_collision=own)
+    merged = early.merged(late, on_collision=merge)
+    assert owners(merged) == [("a", "early"), ("b", winner), ("c", "late")]
+
+
+def test_a_merge_changes_neither_side() -> None:
+    early, late = registry("early", "a", "b"), registry("late", "b")
+    with pytest.raises(PluginError):
+        early.merged(late)
+    early.merged(late, on_collision="replace")
+    assert owners(early) == [("a", "early"), ("b", "early")]
+    assert owners(late) == [("b", "late")]
+
+
+def test_two_tools_of_one_plugin_with_one_name_are_an_error() -> None:
+    with pytest.raises(PluginError):
+        registry("twice", "a", "a")
+
+
+def test_a_hidden_tool_is_still_known_and_stays_hidden_in_a_merge() -> None:
+    filled = registry("p", "a", "b")
+    filled.hide("a")
+    assert filled.hidden("a")
+    assert filled.get("a") is not None
+    merged = filled.merged(registry("q", "c"))
+    assert merged.hidden("a")
+    assert not registry("p", "a").hidden("a")
+    filled.unhide("a")
+    assert not filled.hidden("a")
+    assert merged.hidden("a")
+
+
+def test_listing_gives_copies() -> None:
+    filled = registry("p", "a")
+    names = dict(filled.names())
+    names.clear()
+    assert len(filled) == 1
+    for entry in filled:
+        filled.add(made(f"{entry.tool.name}_again"), plugin="p")
+    assert owners(filled) == [("a", "p"), ("a_again", "p")]
+
+
+def test_removing_a_plugin_takes_all_of_it_and_nothing_else() -> None:
+    filled = registry("p", "a", "b").merged(registry("q", "c"))
+    filled.remove_plugin("p")
+    filled.remove_plugin("p")
+    filled.remove_plugin("nobody")
+    assert owners(filled) == [("c", "q")]
+
+
+def test_ephemeral_tools_live_for_one_step() -> None:
+    filled = registry("p", "a").merged(registry("p", "b", ephemeral=True))
+    assert owners(filled.without_ephemeral()) == [("a", "p")]
+    assert owners(filled.without_ephemeral().without_ephemeral()) == [("a", "p")]
+    assert len(filled) == 2
+
+
+names = st.lists(st.sampled_from("abcdef"), unique=True)
+
+
+@given(before=names, after=names)
+def test_what_was_listed_keeps_its_order_and_new_tools_come_last(before: list[str], after: list[str]) -> None:
+    ordered = [name for name, _ in owners(registry("p", *after).in_order_of(registry("p", *before)))]
+    assert ordered == [n for n in before if n in after] + [n for n in after if n not in before]
+
+
+@given(left=names, right=names)
+def test_a_merge_keeps_the_left_order_and_appends(left: list[str], right: list[str]) -> None:
+    merged = registry("l", *left).merged(registry("r", *right), on_collision="keep")
+    assert [name for name, _ in owners(merged)] == left + [name for name in right if name not in left]

@@ -1,0 +1,57 @@
+"""The examples that people copy from the documentation work as they stand, and every link leads somewhere."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("plugins/*/README.md"), ROOT / "core/README.md"]
+)
+
+
+def python_blocks(page: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def printed(code: str, folder: Path) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env={**os.environ, "HANDRAIL_HOME": str(folder / "home")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=90,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_the_ten_lines_of_the_readme_read_and_are_refused(tmp_path: Path) -> None:
+    (code,) = python_blocks("README.md")
+    first, *_, last = printed(code, tmp_path)
+    assert first.startswith("success ")
+    assert last.startswith("denied execute_cli was not run")
+
+
+def test_the_tutorial_shows_the_tools_asks_and_is_told_no(tmp_path: Path) -> None:
+    (code,) = python_blocks("docs/tutorial.md")
+    lines = printed(code, tmp_path)
+    assert {"execute_cli", "observe_screen", "read_file", "wait"} <= set(lines)
+    assert lines[-2] == "it wants to: Run a command"
+    assert lines[-1] == "denied denied_by_user"
+    assert not (tmp_path / "hello.txt").exists()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)\s#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    gone = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
+    assert gone == []

@@ -1,0 +1,122 @@
+"""A private desktop for each file of tests, real programs on it, and one program made for the odd cases."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any, Protocol
+
+import anyio
+import pytest
+
+from handrail import Answer, Approval, Session, open_session
+from handrail_accessibility.control import Control
+
+from .published import Published
+
+DEADLINE_S = 15.0
+
+
+class Launch(Protocol):
+    """Starts a program and waits until a window with `title` in its title is there."""
+
+    async def __call__(self, *command: str, title: str) -> subprocess.Popen[bytes]: ...
+
+
+async def yes(approval: Approval) -> Answer:
+    return Answer.ONCE
+
+
+@pytest.fixture(scope="module")
+async def session(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Session]:
+    folder = tmp_path_factory.mktemp("workspace")
+    async with open_session(desktop="private", confirm=yes, cwd=folder, backend="accessibility") as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+async def control(session: Session) -> Control:
+    return await session.service("accessibility")
+
+
+@pytest.fixture(scope="module")
+async def environment(session: Session, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    desktop = await session.desktop()
+    home = tmp_path_factory.mktemp("home")
+    return {**os.environ, "HOME": str(home), **desktop.environment}
+
+
+@pytest.fixture
+def programs() -> Iterator[list[subprocess.Popen[bytes]]]:
+    started: list[subprocess.Popen[bytes]] = []
+    yield started
+    for process in started:
+        process.kill()
+        process.wait()
+
+
+def begin(command: tuple[str, ...], environment: dict[str, str], folder: Path) -> subprocess.Popen[bytes]:
+    quiet = subprocess.DEVNULL
+    return subprocess.Popen(command, env=environment, stdout=quiet, stderr=quiet, cwd=folder)
+
+
+@pytest.fixture
+async def launch(
+    control: Control, environment: dict[str, str], programs: list[subprocess.Popen[bytes]], tmp_path: Path
+) -> AsyncIterator[Launch]:
+    async def start(*command: str, title: str) -> subprocess.Popen[bytes]:
+        programs.append(begin(command, environment, tmp_path))
+        await until(lambda: shows(control, title), f"a window {title!r}")
+        return programs[-1]
+
+    yield start
+    # The next test begins on an empty desktop.
+    for process in programs:
+        process.kill()
+    await until(lambda: empty(control), "an empty desktop")
+
+
+@pytest.fixture
+async def published(session: Session, control: Control) -> AsyncIterator[Published]:
+    desktop = await session.desktop()
+    program = await Published.start(desktop.environment["DBUS_SESSION_BUS_ADDRESS"])
+    yield program
+    await program.close()
+    await until(lambda: lacks(control, "Published"), "the window to go")
+
+
+async def shows(control: Control, title: str) -> bool:
+    return any(title in shown for shown in await control.titles())
+
+
+async def lacks(control: Control, title: str) -> bool:
+    return not await shows(control, title)
+
+
+async def empty(control: Control) -> bool:
+    return await control.titles() == ()
+
+
+async def until(holds: Callable[[], Awaitable[bool]], what: str) -> None:
+    """Wait for a condition; a deadline that passes fails the test."""
+    with anyio.move_on_after(DEADLINE_S):
+        while not await holds():
+            await anyio.sleep(0.05)
+        return
+    pytest.fail(f"waited {DEADLINE_S:g} s for {what}")
+
+
+class Use(Protocol):
+    """Calls `execute_accessible`."""
+
+    async def __call__(self, **args: Any) -> dict[str, Any]: ...
+
+
+@pytest.fixture
+def use(session: Session) -> Use:
+    async def call(**args: Any) -> dict[str, Any]:
+        return (await session.call("execute_accessible", args)).wire()
+
+    return call

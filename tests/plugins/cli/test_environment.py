@@ -1,0 +1,60 @@
+"""What of the host's environment commands may see."""
+
+from __future__ import annotations
+
+import pytest
+
+from handrail import Desktop
+from handrail_cli.environment import is_credential, on_desktop
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GITHUB_TOKEN", "x"),
+        ("aws_secret_access_key", "x"),
+        ("DB_PASSWORD", "x"),
+        ("OPENAI_API_KEY", "x"),
+        ("HARMLESS", "ghp_" + "a" * 36),
+        ("HARMLESS", "postgres://me:word@host/db"),
+        ("HARMLESS", "-----BEGIN OPENSSH PRIVATE KEY-----\nx"),
+    ],
+)
+def test_credentials_are_known_by_name_or_by_value(name: str, value: str) -> None:
+    assert is_credential(name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PATH", "/usr/bin"),
+        ("PWD", "/x"),
+        ("SSH_AUTH_SOCK", "/tmp/agent"),
+        ("KEYBOARD_LAYOUT", "de"),
+        ("MONKEY", "x"),
+        ("TOKENIZERS_PARALLELISM", "false"),
+        ("http_proxy", "http://proxy:3128/"),
+        ("XDG_SESSION_DESKTOP", "gnome"),
+    ],
+)
+def test_ordinary_variables_are_not_taken_for_credentials(name: str, value: str) -> None:
+    assert not is_credential(name, value)
+
+
+def test_a_private_desktop_takes_the_place_of_the_persons_own() -> None:
+    private = Desktop("x", ":99", {"DISPLAY": ":99"}, private=True)
+    assert on_desktop({"DISPLAY": ":0", "WAYLAND_DISPLAY": "wayland-0", "A": "b"}, private) == {
+        "DISPLAY": ":99",
+        "A": "b",
+    }
+
+
+def test_without_a_desktop_nothing_leads_to_a_screen() -> None:
+    assert on_desktop({"DISPLAY": ":0", "XAUTHORITY": "/x", "A": "b"}, None) == {"A": "b"}
+
+
+def test_the_persons_own_desktop_is_left_as_it_is() -> None:
+    assert on_desktop({"DISPLAY": ":0"}, Desktop("current", ":0", {"XAUTHORITY": "/x"})) == {
+        "DISPLAY": ":0",
+        "XAUTHORITY": "/x",
+    }

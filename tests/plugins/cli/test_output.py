@@ -1,0 +1,94 @@
+"""Head, tail and the whole of what a command wrote."""
+
+from __future__ import annotations
+
+import errno
+import io
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail_cli.output import SHOWN, HeadTail
+
+
+class Kept(io.BytesIO):
+    """A sink that can be read after it was closed."""
+
+    whole = b""
+
+    def close(self) -> None:
+        self.whole = self.getvalue()
+        super().close()
+
+    def wire(self) -> dict[str, object]:
+        return {}
+
+
+@given(st.lists(st.binary(max_size=300), max_size=6), st.integers(1, 2_000))
+def test_the_whole_is_kept_when_it_is_too_long_and_only_then(parts: list[bytes], times: int) -> None:
+    sinks: list[Kept] = []
+
+    def open_sink() -> Kept:
+        sinks.append(Kept())
+        return sinks[-1]
+
+    output = HeadTail(open_sink)
+    for part in parts:
+        output.feed(part * times)
+    output.close()
+    whole = b"".join(part * times for part in parts)
+    shown = output.shown()
+    assert output.total == len(whole)
+    assert shown.truncated == (len(whole) > SHOWN)
+    assert [sink.whole for sink in sinks] == ([whole] if len(whole) > SHOWN else [])
+    if not shown.truncated:
+        assert shown.text == whole.decode("utf-8", "replace")
+
+
+@given(st.text(min_size=1, max_size=8).filter(lambda text: "\ufffd" not in text), st.integers(0, 3))
+def test_a_cut_never_goes_through_a_letter(word: str, shift: int) -> None:
+    try:
+        data = b"x" * shift + word.encode() * (200_000 // len(word.encode()))
+    except UnicodeEncodeError:
+        return
+    output = HeadTail()
+    output.feed(data)
+    assert "\ufffd" not in output.shown().text
+
+
+def test_taking_forgets_what_was_taken() -> None:
+    output = HeadTail()
+    output.feed(b"one")
+    assert output.take().text == "one"
+    output.feed(b"two")
+    assert output.take().text == "two"
+
+
+class Full(Kept):
+    """A sink on a disk that is full after so many bytes."""
+
+    room = 100_000
+
+    def write(self, data: Any, /) -> int:
+        if self.tell() + len(data) > self.room:
+            raise OSError(errno.ENOSPC, "no space left")
+        return super().write(data)
+
+
+def test_a_full_disk_costs_the_artifact_and_nothing_else() -> None:
+    output = HeadTail(Full)
+    output.feed(b"start" + b"." * 500_000 + b"end")
+    output.close()
+    shown = output.shown().text
+    assert output.cut
+    assert (shown[:5], shown[-3:]) == ("start", "end")
+
+
+def test_what_comes_after_the_sink_was_closed_is_still_kept() -> None:
+    output = HeadTail(Kept)
+    output.feed(b"x" * 200_000)
+    output.close()
+    output.take()
+    output.feed(b"y" * 600_000 + b"end")
+    assert output.shown().text.endswith("end")

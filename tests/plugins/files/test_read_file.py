@@ -1,0 +1,275 @@
+"""Reading files by `read_file`."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import contextmanager
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail import Answer, Approval, Media, Session, ToolResult, open_session
+from handrail.confirm import yes
+
+Show = Callable[..., Awaitable[ToolResult]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+@pytest.fixture
+async def session(folder: Path) -> AsyncGenerator[Session, None]:
+    async with open_session(cwd=folder, confirm=yes) as opened:
+        yield opened
+
+
+@pytest.fixture
+def show(session: Session) -> Show:
+    async def call(path: str | Path, **args: Any) -> ToolResult:
+        return await session.call("read_file", {"file_path": str(path), **args})
+
+    return call
+
+
+async def test_lines_come_numbered(show: Show, folder: Path) -> None:
+    (folder / "a.txt").write_text("one\ntwo\n\nfour")
+    result = await show("a.txt")
+    assert result["stdout"] == "     1\tone\n     2\ttwo\n     3\t\n     4\tfour"
+    assert (result["total_lines"], result["truncated"], result["encoding"]) == (4, False, "utf-8")
+
+
+@pytest.mark.parametrize(("text", "total"), [("", 0), ("a", 1), ("a\n", 1), ("a\n\n", 2), ("\n", 1)])
+@pytest.mark.parametrize("limit", [1, 200])
+async def test_lines_are_counted_as_an_editor_does(show: Show, folder: Path, text: str, total: int, limit: int) -> None:
+    (folder / "a.txt").write_text(text)
+    result = await show("a.txt", limit=limit)
+    assert result["total_lines"] == total
+    assert result["truncated"] == (total > limit)
+
+
+async def test_offset_and_limit_show_a_stretch(show: Show, folder: Path) -> None:
+    (folder / "a.txt").write_text("".join(f"line {n}\n" for n in range(1, 101)))
+    result = await show("a.txt", offset=41, limit=2)
+    assert result["stdout"] == "    42\tline 42\n    43\tline 43"
+    assert (result["truncated"], result["total_lines"]) == (True, 100)
+    last = await show("a.txt", offset=99)
+    assert (last["stdout"], last["truncated"]) == ("   100\tline 100", False)
+
+
+async def test_an_offset_behind_the_end_says_how_many_lines_there_are(show: Show, folder: Path) -> None:
+    (folder / "a.txt").write_text("a\nb")
+    result = await show("a.txt", offset=10)
+    assert (result["stdout"], result["total_lines"], result["truncated"]) == ("", 2, False)
+    assert "2 lines" in result["note"]
+
+
+async def test_every_stretch_of_a_large_file_is_right(show: Show, folder: Path) -> None:
+    lines = [f"{n} {'é' * (n % 97)}" for n in range(60_000)]
+    (folder / "large").write_text("\n".join(lines))
+    for offset in (0, 1_000, 31_111, 59_990):
+        result = await show("large", offset=offset, limit=50)
+        expected = [f"{n + 1:>6}\t{lines[n]}" for n in range(offset, min(offset + 50, 60_000))]
+        assert result["stdout"].split("\n") == expected
+        assert ("total_lines" in result) == (offset == 59_990)
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding", "shown"),
+    [
+        ("grüße 漢字".encode(), "utf-8", "grüße 漢字"),
+        ("grüße".encode("utf-8-sig"), "utf-8-sig", "grüße"),
+        ("grüße".encode("latin-1"), "latin-1", "grüße"),
+        ("grüße\r\n漢".encode("utf-16"), "utf-16", "grüße"),
+        ("plain text\n".encode("utf-16-le"), "utf-16-le", "plain text"),
+        ("grüße".encode("utf-32"), "utf-32", "grüße"),
+    ],
+)
+async def test_encodings_are_found_and_named(show: Show, folder: Path, data: bytes, encoding: str, shown: str) -> None:
+    (folder / "a").write_bytes(data)
+    result = await show("a", limit=1)
+    assert (result["stdout"], result["encoding"]) == (f"     1\t{shown}", encoding)
+
+
+async def test_carriage_returns_at_line_ends_are_not_shown(show: Show, folder: Path) -> None:
+    (folder / "a").write_bytes(b"one\r\ntwo\r\nthree\r")
+    assert (await show("a"))["stdout"] == "     1\tone\n     2\ttwo\n     3\tthree"
+
+
+async def test_long_lines_are_cut_with_a_mark(show: Show, folder: Path) -> None:
+    (folder / "a").write_text("x" * 1_000_000 + "\nend\n")
+    first, second = (await show("a"))["stdout"].split("\n")
+    assert first.removeprefix("     1\t").startswith("x" * 2_000 + " …")
+    assert len(first) < 2_100
+    assert second == "     2\tend"
+
+
+async def test_too_much_text_is_left_out_and_said(show: Show, folder: Path) -> None:
+    (folder / "a").write_text(("x" * 1_900 + "\n") * 400)
+    result = await show("a", limit=400)
+    assert len(result["stdout"]) <= 200_000
+    assert result["truncated"]
+    shown = result["stdout"].count("\n") + 1
+    assert f"offset={shown}" in result["note"]
+
+
+async def test_a_file_of_gigabytes_is_read_at_once(show: Show, folder: Path) -> None:
+    (folder / "huge").write_bytes(b"first\nsecond\n")
+    os.truncate(folder / "huge", 5 << 30)
+    began = time.monotonic()
+    result = await show("huge", limit=2)
+    assert result["stdout"] == "     1\tfirst\n     2\tsecond"
+    assert result["truncated"]
+    assert (await show("huge", offset=2))["total_lines"] == 3
+    assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(("name", "kind"), [("fifo", "a pipe"), (".", "a folder"), ("/dev/zero", "a device")])
+async def test_what_is_no_ordinary_file_is_refused_at_once(show: Show, folder: Path, name: str, kind: str) -> None:
+    os.mkfifo(folder / "fifo")
+    began = time.monotonic()
+    result = await show(name)
+    assert result.error_code == "downstream_error"
+    assert kind in result["error"]["message"]
+    assert time.monotonic() - began < 2
+
+
+async def test_binary_files_are_refused_with_a_hint(show: Show, folder: Path) -> None:
+    (folder / "a").write_bytes(bytes(range(256)) * 10)
+    result = await show("a")
+    assert result.error_code == "downstream_error"
+    assert "xxd" in result["error"]["message"]
+
+
+async def test_a_missing_file_names_its_neighbours(show: Show, folder: Path) -> None:
+    (folder / "readme.md").touch()
+    result = await show("redme.md")
+    assert result.error_code == "not_found"
+    assert "readme.md" in result["error"]["message"]
+
+
+async def test_pictures_come_as_media(show: Show, folder: Path) -> None:
+    data = b"\x89PNG\r\n\x1a\n" + bytes(100_000)
+    (folder / "a.txt").write_bytes(data)
+    (media,) = (await show("a.txt"))["media"]
+    assert isinstance(media, Media)
+    assert (media.type, media.mime_type, media.data) == ("image", "image/png", data)
+
+
+async def test_secrets_and_magic_links_are_denied(show: Show, folder: Path) -> None:
+    (folder / ".env").write_text("KEY=1")
+    assert (await show(".env")).error_code == "denied_by_policy"
+    assert (await show("/proc/self/root/etc/hostname")).error_code == "denied_by_policy"
+
+
+async def test_a_file_outside_is_read_once_a_person_says_yes(show: Show, folder: Path) -> None:
+    (folder.parent / "other.txt").write_text("x")
+    assert (await show("../other.txt"))["stdout"] == "     1\tx"
+    async with open_session(cwd=folder) as alone:
+        denied = await alone.call("read_file", {"file_path": "../other.txt"})
+    assert denied.error_code == "no_confirmer"
+
+
+async def test_a_link_inside_the_workspace_is_followed(show: Show, folder: Path) -> None:
+    (folder / "real.txt").write_text("x")
+    (folder / "link.txt").symlink_to("real.txt")
+    assert (await show("link.txt"))["stdout"] == "     1\tx"
+
+
+async def test_nothing_is_left_open(show: Show, folder: Path) -> None:
+    (folder / "a").write_text("x\n" * 100_000)
+    await show("a")
+    before = len(os.listdir("/proc/self/fd"))
+    for offset in range(0, 90_000, 9_000):
+        await show("a", offset=offset)
+    assert len(os.listdir("/proc/self/fd")) <= before
+
+
+@contextmanager
+def swapping(link: Path, *targets: Path) -> Generator[None]:
+    """A link that leads to one target after the other, all the time."""
+    over = threading.Event()
+
+    def swap() -> None:
+        spare = link.with_name("spare")
+        for target in cycle(targets):
+            if over.is_set():
+                return
+            spare.symlink_to(target)
+            spare.replace(link)
+
+    thread = threading.Thread(target=swap)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.parametrize("outside", [".ssh", "elsewhere"])
+async def test_a_link_that_is_exchanged_after_the_judgement_opens_nothing_else(folder: Path, outside: str) -> None:
+    harmless, other = folder / "harmless", folder.parent / outside
+    for place, content in ((harmless, "open"), (other, "SECRET")):
+        place.mkdir()
+        (place / "notes").write_text(content)
+    (folder / "cur").symlink_to(harmless)
+    shown: list[str] = []
+    async with open_session(cwd=folder) as alone:
+        with swapping(folder / "cur", harmless, other):
+            for _ in range(1_500):
+                result = await alone.call("read_file", {"file_path": "cur/notes"})
+                shown.append(result.get("stdout", ""))
+    assert not any("SECRET" in text for text in shown)
+    assert any("open" in text for text in shown)
+
+
+async def test_a_link_out_of_the_workspace_is_asked_about_by_where_it_leads(folder: Path) -> None:
+    (folder.parent / "other.txt").write_text("x")
+    (folder / "link").symlink_to(folder.parent / "other.txt")
+    asked: list[str] = []
+
+    async def ask(approval: Approval) -> Answer:
+        asked.append(str(approval.confirmation))
+        return Answer.ONCE
+
+    async with open_session(cwd=folder, confirm=ask) as session:
+        assert (await session.call("read_file", {"file_path": "link"}))["stdout"] == "     1\tx"
+    assert str(folder.parent / "other.txt") in asked[-1]
+
+
+async def test_an_odd_name_of_the_own_folder_is_no_reason_to_ask(tmp_path: Path) -> None:
+    odd = tmp_path / "pay $HOME"
+    odd.mkdir()
+    (odd / "a").write_text("x")
+    async with open_session(cwd=odd) as alone:
+        assert (await alone.call("read_file", {"file_path": "a"}))["stdout"] == "     1\tx"
+
+
+@pytest.mark.parametrize("data", [b"a\0b\n", b"\1\0\2\0\3\0\4\0\5\0\6\0"])
+async def test_a_few_nuls_do_not_make_utf_16(show: Show, folder: Path, data: bytes) -> None:
+    (folder / "a").write_bytes(data)
+    result = await show("a")
+    assert result.error_code == "downstream_error"
+    assert "is binary" in result["error"]["message"]
+
+
+@pytest.mark.parametrize("text", ["the ftyp word…", "ID3 tags are old", "OggS begins a page", "fLaC is a format"])
+async def test_text_that_begins_like_media_is_text(show: Show, folder: Path, text: str) -> None:
+    (folder / "a").write_text(text)
+    result = await show("a")
+    assert result["stdout"] == f"     1\t{text}"
+    assert "media" not in result
+
+
+async def test_a_video_begins_with_a_box(show: Show, folder: Path) -> None:
+    (folder / "a").write_bytes(b"\0\0\0\x18ftypmp42\0\0\0\0mp42isom")
+    (media,) = (await show("a"))["media"]
+    assert media.mime_type == "video/mp4"

@@ -1,0 +1,151 @@
+"""Private desktops with real programs on them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import anyio
+import pytest
+
+from handrail import Desktop, Session, Window, open_session
+from handrail_gui.private.client import PrivateDesktop
+from handrail_gui.x11.connection import Connection
+from handrail_gui.x11.hands import X11Hands
+from handrail_gui.x11.screen import X11Screen
+
+PLAIN_WINDOW = str(Path(__file__).with_name("plain_window.py"))
+HANDRAIL = Path(sys.executable).with_name("handrail")
+DEADLINE_S = 20.0
+
+# Letters of several scripts, what XML and shells would change, and a character outside the first plane.
+TEXT = "Ergebnis: 100 — 漢字 ✓ 😀 <>&\"'~"
+
+
+async def until(condition: Callable[[], Awaitable[Any]], *, what: str, timeout: float = DEADLINE_S) -> Any:
+    """The first true value of a condition; fails the test when there is none in time."""
+    deadline = monotonic() + timeout
+    while not (found := await condition()):
+        assert monotonic() < deadline, f"waited {timeout:g} s in vain for {what}"
+        await anyio.sleep(0.02)
+    return found
+
+
+@pytest.fixture(scope="session")
+def private() -> Iterator[PrivateDesktop]:
+    """One private desktop for all tests that use the display itself."""
+    desktop = PrivateDesktop.start("tests")
+    yield desktop
+    desktop.close()
+
+
+@pytest.fixture
+async def connection(private: PrivateDesktop) -> AsyncIterator[Connection]:
+    found = await Connection.open(str(private.desktop.display))
+    yield found
+    await found.close()
+
+
+@pytest.fixture
+def screen(connection: Connection) -> X11Screen:
+    return X11Screen(connection)
+
+
+@pytest.fixture
+async def hands(connection: Connection) -> AsyncIterator[X11Hands]:
+    found = X11Hands(connection, private=True)
+    await found.move(600, 20)
+    yield found
+    await found.close()
+
+
+class Programs:
+    """Programs of one test: started on a desktop, ended with the test."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._stack = stack
+
+    def start(self, desktop: Desktop, *argv: str) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, **desktop.environment}
+        program = subprocess.Popen(
+            argv, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        self._stack.callback(_end, program)
+        return program
+
+    async def open(self, desktop: Desktop, screen: Any, *argv: str) -> Window:
+        """The program's window, once it is there and active."""
+        program = self.start(desktop, *argv)
+
+        async def shown() -> Window | None:
+            return next((w for w in await screen.windows() if w.pid == program.pid and w.active), None)
+
+        return await until(shown, what=f"the window of {argv[0]}")
+
+
+def _end(program: subprocess.Popen[bytes]) -> None:
+    program.kill()
+    program.wait(DEADLINE_S)
+
+
+@pytest.fixture
+def programs() -> Iterator[Programs]:
+    with ExitStack() as stack:
+        yield Programs(stack)
+
+
+@pytest.fixture
+async def session(tmp_path: Path) -> AsyncIterator[Session]:
+    """A session on a private desktop of its own."""
+    async with open_session(desktop="private", cwd=tmp_path) as found:
+        await found.desktop()
+        yield found
+
+
+class Agent:
+    """Calls that must succeed, and what they gave."""
+
+    def __init__(self, session: Session, programs: Programs) -> None:
+        self.session = session
+        self._programs = programs
+
+    async def __call__(self, tool: str, **args: Any) -> dict[str, Any]:
+        result = await self.session.call(tool, args)
+        assert result.status == "success", result
+        return result
+
+    async def fails(self, tool: str, **args: Any) -> dict[str, Any]:
+        result = await self.session.call(tool, args)
+        assert result.status != "success", result
+        return result["error"]
+
+    async def open(self, *argv: str) -> Window:
+        """Start a program and wait until the accessibility tree has its window."""
+        window = await self._programs.open(await self.session.desktop(), await self.session.service("screen"), *argv)
+
+        async def in_the_tree() -> bool:
+            seen = await self.session.call("observe_screen", {"image": "none"})
+            return seen.ok and bool(seen["ui_elements"])
+
+        await until(in_the_tree, what=f"the accessibility tree of {argv[0]}")
+        return window
+
+    async def element(self, role: str, text: str = "") -> dict[str, Any]:
+        """The element of that role and text, as it is now."""
+
+        async def found() -> dict[str, Any] | None:
+            seen = await self("observe_screen", image="none")
+            return next((e for e in seen["ui_elements"] if e["role"] == role and text in e["text"]), None)
+
+        return await until(found, what=f"{role} {text!r}")
+
+
+@pytest.fixture
+def agent(session: Session, programs: Programs) -> Agent:
+    return Agent(session, programs)

@@ -1,0 +1,192 @@
+"""Keys, clipboard and pointer on a real display, seen from outside by other programs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from handrail import Downstream, Failsafe
+from handrail_gui.chords import chord_of
+from handrail_gui.hands import Place
+from handrail_gui.private.client import PrivateDesktop
+from handrail_gui.x11.hands import X11Hands
+from handrail_gui.x11.screen import X11Screen
+
+from .conftest import TEXT, Programs, until
+
+MANY_SCRIPTS = "".join(
+    map(chr, [*range(0x21, 0x7F), *range(0x391, 0x3A2), *range(0x3B1, 0x3CA), *range(0x4E00, 0x4E40)])
+)
+
+
+@pytest.fixture
+async def editor(private: PrivateDesktop, screen: X11Screen, programs: Programs, hands: X11Hands) -> Any:
+    return await programs.open(private.desktop, screen, "mousepad")
+
+
+def outside(private: PrivateDesktop, *argv: str, data: bytes | None = None) -> bytes:
+    """What another program says of the desktop."""
+    environment = {**os.environ, **private.desktop.environment}
+    done = subprocess.run(argv, env=environment, input=data, stdout=subprocess.PIPE, check=False, timeout=20)
+    return done.stdout
+
+
+def copy(private: PrivateDesktop, target: str, data: bytes, path: Path) -> None:
+    """Let another program own the clipboard. It goes on in the background, so it gets no pipe of ours."""
+    path.write_bytes(data)
+    subprocess.run(
+        ["xclip", "-selection", "clipboard", "-t", target, "-i", str(path)],
+        env={**os.environ, **private.desktop.environment},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=True,
+        timeout=20,
+    )
+
+
+async def content(hands: X11Hands) -> str | None:
+    """The editor's whole text, by its own copying."""
+    await hands.write_clipboard("nothing was copied")
+    await hands.chord(chord_of("ctrl+a"))
+    await hands.chord(chord_of("ctrl+c"))
+
+    async def copied() -> str | None:
+        text = await hands.clipboard_text()
+        return text if text != "nothing was copied" else None
+
+    return await until(copied, what="the editor's text")
+
+
+@pytest.mark.parametrize("text", [TEXT, "tab\tand\nline", MANY_SCRIPTS], ids=["scripts", "controls", "hundreds"])
+async def test_keys_type_any_script(hands: X11Hands, editor: Any, text: str):
+    for piece in await hands.pieces(text):
+        await hands.type_piece(piece)
+    await hands.release_all()
+    assert await content(hands) == text
+
+
+async def test_lent_keys_are_given_back(private: PrivateDesktop, hands: X11Hands, editor: Any):
+    before = outside(private, "xmodmap", "-pke")
+    for piece in await hands.pieces(TEXT):
+        await hands.type_piece(piece)
+    assert outside(private, "xmodmap", "-pke") != before
+    await hands.release_all()
+    assert outside(private, "xmodmap", "-pke") == before
+
+
+async def test_caps_lock_changes_nothing(hands: X11Hands, editor: Any):
+    await hands.chord(chord_of("capslock"))
+    try:
+        for piece in await hands.pieces("Ab äÖ 1"):
+            await hands.type_piece(piece)
+        await hands.release_all()
+    finally:
+        await hands.chord(chord_of("capslock"))
+    assert await content(hands) == "Ab äÖ 1"
+
+
+async def test_a_paste_is_taken_and_the_clipboard_is_as_before(
+    private: PrivateDesktop, hands: X11Hands, editor: Any, tmp_path: Path
+):
+    picture = bytes(range(256)) * 2000
+    copy(private, "image/png", picture, tmp_path / "picture")
+    assert await hands.paste(TEXT, chord_of("ctrl+v"))
+    assert outside(private, "xclip", "-selection", "clipboard", "-t", "image/png", "-o") == picture
+    assert await hands.clipboard_formats() == ["image/png"]
+    assert await content(hands) == TEXT
+
+
+async def test_after_a_paste_an_empty_clipboard_is_empty(private: PrivateDesktop, hands: X11Hands, editor: Any):
+    await hands.write_clipboard("")
+    await hands.close()
+    assert await hands.paste("abc", chord_of("ctrl+v"))
+    assert await hands.clipboard_text() == ""
+
+
+async def test_a_paste_that_nobody_takes_is_said(hands: X11Hands, screen: X11Screen):
+    assert await hands.paste("abc", chord_of("ctrl+v")) is False
+
+
+async def test_large_texts_go_both_ways_in_pieces(private: PrivateDesktop, hands: X11Hands, tmp_path: Path):
+    large = "0123456789 ä漢\n" * 60_000
+    await hands.write_clipboard(large)
+    environment = {**os.environ, **private.desktop.environment}
+    read = await anyio.run_process(["xclip", "-selection", "clipboard", "-o"], env=environment)
+    assert read.stdout.decode() == large
+    copy(private, "UTF8_STRING", large.encode(), tmp_path / "large")
+    assert await hands.clipboard_text() == large
+
+
+async def test_a_person_in_a_corner_stops_input(private: PrivateDesktop, hands: X11Hands):
+    outside(private, "xdotool", "mousemove", "0", "0")
+    for attempt in (hands.click("left", 1), hands.type_piece("a"), hands.chord(chord_of("a")), hands.move(5, 5)):
+        with pytest.raises(Failsafe, match="corner"):
+            await attempt
+    outside(private, "xdotool", "mousemove", "300", "300")
+    await hands.move(5, 5)
+
+
+async def test_a_corner_that_we_went_to_stops_nothing(hands: X11Hands):
+    await hands.move(0, 0)
+    await hands.click("left", 1)
+    await hands.move(1279, 799)
+    await hands.click("left", 1)
+    assert await hands.pointer() == (1279, 799)
+
+
+async def test_the_failsafe_lets_go_of_buttons(private: PrivateDesktop, hands: X11Hands):
+    await hands.move(300, 300)
+    await hands.press("left")
+    outside(private, "xdotool", "mousemove", "0", "0")
+    with pytest.raises(Failsafe):
+        await hands.move(10, 10)
+    # xinput names held buttons; a second press that arrives proves that the first has ended.
+    outside(private, "xdotool", "mousemove", "300", "300")
+    await hands.press("left")
+    await hands.release("left")
+
+
+async def test_windows_are_placed_and_maximized_as_asked(hands: X11Hands, screen: X11Screen, editor: Any):
+    placed = await hands.place(editor.id, Place(100, 150, 500, 400))
+    assert placed is not None
+    assert (placed.rect.x, placed.rect.y, placed.rect.width, placed.rect.height) == (100, 150, 500, 400)
+    assert await hands.maximize(editor.id)
+    assert await hands.maximize(editor.id)
+    assert (await screen.windows())[0].state == "maximized"
+    assert await hands.maximize(editor.id, on=False)
+    left = await hands.place_in(editor.id, "left_half")
+    assert left is not None
+    assert left.rect.x <= 2
+    assert 630 <= left.rect.right <= 640
+
+
+async def test_a_window_says_what_a_task_list_would(screen: X11Screen, editor: Any):
+    (window,) = await screen.windows()
+    assert window.process == "mousepad"
+    assert window.title == "Untitled 1 - Mousepad"
+    assert (window.state, window.active, window.monitor) == ("normal", True, 0)
+    assert not window.rect.empty
+
+
+async def test_a_clipboard_whose_owner_does_not_answer_is_an_error(
+    private: PrivateDesktop, hands: X11Hands, programs: Any, tmp_path: Path
+):
+    (tmp_path / "copied").write_text("copied")
+    owner = programs.start(
+        private.desktop, "xclip", "-quiet", "-selection", "clipboard", "-i", str(tmp_path / "copied")
+    )
+
+    async def copied() -> bool:
+        return await hands.clipboard_text() == "copied"
+
+    await until(copied, what="the program to own the clipboard")
+    owner.send_signal(signal.SIGSTOP)
+    for reading in (hands.clipboard_text, hands.clipboard_formats):
+        with pytest.raises(Downstream, match="does not answer"):
+            await reading()

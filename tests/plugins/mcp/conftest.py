@@ -1,0 +1,37 @@
+"""A folder with a server's configuration, and a plugin of the tests installed beside the real ones."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from .place import Place
+
+
+@pytest.fixture(scope="session")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A path for PYTHONPATH on which the tests' plugin is installed as a distribution."""
+    folder = tmp_path_factory.mktemp("site")
+    info = folder / "mcp_stage-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mcp-stage\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[handrail]\nmcp_stage = handrail_mcp_stage\n")
+    return os.pathsep.join((str(folder), str(Path(__file__).with_name("plugin"))))
+
+
+@pytest.fixture
+def place(tmp_path: Path, stage: str) -> Place:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "handrail.toml").write_text('backend = "treeish"\n')
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(tmp_path),
+        "PYTHONPATH": stage,
+        "HANDRAIL_PLUGINS": "mcp,mcp_stage",
+        "HANDRAIL_HOME": str(tmp_path / "home"),
+        "HANDRAIL_CONFIG": str(folder / "handrail.toml"),
+    }
+    return Place(folder, environment)

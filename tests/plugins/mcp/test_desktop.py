@@ -1,0 +1,113 @@
+"""A client that was not written here works on a private desktop, with the real plugins."""
+
+from __future__ import annotations
+
+import base64
+import secrets
+from typing import Any
+
+import anyio
+import psutil
+import pytest
+from mcp import Client, types
+
+from .place import ERAS, LEGACY, MODERN, Place, accept, how_it_ended, structured, wait_for
+
+PLUGINS = "accessibility,cli,gui,mcp,mcp_stage"
+LINE = "Grüße — 漢字 ✓"
+
+
+@pytest.fixture
+def desktop(place: Place) -> Place:
+    """A place whose server works on a private desktop and sees by its accessibility tree."""
+    place.environment["HANDRAIL_PLUGINS"] = PLUGINS
+    place.args += ["--desktop", "private"]
+    place.configure('backend = "accessibility"\n')
+    return place
+
+
+async def test_a_client_does_a_job_on_the_private_desktop(desktop: Place):
+    async with desktop.client(LEGACY, only_the_editor) as client:
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        assert {"observe_screen", "execute_gui", "get_ui_context", "execute_accessible", "execute_cli"} <= names
+        assert "plan_it" not in names
+        await done(client, "execute_cli", {"command": "mousepad", "background": True})
+        await done(client, "wait", {"seconds": 30, "until": {"window": "Mousepad"}})
+        await looks_at_the_screen(client)
+        await types_a_line(client)
+        await is_denied(client, desktop)
+        await sees_the_list_change(client, desktop)
+
+
+def only_the_editor(asked: types.ElicitRequestFormParams) -> types.ElicitResult:
+    return accept("once" if "mousepad" in asked.message else "deny")
+
+
+async def done(client: Client, name: str, args: dict[str, Any]) -> dict[str, Any]:
+    result = await client.call_tool(name, args)
+    assert not result.is_error, structured(result)
+    return structured(result)
+
+
+async def looks_at_the_screen(client: Client) -> None:
+    result = await client.call_tool("observe_screen", {})
+    assert not result.is_error, structured(result)
+    pictures = [block for block in result.content if isinstance(block, types.ImageContent)]
+    assert [base64.b64decode(picture.data)[:2] for picture in pictures] == [b"\xff\xd8"]
+    assert pictures[0].mime_type == "image/jpeg"
+    assert "image_b64" not in structured(result)
+    assert structured(result)["actual_backend"] == "accessibility"
+    assert any("Mousepad" in window["title"] for window in (await done(client, "window_list", {}))["windows"])
+
+
+async def types_a_line(client: Client) -> None:
+    await done(client, "execute_gui", {"action": "type", "text": LINE})
+    seen = await done(client, "get_ui_context", {})
+    assert any(LINE in str(element.get("value") or element.get("name")) for element in seen["elements"]), seen
+
+
+async def is_denied(client: Client, desktop: Place) -> None:
+    kept = desktop.folder / "kept"
+    kept.mkdir()
+    result = await client.call_tool("execute_cli", {"command": "rm -r kept"})
+    assert structured(result)["error"]["code"] == "denied_by_user"
+    assert "    rm -r kept" in desktop.asked[-1].message
+    assert kept.is_dir()
+
+
+async def sees_the_list_change(client: Client, desktop: Place) -> None:
+    desktop.configure('backend = "planner"\n')
+    with anyio.fail_after(2):
+        await desktop.changes.wait()
+    names = {tool.name for tool in (await client.list_tools()).tools}
+    hidden = await client.call_tool("observe_screen", {})
+    assert "plan_it" in names
+    assert not {"observe_screen", "execute_gui", "get_ui_context", "execute_accessible"} & names
+    assert structured(hidden)["error"]["code"] == "tool_unavailable"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_cancelled_command_leaves_no_process(desktop: Place, era: str):
+    # Known by how long they sleep; no two tests sleep as long.
+    sleep = ["sleep", f"9{secrets.randbelow(10**6):06}"]
+    command = f"{' '.join(sleep)} & {' '.join(sleep)}"
+
+    def sleepers() -> list[psutil.Process]:
+        return [process for process in psutil.process_iter(["cmdline"]) if process.info["cmdline"] == sleep]
+
+    async with desktop.client(era, lambda _: accept("once")) as client:
+        async with anyio.create_task_group() as group:
+            group.start_soon(client.call_tool, "execute_cli", {"command": command, "timeout": 300})
+            await wait_for(lambda: len(sleepers()) == 2)
+            group.cancel_scope.cancel()
+        await wait_for(lambda: not sleepers(), seconds=5)
+        assert await how_it_ended(client, "execute_cli") == "cancelled"
+
+
+async def test_the_desktop_ends_with_the_client(desktop: Place):
+    async with desktop.client(MODERN, only_the_editor) as client:
+        await done(client, "window_list", {})
+        (server,) = [process for process in psutil.Process().children() if "serve" in process.cmdline()]
+        screens = [process for process in server.children(recursive=True) if "Xvfb" in process.name()]
+    assert len(screens) == 1
+    await wait_for(lambda: not server.is_running() and not screens[0].is_running())
