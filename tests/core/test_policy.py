@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Reason, Run, ToolResult, tool
+from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Part, Reason, Run, ToolResult, tool
 from handrail.testing import ScriptedConfirmer, open_test_session
 
 ALLOW, CONFIRM, DENY = Decision.ALLOW, Decision.CONFIRM, Decision.DENY
@@ -32,7 +32,7 @@ class Words(Evaluator):
             suggestion=CONFIRM,
             floor=DENY if dangerous else None,
             reasons=(Reason("danger", "it deletes"),) if dangerous else (),
-            commands=commands,
+            parts=tuple(map(Part, commands)),
         )
 
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail import Decision, Invocation, Judging, Mode, Opinion, Read, Reason, Route, Tool, Verdict, Write, tool
+from handrail import Decision, Invocation, Judging, Mode, Opinion, Part, Read, Reason, Route, Tool, Verdict, Write, tool
 from handrail.judging import STRICTNESS, Seat, judge, strictest
 from handrail.policy import Policy, Rule
 from handrail.testing import Always
@@ -116,7 +116,7 @@ def test_an_untrusted_judge_tightens_a_trusted_allow() -> None:
 
 def test_an_untrusted_judge_cannot_say_which_commands_a_call_runs() -> None:
     policy = Policy((Rule("edit", ALLOW, command=("git",)),))
-    lying = suggest(CONFIRM, commands=(("git", "status"),))
+    lying = suggest(CONFIRM, parts=(Part(("git", "status")),))
     assert verdict(lying, policy=policy, trusted=True).decision is ALLOW
     assert verdict(lying, policy=policy, trusted=False).decision is CONFIRM
 

@@ -130,13 +130,22 @@ if TYPE_CHECKING:
         Mode as Mode,
     )
     from handrail.judging import (
+        Offer as Offer,
+    )
+    from handrail.judging import (
         Opinion as Opinion,
+    )
+    from handrail.judging import (
+        Part as Part,
     )
     from handrail.judging import (
         Reason as Reason,
     )
     from handrail.judging import (
         Route as Route,
+    )
+    from handrail.judging import (
+        Touch as Touch,
     )
     from handrail.judging import (
         Verdict as Verdict,
@@ -171,6 +180,18 @@ if TYPE_CHECKING:
     )
     from handrail.results import (
         ToolResult as ToolResult,
+    )
+    from handrail.sandboxes import (
+        Bounds as Bounds,
+    )
+    from handrail.sandboxes import (
+        Confined as Confined,
+    )
+    from handrail.sandboxes import (
+        Limits as Limits,
+    )
+    from handrail.sandboxes import (
+        Sandbox as Sandbox,
     )
     from handrail.services import (
         Service as Service,
@@ -255,10 +276,23 @@ _HOMES = {
         "ToolCall",
         "UrlConfirmation",
     ),
-    "judging": ("Decision", "Evaluator", "Judging", "Mode", "Opinion", "Reason", "Route", "Verdict"),
+    "judging": (
+        "Decision",
+        "Evaluator",
+        "Judging",
+        "Mode",
+        "Offer",
+        "Opinion",
+        "Part",
+        "Reason",
+        "Route",
+        "Touch",
+        "Verdict",
+    ),
     "observation": ("Element", "Frame", "Observation", "Observations", "Rect", "Transform", "Window", "element_wire"),
     "opening": ("open_session",),
     "results": ("Media", "ToolResult"),
+    "sandboxes": ("Bounds", "Confined", "Limits", "Sandbox"),
     "services": ("Service", "ServiceContext"),
     "session": ("Session",),
     "tools": ("Effect", "Input", "Read", "Run", "Send", "Tool", "Toolset", "Write", "tool"),

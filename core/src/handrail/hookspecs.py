@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from handrail.events import Event
     from handrail.judging import Evaluator
+    from handrail.sandboxes import Sandbox
     from handrail.services import Service
     from handrail.tools import Tool, Toolset
     from handrail.vision import VisionBackend
@@ -40,8 +41,8 @@ def handrail_register_vision_backends() -> Iterable[type[VisionBackend]]:
 
 
 @hookspec
-def handrail_register_sandboxes() -> Iterable[Any]:
-    """Return sandboxes that commands, scripts and skill code can be routed to."""
+def handrail_register_sandboxes() -> Iterable[type[Sandbox]]:
+    """Return sandboxes as classes, best first: commands, scripts and skill code can be routed to them. Only one that is usable here gets built."""
     return ()
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
     from handrail.invocation import Invocation
@@ -66,13 +66,48 @@ class Reason:
     span: tuple[int, int] | None = None
 
 
+# What a part of a call does: `session` changes what later calls mean (cd, export), `unknown` could not be told.
+Touching = Literal["read", "write", "delete", "execute", "network", "privilege", "session", "input", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One thing that a call would do. `what` is an absolute path, `host` or `host:port`, a program, a variable; empty when it is not known."""
+
+    kind: Touching
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One simple command of a call as it was understood, or, for a tool that runs no command, the whole call (`argv` is empty).
+
+    `argv` are the words as the shell will see them. Words that are no program's stand for what no rule may cover unseen: `("?",)` for a part
+    that was not understood, `(">", "file")` for a redirection, `("NAME=value",)` for an assignment. `span` is its place in the argument.
+    """
+
+    argv: tuple[str, ...] = ()
+    touches: tuple[Touch, ...] = ()
+    span: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What the sandbox that is usable here gives to a call that is routed to it."""
+
+    name: str
+    network: bool = False
+    # What it may write, resolved; its own private temporary folders (/tmp, /var/tmp) are always writable.
+    writable: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Opinion:
     """What one evaluator thinks of a call.
 
-    `commands`: the words of every simple command in it, when it is a shell command that was understood whole; rules and grants for commands
-    match nothing else. Words that are no program's stand for what no rule may cover unseen: `("?",)` for a part that was not understood,
-    `(">", "file")` for a redirection, `("NAME=value",)` for an assignment. `remember`: a yes of a person holds for the session under this word.
+    `parts`: every simple command in it, when it is a shell command, or what the call touches; rules and grants match nothing else.
+    `remember`: a yes of a person holds for the session under this word. `narrowed`: what "always allow" may be narrowed to, as prefixes of
+    commands, one for each part that a person would be asked about; empty when nothing narrower than this call is safe.
     """
 
     rule: str
@@ -81,15 +116,16 @@ class Opinion:
     catastrophic: bool = False
     route: Route = Route.HOST
     reasons: tuple[Reason, ...] = ()
-    commands: tuple[tuple[str, ...], ...] = ()
+    parts: tuple[Part, ...] = ()
     remember: str | None = None
+    narrowed: tuple[tuple[str, ...], ...] = ()
 
     @cached_property
     def allowing(self) -> Verdict | None:
         """The verdict where this opinion alone counts and lets the call pass; None when it does not. Made once for opinions that are given again."""
         if self.suggestion is not Decision.ALLOW or self.floor is not None or self.catastrophic:
             return None
-        return Verdict(Decision.ALLOW, self.route, self.rule, self.reasons)
+        return Verdict(Decision.ALLOW, self.route, self.rule, self.reasons, parts=self.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +139,8 @@ class Verdict:
     catastrophic: bool = False
     remember: str | None = None
     grantable: bool = True
+    parts: tuple[Part, ...] = ()
+    narrowed: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +161,8 @@ class Judging:
     shell: str = "bash"
     protected: tuple[Path, ...] = ()
     remembered: frozenset[str] = field(default_factory=frozenset[str])
+    # None: no sandbox is usable here.
+    sandbox: Offer | None = None
 
 
 class Evaluator(ABC):

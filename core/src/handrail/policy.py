@@ -88,6 +88,8 @@ class Policy:
             catastrophic=catastrophic,
             remember=words.pop() if len(words) == 1 else None,
             grantable=floor is None or floor is Decision.ALLOW,
+            parts=tuple(part for o in opinions for part in o.parts),
+            narrowed=tuple(words for o in opinions for words in o.narrowed),
         )
 
     def _base(self, invocation: Invocation, opinions: Sequence[Opinion], judging: Judging) -> Verdict:
@@ -127,7 +129,7 @@ class Policy:
 
 
 def _commands(opinions: Sequence[Opinion]) -> list[tuple[str, ...]]:
-    return [words for o in opinions for words in o.commands]
+    return [part.argv for o in opinions for part in o.parts if part.argv]
 
 
 def _suggested(opinions: Sequence[Opinion]) -> Verdict:

@@ -95,7 +95,7 @@ def test_quotes_around_a_substitution_do_not_hide_it(before: str, after: str) ->
     if found.suggestion is Decision.ALLOW:
         # It may be let through as text only: in single quotes, behind a backslash, in a comment.
         assert any(letter in before for letter in "'\\#")
-        assert not any(words[0] == "nosuchprogram" for words in found.commands)
+        assert not any(words[0] == "nosuchprogram" for words in [part.argv for part in found.parts])
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
-from handrail import Decision, Judging, Opinion, Reason, paths
+from handrail import Decision, Judging, Opinion, Part, Reason, paths
 from handrail_cli.analysis import analyse
 from handrail_cli.catastrophe import Scene, catastrophes
 from handrail_cli.commandline import Analysis, Command, Word
@@ -53,24 +53,22 @@ def judge(text: str, judging: Judging, *, cwd: PurePath | None = None, stdin: st
     if fatal:
         return Opinion(RULE, floor=Decision.DENY, suggestion=Decision.DENY, catastrophic=True, reasons=fatal)
     views = list(_views(analysis, judging, (cwd,), variables, MAX_CODE))
-    commands = tuple(_argvs(analysis, variables))
+    parts = tuple(map(Part, _argvs(analysis, variables)))
     if not views and analysis.commands:
-        return Opinion(RULE, suggestion=Decision.ALLOW, commands=commands)
+        return Opinion(RULE, suggestion=Decision.ALLOW, parts=parts)
     floors = tuple(dict.fromkeys(view.reason for view in views if view.floor))
     if floors:
         if any(reason.code == OVERWRITES_OWN for reason in floors):
-            return Opinion(RULE, Decision.DENY, Decision.DENY, reasons=floors, commands=commands)
-        return Opinion(
-            f"{RULE}:{floors[0].code}", Decision.CONFIRM, Decision.CONFIRM, reasons=floors, commands=commands
-        )
-    return _asked(tuple(dict.fromkeys(view.reason for view in views)) or (EMPTY,), commands)
+            return Opinion(RULE, Decision.DENY, Decision.DENY, reasons=floors, parts=parts)
+        return Opinion(f"{RULE}:{floors[0].code}", Decision.CONFIRM, Decision.CONFIRM, reasons=floors, parts=parts)
+    return _asked(tuple(dict.fromkeys(view.reason for view in views)) or (EMPTY,), parts)
 
 
 EMPTY = Reason("empty", "there is no command in it")
 
 
-def _asked(reasons: tuple[Reason, ...], commands: tuple[tuple[str, ...], ...] = ()) -> Opinion:
-    return Opinion(RULE, suggestion=Decision.CONFIRM, reasons=reasons, commands=commands)
+def _asked(reasons: tuple[Reason, ...], parts: tuple[Part, ...] = ()) -> Opinion:
+    return Opinion(RULE, suggestion=Decision.CONFIRM, reasons=reasons, parts=parts)
 
 
 def _variables(judging: Judging, cwd: PurePath) -> dict[str, str]:
