@@ -66,6 +66,15 @@ def ignores_hangup(pid: int) -> bool:
     return bool(int(line.split()[1], 16) & SIGHUP_BIT)
 
 
+def becoming(pid: int, shell: str) -> bool:
+    """Whether it may be about to turn into another program: a fork of the shell, or `nohup` before it has done its work."""
+    try:
+        exe = f"/proc/{pid}/exe"
+        return os.path.samefile(exe, shell) or os.path.basename(os.readlink(exe)) == "nohup"
+    except OSError:
+        return False
+
+
 def draws(pids: Iterable[int]) -> bool:
     """Whether any of them has loaded what programs with windows are made with."""
     return any(

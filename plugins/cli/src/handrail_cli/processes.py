@@ -18,7 +18,7 @@ from pathlib import Path
 
 from handrail import Downstream, NotFound, ServiceContext
 from handrail_cli.environment import without_credentials
-from handrail_cli.family import MARK, family, group_alive, ignores_hangup, send
+from handrail_cli.family import MARK, becoming, family, group_alive, ignores_hangup, send
 from handrail_cli.output import HeadTail, Sink
 from handrail_cli.shell import STATE, Left, arguments, parse_left
 from handrail_cli.warden import Warden
@@ -29,6 +29,8 @@ WIDE_PIPE = 1_048_576
 BURST = 16
 # How long the pipes of a command that has ended are still listened to when something holds them.
 GRACE_S = 0.15
+# How long what the shell has just forked may take to become its program.
+BECOMING_S = 0.3
 # Between asking processes to end and ending them.
 TERM_S = 0.3
 # A command that runs no longer than this is not told to the warden.
@@ -144,6 +146,7 @@ class Process:
 
     async def hang_up(self) -> None:
         """End its group as a terminal does that closes: what was started with `nohup` or moved away by `setsid` stays."""
+        await self._become()
         members = [pid for pid in await asyncio.to_thread(family, self.pid) if not ignores_hangup(pid)]
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGKILL):
             send(number, members)
@@ -258,6 +261,15 @@ class Process:
             asyncio.get_running_loop().remove_reader(stream.fd)
             os.close(stream.fd)
             stream.fd = None
+
+    async def _become(self) -> None:
+        """Give what the shell has started a moment to become its program: before, nothing tells that it is to stay."""
+        deadline = time.monotonic() + BECOMING_S
+        while time.monotonic() < deadline:
+            members = await asyncio.to_thread(family, self.pid)
+            if not any(becoming(pid, self.launch.bash) and not ignores_hangup(pid) for pid in members):
+                return
+            await asyncio.sleep(0.01)
 
     async def _gone(self, seconds: float) -> bool:
         """Whether the whole family is gone within so many seconds."""

@@ -85,13 +85,13 @@ class Bus:
     async def _open(cls, address: str, what: str) -> Self:
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                return cls(await MessageBus(bus_address=address).connect())
+                return cls(await _Connection(bus_address=address).connect())
         except (OSError, EOFError, AuthError, InvalidAddressError) as exc:
             raise BusLost(f"the {what} at {address!r} cannot be reached: {exc or type(exc).__name__}") from exc
 
     @property
     def alive(self) -> bool:
-        return not self._ended.done()
+        return not self._ended.done() and self._connection.connected
 
     async def call(
         self,
@@ -157,6 +157,26 @@ async def together(calls: Iterable[Awaitable[T]]) -> list[T]:
     asyncio's own, because dbus-fast is asyncio's anyway and a task group costs twice as much for a thousand short calls.
     """
     return await asyncio.gather(*calls)
+
+
+class _Connection(MessageBus):
+    """A connection that is told of its end once, by `wait_for_disconnect`: not again for each message that could not be sent."""
+
+    def send(self, msg: Message) -> asyncio.Future[None]:
+        """As the library's, whose futures nobody waits for: asyncio would report each unseen failure as a bug."""
+        if not msg.serial:
+            msg.serial = self.next_serial()
+        sent: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        sent.add_done_callback(_seen)
+        # A message that finds the other side gone ends the connection, and all that wait for a reply are told; what fails after that is no news.
+        with contextlib.suppress(OSError):
+            self._writer.schedule_write(msg, sent)  # pyright: ignore[reportOptionalMemberAccess,reportUnknownMemberType]
+        return sent
+
+
+def _seen(future: asyncio.Future[None]) -> None:
+    if not future.cancelled():
+        future.exception()
 
 
 async def _end_of(connection: MessageBus) -> None:

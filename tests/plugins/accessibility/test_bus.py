@@ -1,0 +1,40 @@
+"""The connection to an accessibility bus, with a bus that really ends."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from handrail_accessibility.atspi.bus import DBUS, Bus, BusLost
+
+
+@pytest.fixture
+def daemon() -> Iterator[subprocess.Popen[str]]:
+    command = ["dbus-daemon", "--session", "--nofork", "--print-address"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
+        yield process
+        process.kill()
+
+
+async def test_a_bus_that_ends_is_lost_for_every_call_and_reported_by_nothing_else(
+    daemon: subprocess.Popen[str],
+) -> None:
+    reported: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: reported.append(context))
+    assert daemon.stdout is not None
+    bus = await Bus._open(daemon.stdout.readline().strip(), "session bus")
+    await bus.call(*DBUS, "GetId")
+    daemon.kill()
+    daemon.wait()
+    # Nothing is awaited between the end and these calls: they find out by themselves.
+    failures = await asyncio.gather(*(bus.call(*DBUS, "GetId") for _ in range(4)), return_exceptions=True)
+    assert [type(failure) for failure in failures] == [BusLost] * 4
+    await bus.close()
+    del failures, bus
+    gc.collect()
+    assert reported == []
