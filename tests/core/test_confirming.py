@@ -150,7 +150,7 @@ async def test_an_answer_for_the_session_grants_exactly_this_call() -> None:
         for _ in range(3):
             assert (await session.call("change", {"value": 1})).ok
         assert (await session.call("change", {"value": 2})).status == "denied"
-    assert [grant.label for grant in person.asked[0].grants] == ["exactly this call"]
+    assert [grant.label for grant in person.asked[0].grants] == ["exactly this call", "every call of change"]
     assert len(person.asked) == 2
 
 
@@ -258,7 +258,7 @@ async def test_a_grant_for_a_folder_covers_what_is_really_in_it(path: str, cover
     for name in ("docs", "other"):
         (work / name).mkdir(parents=True)
     (work / "docs/link").symlink_to(work / "other")
-    grant = GrantOption("everything in docs", "write", path=str(work / "docs"))
+    grant = GrantOption("everything in docs", "write", paths=(str(work / "docs"),))
     assert await granted(granting(grant), grant, {"file_path": path}, tmp_path) is covered
     assert await granted(granting(grant), grant, {"file_path": str(work / path)}, tmp_path) is covered
 

@@ -13,7 +13,7 @@ from pydantic import create_model
 
 from handrail.effects_evaluator import EffectsEvaluator
 from handrail.invocation import Invocation
-from handrail.judging import Decision, Judging, Mode, Opinion
+from handrail.judging import Decision, Judging, Mode, Opinion, Part, Touch
 from handrail.tools import Effect, Input, Read, Run, Send, Tool, Write
 
 
@@ -149,3 +149,21 @@ def test_reading_one_file_and_writing_another_is_judged_by_both(judging: Judging
     effects = (Read("file", arg="source"), Write("file", arg="target"))
     assert decided(judging, *effects, source="a", target="~/.bashrc") == (Decision.DENY, Decision.DENY)
     assert decided(judging, *effects, source="~/.ssh/id_rsa", target="a") == (Decision.DENY, Decision.DENY)
+
+
+def test_a_call_is_one_part_with_all_that_it_touches(judging: Judging) -> None:
+    (judging.cwd / "link.txt").symlink_to(judging.cwd / "real.txt")
+    view = opinion(
+        judging, Read("file", "source"), Send("network", "url"), source="link.txt", url="https://A.example:8443/x"
+    )
+    assert view is not None
+    assert view.parts == (
+        Part(touches=(Touch("read", str(judging.cwd / "real.txt")), Touch("network", "a.example:8443"))),
+    )
+
+
+@pytest.mark.parametrize(("effect", "touch"), [(Write("file"), Touch("write")), (Send("network"), Touch("network"))])
+def test_what_is_not_known_is_touched_without_a_name(judging: Judging, effect: Effect, touch: Touch) -> None:
+    view = opinion(judging, effect)
+    assert view is not None
+    assert view.parts == (Part(touches=(touch,)),)

@@ -12,10 +12,12 @@ Commands for a shell are left to the evaluator that can read them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from urllib.parse import urlsplit
 
 from handrail import paths
 from handrail.invocation import Invocation, paths_in
-from handrail.judging import Decision, Evaluator, Judging, Mode, Opinion, Reason, strictest
+from handrail.judging import Decision, Evaluator, Judging, Mode, Opinion, Part, Reason, Touch, Touching, strictest
 from handrail.tools import Effect, Input, Read, Run, Send, Write
 
 
@@ -79,7 +81,7 @@ def _of_effect(effect: Effect, invocation: Invocation, judging: Judging) -> Opin
 
 def _of_reading(effect: Effect, invocation: Invocation, judging: Judging) -> Opinion | None:
     if effect.what in FILES:
-        return _of_files(effect, invocation, judging, judge=judge_reading)
+        return _of_files(effect, invocation, judging, kind="read", judge=_judge_reading)
     if effect.what in OPEN_TO_VIEW:
         return LOOKING
     if effect.what == "clipboard":
@@ -89,7 +91,7 @@ def _of_reading(effect: Effect, invocation: Invocation, judging: Judging) -> Opi
 
 def _of_writing(effect: Effect, invocation: Invocation, judging: Judging) -> Opinion | None:
     if effect.what in FILES:
-        return _of_files(effect, invocation, judging, judge=judge_writing)
+        return _of_files(effect, invocation, judging, kind="write", judge=_judge_writing)
     if effect.what in DESKTOP:
         return PRIVATE if judging.private_desktop else HANDS
     if effect.what in OWN:
@@ -102,7 +104,18 @@ def _of_running(effect: Effect, invocation: Invocation, judging: Judging) -> Opi
 
 
 def _of_sending(effect: Effect, invocation: Invocation, judging: Judging) -> Opinion:
-    return NETWORK
+    value = invocation.argument(effect)
+    return _touching(NETWORK, Touch("network", _host(value) if isinstance(value, str) else ""))
+
+
+def _host(url: str) -> str:
+    """`host` or `host:port` of a URL; empty when it names none."""
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").rstrip("."), parts.port
+    except ValueError:
+        return ""
+    return f"{host}:{port}" if host and port else host
 
 
 def _of_input(effect: Effect, invocation: Invocation, judging: Judging) -> Opinion:
@@ -122,19 +135,34 @@ JUDGES: Mapping[type[Effect], Callable[[Effect, Invocation, Judging], Opinion | 
 
 
 def _of_files(
-    effect: Effect, invocation: Invocation, judging: Judging, *, judge: Callable[[str, Judging], Opinion]
+    effect: Effect,
+    invocation: Invocation,
+    judging: Judging,
+    *,
+    kind: Touching,
+    judge: Callable[[str, paths.Resolved, Judging], Opinion],
 ) -> Opinion | None:
     if effect.arg is None:
-        return _asked("unnamed_file", "it does not say which file")
+        return _touching(_asked("unnamed_file", "it does not say which file"), Touch(kind))
     value = invocation.argument(effect)
     # A path that was left out means the session's own folder.
     named = (".",) if value is None else paths_in(value)
-    return _combined([judge(text, judging) for text in named])
+    found = [_resolved(text, judging) for text in named]
+    view = _combined([judge(text, each, judging) for text, each in zip(named, found, strict=True)])
+    return view and _touching(view, *(Touch(kind, each.real) for each in found))
+
+
+def _touching(view: Opinion, *touches: Touch) -> Opinion:
+    """The view with what the call touches, as the one part that it is."""
+    return replace(view, parts=(Part(touches=touches),))
 
 
 def judge_reading(text: str, judging: Judging) -> Opinion:
     """The view of reading the file or folder that `text` names."""
-    found = paths.resolve(text, cwd=judging.cwd, home=judging.home, platform=judging.platform)
+    return _judge_reading(text, _resolved(text, judging), judging)
+
+
+def _judge_reading(text: str, found: paths.Resolved, judging: Judging) -> Opinion:
     if (closed := _closed(found)) is not None:
         return closed
     if (what := paths.secret(found.path) or paths.secret(found.named)) is not None:
@@ -146,7 +174,14 @@ def judge_reading(text: str, judging: Judging) -> Opinion:
 
 def judge_writing(text: str, judging: Judging) -> Opinion:
     """The view of writing the file or folder that `text` names."""
-    found = paths.resolve(text, cwd=judging.cwd, home=judging.home, platform=judging.platform)
+    return _judge_writing(text, _resolved(text, judging), judging)
+
+
+def _resolved(text: str, judging: Judging) -> paths.Resolved:
+    return paths.resolve(text, cwd=judging.cwd, home=judging.home, platform=judging.platform)
+
+
+def _judge_writing(text: str, found: paths.Resolved, judging: Judging) -> Opinion:
     if (closed := _closed(found) or _out_of_reach(found, text, judging)) is not None:
         return closed
     inside = paths.inside(found.path, judging.workspace)
@@ -205,5 +240,12 @@ def _combined(views: Sequence[Opinion | None]) -> Opinion | None:
         suggestion=suggestion,
         floor=floor,
         reasons=tuple(dict.fromkeys(reason for o in weighty for reason in o.reasons)),
+        parts=_joined(opinions),
         remember=words.pop() if len(words) == 1 else None,
     )
+
+
+def _joined(opinions: Sequence[Opinion]) -> tuple[Part, ...]:
+    """A call of a tool that runs no command is one part, whatever it touches."""
+    touches = tuple(touch for o in opinions for part in o.parts for touch in part.touches)
+    return (Part(touches=touches),) if touches else ()

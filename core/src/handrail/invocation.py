@@ -38,15 +38,19 @@ class Location:
 
 @dataclass(frozen=True, slots=True)
 class GrantOption:
-    """What "always allow" may be narrowed to. `label` is for a person; the other fields are what later calls must match.
+    """What a yes may be good for beyond this call. `label` is for a person; the other fields are what a later call must match, all of them.
 
-    `command`: a prefix of a simple command's words. `path`: a folder. `call_hash`: exactly this call. None of them: every call of the tool.
+    `tool`: its name; `*` with a `server` is every tool of it. `commands`: beginnings of simple commands, as words; every command in the call
+    starts with one of them or is harmless. `paths`: real files, or folders with all that is in them. `hosts`: `name` or `name:port`.
+    `server`: the MCP server that runs the tool. `call_hash`: exactly this call. None but `tool`: every call of it.
     """
 
     label: str
     tool: str
-    command: tuple[str, ...] = ()
-    path: str | None = None
+    commands: tuple[tuple[str, ...], ...] = ()
+    paths: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    server: str | None = None
     call_hash: str | None = None
 
 
@@ -182,13 +186,6 @@ class Invocation:
                 case _:
                     pass
         return InfoConfirmation(title, title)
-
-    def grant_options(self) -> Sequence[GrantOption]:
-        """What "always allow" may mean for this call, narrowest first."""
-        exact = GrantOption("exactly this call", self.tool.name, call_hash=self.call_hash)
-        if self.tool.grants is not None:
-            return (exact, *self.tool.grants(self.params))
-        return (exact,)
 
     def run(self, context: ToolContext) -> Coroutine[Any, Any, Any]:
         """Start the handler. Only the pipeline does this: `context` is what it makes for a call that was judged."""

@@ -84,11 +84,17 @@ class Part:
 
     `argv` are the words as the shell will see them. Words that are no program's stand for what no rule may cover unseen: `("?",)` for a part
     that was not understood, `(">", "file")` for a redirection, `("NAME=value",)` for an assignment. `span` is its place in the argument.
+    `harmless`: taken alone it may run on the host without a question, so that a rule or grant for the other parts need not cover it.
     """
 
     argv: tuple[str, ...] = ()
     touches: tuple[Touch, ...] = ()
     span: tuple[int, int] | None = None
+    harmless: bool = False
+
+
+# What stands for a part that was not understood. No rule and no grant covers it, save a grant of exactly the same call.
+OPAQUE: tuple[str, ...] = ("?",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +169,9 @@ class Judging:
     remembered: frozenset[str] = field(default_factory=frozenset[str])
     # None: no sandbox is usable here.
     sandbox: Offer | None = None
+    # Whether anybody can be asked at all, and whether that is a person at the terminal that Handrail was started at.
+    interactive: bool = True
+    at_terminal: bool = False
 
 
 class Evaluator(ABC):

@@ -14,6 +14,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from handrail import grants
 from handrail.confirm import Answer, Approval, Confirmer
 from handrail.context import ToolContext
 from handrail.errors import (
@@ -103,14 +104,14 @@ async def confirm(session: Session, invocation: Invocation, verdict: Verdict) ->
     """A person's answer as a verdict. Nobody there, or a confirmer that fails, is a no."""
     if session.confirmer is None:
         return _refused(verdict, "no_confirmer", "it needs a yes, and nobody is there to give it")
-    grants = tuple(invocation.grant_options()) if verdict.grantable else ()
+    options = grants.options(invocation, verdict)
     approval = Approval(
         invocation.call_id,
         invocation.call_hash,
         invocation.tool.name,
         invocation.confirmation(),
         verdict,
-        grants,
+        options,
     )
     session.bus.publish(ApprovalAsked(invocation.call_id, invocation.tool.name, approval.confirmation))
     try:
@@ -127,7 +128,7 @@ async def confirm(session: Session, invocation: Invocation, verdict: Verdict) ->
     session.bus.publish(ApprovalAnswered(invocation.call_id, invocation.tool.name, answer))
     if answer is Answer.DENY:
         return _refused(verdict, "denied_by_user", "a person said no")
-    session.approved(verdict, grants[0] if answer is Answer.SESSION and grants else None)
+    session.approved(verdict, options[0] if answer is Answer.SESSION and options else None)
     return replace(
         verdict, decision=Decision.ALLOW, reasons=(*verdict.reasons, Reason("approved", "a person said yes"))
     )

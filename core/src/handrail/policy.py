@@ -155,11 +155,11 @@ def _covers(grant: GrantOption, invocation: Invocation, commands: Sequence[tuple
         return False
     if grant.call_hash is not None:
         return grant.call_hash == invocation.call_hash
-    if grant.command:
-        return bool(commands) and all(words[: len(grant.command)] == grant.command for words in commands)
-    if grant.path is not None:
+    if grant.commands:
+        return bool(commands) and all(any(words[: len(c)] == c for c in grant.commands) for words in commands)
+    if grant.paths:
         touched = [location.path for location in invocation.locations()]
-        return bool(touched) and all(_is_below(path, grant.path, judging) for path in touched)
+        return bool(touched) and all(any(_is_below(path, p, judging) for p in grant.paths) for path in touched)
     return True
 
 

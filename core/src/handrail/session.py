@@ -24,7 +24,7 @@ from handrail.errors import BackendUnavailable, Failsafe, Stopped, ToolUnavailab
 from handrail.events import BackendChanged, Bus, ToolsChanged
 from handrail.history import History
 from handrail.invocation import GrantOption, Invocation, ToolCall
-from handrail.judging import Judging, Seat, Verdict
+from handrail.judging import Judging, Mode, Seat, Verdict
 from handrail.judging import judge as judge_call
 from handrail.observation import Observations
 from handrail.policy import Policy
@@ -78,7 +78,7 @@ class Session:
     ) -> None:
         self.runtime = runtime
         self.settings = settings
-        self.confirmer = confirmer
+        self._confirmer = confirmer
         self.id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
         self.cwd = cwd
         self.environment: Mapping[str, str] = {}
@@ -254,12 +254,22 @@ class Session:
             seats = self._seats[name] = self.runtime.seats_for(invocation.tool)
         return await judge_call(invocation, seats=seats, policy=self.policy, judging=self._judging)
 
-    def approved(self, verdict: Verdict, grant: GrantOption | None) -> None:
-        """Remember what a person's yes is good for beyond this one call."""
+    def approved(self, verdict: Verdict, grant: GrantOption | None, *, always: bool = False) -> None:
+        """Remember what a person's yes is good for beyond this one call: in this session, or `always`."""
         if verdict.remember is not None:
             self._remembered |= {verdict.remember}
         if grant is not None:
             self.policy.grants.append(grant)
+        self._judging = self._circumstances()
+
+    @property
+    def confirmer(self) -> Confirmer | None:
+        """Who says yes; one whose `at_terminal` is True is a person at the terminal that Handrail was started at."""
+        return self._confirmer
+
+    @confirmer.setter
+    def confirmer(self, confirmer: Confirmer | None) -> None:
+        self._confirmer = confirmer
         self._judging = self._circumstances()
 
     def keep(self, *, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
@@ -284,6 +294,8 @@ class Session:
             mode=self.settings.mode,
             private_desktop=self.settings.desktop != "current",
             remembered=self._remembered,
+            interactive=self._confirmer is not None and self.settings.mode is not Mode.HEADLESS,
+            at_terminal=getattr(self._confirmer, "at_terminal", False) is True,
         )
 
     # Desktop, services, backend

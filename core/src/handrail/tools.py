@@ -94,7 +94,8 @@ class Tool:
     `requires`: the chosen vision backend must offer at least one of these capabilities (none: always there). `platforms`: values of
     `sys.platform` it works on (none: all). `timeout`: seconds, or a function of the validated parameters, or None. `exclusive`: a resource
     that one call holds at a time ("desktop", or any word). `profiles`: where it is declared to the model. `live`: it streams output.
-    `trusted`: its output is ours, not the world's. `meta`: a bag by dotted path that core never reads. `describe`, `locations`,
+    `trusted`: its output is ours, not the world's. `server`: the MCP server that runs it, by its name in the configuration.
+    `meta`: a bag by dotted path that core never reads. `describe`, `locations`,
     `confirmation` and `grants` take the validated parameters and default to what the effects say.
     """
 
@@ -115,6 +116,7 @@ class Tool:
     ephemeral: bool = False
     on_collision: Collision = "error"
     profiles: frozenset[str] = frozenset()
+    server: str | None = None
     meta: Bag = field(default_factory=Bag)
     describe: Callable[[Any], str] | None = None
     locations: Callable[[Any], Sequence[Location]] | None = None
@@ -213,6 +215,7 @@ class Declared(TypedDict, total=False):
     ephemeral: bool
     on_collision: Collision
     profiles: Collection[str]
+    server: str | None
     meta: Bag
     describe: Callable[[Any], str]
     locations: Callable[[Any], Sequence[Location]]

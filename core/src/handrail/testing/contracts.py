@@ -147,7 +147,8 @@ class ToolContract:
         assert _odd(confirmation_wire(invocation.confirmation())) is None, (
             "If this fails, `confirmation` holds something that is no plain data."
         )
-        strange = [grant.label for grant in invocation.grant_options() if grant.tool != tool.name]
+        offered = tool.grants(invocation.params) if tool.grants is not None else ()
+        strange = [option.label for option in offered if option.tool != tool.name]
         assert not strange, f"If this fails, `grants` offers what is not this tool's: {', '.join(strange)}."
         assert all(location.path for location in invocation.locations()), (
             "If this fails, `locations` gives empty paths."
