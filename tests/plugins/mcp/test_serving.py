@@ -170,7 +170,7 @@ async def test_pictures_are_given_once_and_as_pictures(place: Place, era: str):
 async def test_what_json_cannot_say_does_not_end_the_server(place: Place):
     async with place.client(LEGACY) as client:
         result = await client.call_tool("oddities", {})
-        assert structured(result) == {
+        assert structured(result) | {"duration_ms": 0} == {
             "status": "success",
             "name": "lone ?",
             "ratio": None,
