@@ -1,0 +1,21 @@
+"""What programs do, as data: the kind of each command line, what it names, what it needs and what it runs in its turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from handrail_cli.commandline import Word
+from handrail_cli.programs.values import Inner, Kind, Named, Use
+
+__all__ = ["Inner", "Kind", "Named", "Use", "use"]
+
+
+def use(words: Sequence[Word]) -> Use | None:
+    """What a command line does by the grammar of its program, before any path is looked at; None when the program is not known.
+
+    The first word is the program, with or without a folder: whose program it is, is for the caller to judge.
+    """
+    # The rows are read on first use: a start that runs no command has no use for them.
+    from handrail_cli.programs.taking import taken
+
+    return taken(words)

@@ -1,0 +1,103 @@
+"""What the operands of git say beyond its options."""
+
+from __future__ import annotations
+
+import re
+
+from handrail_cli.programs.grammars.usual import SECRET_SETTING
+from handrail_cli.programs.taking import Taking
+
+LISTS = (
+    "-l",
+    "--list",
+    "--contains",
+    "--no-contains",
+    "--merged",
+    "--no-merged",
+    "--points-at",
+    "-v",
+    "--verify",
+    "-n",
+)
+LIKE_A_FILE = re.compile(r"\.|.*[/*?]|(\.{0,2}/|:).*|(?!v?\d)(.*\.[A-Za-z]\w{0,4})", re.DOTALL)
+# Settings that change how git looks and works, but not what it runs or whom it asks.
+TAME_SETTINGS = re.compile(
+    r"(?i)user\.(name|email|signingkey|useconfigonly)|core\.(autocrlf|eol|filemode|ignorecase|quotepath|safecrlf|abbrev|bare|compression|longpaths|symlinks"
+    r"|precomposeunicode|preloadindex|untrackedcache|whitespace|commentchar)|init\.defaultbranch|(pull|push|fetch|merge|rebase|commit|tag|log|status|diff|color|advice|column"
+    r"|branch|rerere|gc|grep|blame|format|index|pack|stash|apply|am|help|versionsort|feature)\.(?!.*(cmd|command|driver|tool|external|textconv|program|guitool|template|followredirects|negotiationalgorithm$))[\w.-]+"
+)
+PUBLIC_SETTING = re.compile(r"(?i)remote\.[^.]+\.(push)?url|user\.signingkey|branch\..*")
+READING = ("--get", "--get-all", "--get-regexp", "--get-urlmatch", "-l", "--list", "--get-color", "--get-colorbool")
+
+
+def branch(taking: Taking) -> None:
+    """`git branch NAME` and `git tag NAME` make one; with a question, names are patterns."""
+    if taking.operands and not taking.given(*LISTS):
+        taking.worsen("effect")
+
+
+def checkout(taking: Taking) -> None:
+    """Files are overwritten by `checkout [COMMIT] FILE`; `checkout NAME` changes the branch, or overwrites the file of that name."""
+    words = taking.words
+    texts = [word.text for word in words]
+    files = "--" in texts and texts.index("--") < len(words) - 1
+    making = taking.given("-b", "-B", "--orphan", "-t", "--track", "--detach")
+    first = words[taking.operands[0]] if taking.operands else None
+    like_a_file = first is not None and (first.glob or LIKE_A_FILE.fullmatch(first.text or "") is not None)
+    if files or (not making and (len(taking.operands) > 1 or like_a_file)):
+        taking.worsen(
+            "dangerous", code="destructive", why="git checkout throws away changes in files", at=len(words) - 1
+        )
+    elif first is not None and not making:
+        taking.name("revision", taking.operands[0])
+
+
+def restore(taking: Taking) -> None:
+    """With `--staged` alone, only the index changes."""
+    if taking.given("--staged", "-S") and not taking.given("--worktree", "-W"):
+        taking.kind = "effect"
+        taking.reasons.clear()
+
+
+def push(taking: Taking) -> None:
+    """`+BRANCH` and `:BRANCH` replace or delete; to an address that is no remote of the repository, data leaves to who knows whom."""
+    for at in taking.operands[1:]:
+        if (taking.words[at].text or "+").startswith(("+", ":")):
+            taking.worsen(
+                "dangerous", code="destructive", why="git push replaces or deletes a branch of the remote", at=at
+            )
+    first = taking.operands[0] if taking.operands else None
+    if first is not None and re.search(r"[:/\\]", taking.words[first].text or ":"):
+        taking.worsen("dangerous", code="sends_data", why="git push sends the repository to an address", at=first)
+    url(taking)
+
+
+def url(taking: Taking) -> None:
+    """`ext::sh -c …` is an address that runs a command."""
+    for at in taking.operands:
+        text = taking.words[at].text
+        if text is None:
+            taking.doubt(at)
+        elif re.match(r"[\w+-]+::", text) or text.startswith("-"):
+            taking.worsen("dangerous", code="runs_program", why=f"the address {text!r} runs a program", at=at)
+
+
+def config(taking: Taking) -> None:
+    """One name shows a setting, two words set it; many settings name programs, and some hold credentials."""
+    words = taking.words
+    names = [words[at].text for at in taking.operands]
+    if names and names[0] is not None and SECRET_SETTING.search(names[0]) and not PUBLIC_SETTING.fullmatch(names[0]):
+        taking.worsen(
+            "dangerous", code="secret", why=f"the setting {names[0]!r} may hold a credential", at=taking.operands[0]
+        )
+    changing = taking.given("--add", "--replace-all", "--unset", "--unset-all", "--rename-section", "--remove-section")
+    sets = " set" in taking.path or "section" in taking.path or "unset" in taking.path
+    if not (changing or sets or (len(names) > 1 and not taking.given(*READING) and taking.path == "git config")):
+        return
+    taking.worsen("effect")
+    if taking.given("--global", "--system"):
+        taking.worsen("dangerous", code="settings", why="it changes settings of git outside the repository", at=0)
+    if not names or names[0] is None or not TAME_SETTINGS.fullmatch(names[0]):
+        taking.worsen(
+            "dangerous", code="settings", why="it changes a setting of git that may name a program to run", at=0
+        )

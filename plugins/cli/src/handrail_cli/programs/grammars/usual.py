@@ -1,0 +1,106 @@
+"""Checks that follow a row, for what options alone do not say."""
+
+from __future__ import annotations
+
+import re
+
+from handrail_cli.environment import is_credential
+from handrail_cli.programs.rows import Operand
+from handrail_cli.programs.taking import Taking, assign, role_of
+
+UNARY = re.compile(r"-[abcdefghknprstuwxzGLNOS]")
+COMPARES = re.compile(r"=|==|!=|-nt|-ot|-ef|=~")
+NUMBER = re.compile(r"-(eq|ne|lt|le|gt|ge)")
+SECRET_SETTING = re.compile(r"(?i)token|passw|secret|cred|auth|header|key|url|proxy|cookie")
+
+
+def date(taking: Taking) -> None:
+    """An operand that is not a form would set the clock."""
+    for at in taking.operands:
+        if not (taking.words[at].text or "").startswith("+"):
+            taking.worsen("dangerous", code="system_change", why="date sets the clock", at=at)
+
+
+def printf(taking: Taking) -> None:
+    """`-v NAME` sets a variable, which another program may run by."""
+    words = taking.words
+    if len(words) > 1 and (words[1].text is None or words[1].guess.startswith("-")) and words[1].text != "--":
+        taking.doubt(1)
+
+
+def printenv(taking: Taking) -> None:
+    """Without a name it shows them all; some hold credentials."""
+    if not taking.operands:
+        taking.worsen("dangerous", code="secret", why="it shows all variables, credentials among them", at=0)
+    for at in taking.operands:
+        text = taking.words[at].text
+        if text is None or is_credential(text, "") or SECRET_SETTING.search(text):
+            taking.worsen("dangerous", code="secret", why=f"{taking.words[at].guess!r} may be a credential", at=at)
+
+
+def test(taking: Taking) -> None:
+    """Tests compute with variables by their value, and look into them by name."""
+    words = taking.words
+    guesses = [word.guess for word in words]
+    wrong = next((at for at, guess in enumerate(guesses) if at and guess in ("-v", "-R", "-o", "-t")), None)
+    if wrong is not None:
+        taking.doubt(wrong)
+    for at, guess in enumerate(guesses):
+        sides = [words[n].text or "?" for n in (at - 1, at + 1) if 0 < n < len(words)]
+        if NUMBER.fullmatch(guess) and not all(re.fullmatch(r"[+-]?\d+", side) for side in sides):
+            taking.doubt(at)
+    if guesses[0] == "[[":
+        return
+    inner = [word for word in words[1:] if word.guess != "]"]
+    if inner[:1] and inner[0].text == "!":
+        inner = inner[1:]
+    unknown = [n for n, word in enumerate(inner) if word.text is None]
+    operator = inner[0].text if len(inner) == 2 else inner[1].text if len(inner) == 3 else None
+    plain = len(inner) <= 1 or (operator is not None and (UNARY if len(inner) == 2 else COMPARES).fullmatch(operator))
+    if unknown and (not plain or any(inner[n].glob for n in unknown)):
+        taking.doubt(0)
+
+
+def ln(taking: Taking) -> None:
+    """`ln TARGET` makes a link of that name here; a hard link is the file itself."""
+    if len(taking.operands) == 1 and not taking.given("-t", "--target-directory"):
+        taking.named = [one for one in taking.named if one.role == "dest"]
+        role_of(taking, "target", taking.operands[0])
+
+
+def chmod(taking: Taking) -> None:
+    """A mode that begins with a dash looks like options; one that gives others the owner's power is not ordinary."""
+    rights = [at for option, at, _ in taking.options if re.fullmatch(r"-[rwxXstugoa0-9]", option.name)]
+    if rights and taking.operands:
+        taking.named = [one for one in taking.named if one.role not in ("change", "change_tree")]
+        role = "change_tree" if taking.given("-R", "--recursive") else "change"
+        assign(taking, (Operand(role, "..."),), taking.operands)
+    mode = taking.words[taking.operands[0]].text if taking.operands and not rights else None
+    if (
+        mode is not None
+        and re.search(r"[+=][rwxXt]*s|^[2-7][0-7]{3}$|^0[2-7][0-7]{3}$", mode)
+        and not re.fullmatch(r"[01]?1\d{3}", mode)
+    ):
+        taking.worsen(
+            "dangerous", code="privilege", why=f"the mode {mode!r} lets others act as the owner", at=taking.operands[0]
+        )
+
+
+def sed(taking: Taking) -> None:
+    """With `-i` its files are written, and a suffix may name another folder."""
+    for option, at, value in taking.options:
+        if option.name in ("-i", "--in-place"):
+            if value is not None and re.search(r"[/*]", value):
+                taking.doubt(at)
+            files = [one.word_index for one in taking.named if one.role == "read" and one.value is None]
+            taking.named = [one for one in taking.named if one.word_index not in files or one.value is not None]
+            for file in files:
+                role_of(taking, "write", file)
+
+
+def recursive(taking: Taking) -> None:
+    """What searches below folders, and without one below the working directory, reads all that is there."""
+    program = taking.path.partition(" ")[0]
+    whole = program in ("rg", "ag", "ack") or taking.given("-r", "-R", "--recursive", "--dereference-recursive")
+    if whole and not any(one.role == "read" and one.value is None for one in taking.named):
+        taking.name("read", 0, ".")

@@ -1,0 +1,162 @@
+"""Programs that run the command that follows, in grammars of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from handrail_cli.commandline import Word
+from handrail_cli.programs.taking import Taking
+from handrail_cli.programs.values import Inner
+
+ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL | re.ASCII)
+XARGS_PLAIN = re.compile(r"-[0rtx]+|--null|--no-run-if-empty|--verbose|--exit|--open-tty|-o")
+XARGS_VALUED = re.compile(r"-[dEnLPs]|--(delimiter|eof|max-args|max-lines|max-procs|max-chars|process-slot-var)")
+PARALLEL_PLAIN = re.compile(
+    r"-[0kqtuvX]+|--(keep-order|null|dry-run|dryrun|verbose|quote|group|ungroup|line-buffer|lb|bar|eta|progress|will-cite|no-notice|xargs|plus|trim)"
+)
+PARALLEL_VALUED = re.compile(
+    r"-[jnNLIPs]|--(jobs|max-procs|max-args|max-replace-args|delay|timeout|retries|halt|load|memfree|nice|colsep|tag)"
+)
+
+
+def env(taking: Taking, start: int) -> None:
+    """`env [-i] [-u NAME] [NAME=VALUE]… [COMMAND]`; alone it shows every variable."""
+    words = taking.words
+    at = start
+    while at < len(words) and (text := words[at].text) is not None and text.startswith("-"):
+        if text in ("-u", "--unset") and at + 1 < len(words):
+            at += 1
+        elif text in ("-C", "--chdir") and at + 1 < len(words):
+            at += 1
+            taking.name("folder", at)
+        elif re.fullmatch(r"--chdir=.+", text):
+            taking.name("folder", at, text.partition("=")[2])
+        elif text in ("--help", "--version") and at == start:
+            return
+        elif (split := re.fullmatch(r"(?:-v?S|--split-string=)(.*)", text, re.DOTALL)) is not None:
+            _split_string(taking, at, split[1])
+            return
+        elif re.fullmatch(r"-u.+|--unset=.+", text):
+            pass
+        elif not re.fullmatch(r"-|-i|-0|-v|--ignore-environment|--null|--debug", text):
+            taking.doubt(at)
+            return
+        at += 1
+        if text == "--":
+            break
+    while at < len(words) and ASSIGNMENT.fullmatch(words[at].text or words[at].guess):
+        taking.name("sets", at)
+        at += 1
+    if at < len(words):
+        taking.inner.append(Inner(at, len(words)))
+    elif not any(word.text in ("-i", "-", "--ignore-environment") for word in words[start:]):
+        taking.worsen("dangerous", code="secret", why="it shows all variables, credentials among them", at=0)
+
+
+def _split_string(taking: Taking, at: int, text: str) -> None:
+    """`env -S 'CODE'`: words in one word, with escapes of its own."""
+    rest = taking.words[at + (1 if text else 2) :]
+    first = text or (taking.words[at + 1].text if at + 1 < len(taking.words) else None)
+    texts = [word.text for word in rest]
+    if first is None or None in texts or re.search(r"[\\$#]", first):
+        taking.doubt(at)
+        return
+    code = " ".join([first, *(text for text in texts if text is not None)])
+    taking.inner.append(Inner(at, len(taking.words), code, "bash"))
+
+
+def xargs(taking: Taking, start: int) -> None:
+    """`xargs [OPTIONS] [COMMAND]`: what it reads becomes more words of the command, or takes the place of a mark."""
+    words = taking.words
+    mark: str | None = None
+    at = start
+    while at < len(words) and (text := words[at].text) is not None and text.startswith("-") and text != "-":
+        if text == "--":
+            at += 1
+            break
+        if text in ("-a", "--arg-file") and at + 1 < len(words):
+            at += 1
+            taking.name("read", at)
+        elif re.fullmatch(r"-a.+|--arg-file=.+", text):
+            taking.name("read", at, text.partition("=")[2] if text.startswith("--") else text[2:])
+        elif text == "-I" and at + 1 < len(words):
+            at += 1
+            mark = words[at].text
+        elif (attached := re.fullmatch(r"-I(.+)|-i(.*)|--replace(?:=(.*))?", text)) is not None:
+            mark = next((group for group in attached.groups() if group), "{}")
+        elif XARGS_VALUED.fullmatch(text) and at + 1 < len(words):
+            at += 1
+        elif not (XARGS_PLAIN.fullmatch(text) or re.fullmatch(r"-[dEnLPs].+|-[el]\w*|--[\w-]+=.*", text)) or not _known(
+            text
+        ):
+            taking.doubt(at)
+            return
+        at += 1
+    if at < len(words):
+        taking.inner.append(Inner(at, len(words), gets="input", mark=mark))
+    else:
+        taking.inner.append(Inner(at, at, "echo", "bash", gets="input", mark=mark))
+
+
+def _known(text: str) -> bool:
+    return not text.startswith("--") or bool(
+        XARGS_PLAIN.fullmatch(text) or XARGS_VALUED.fullmatch(text.partition("=")[0]) or text.startswith("--arg-file=")
+    )
+
+
+def parallel(taking: Taking, start: int) -> None:
+    """`parallel [OPTIONS] [COMMAND] [::: WORDS…]`: the command is joined and given to a shell, once for each word."""
+    words = taking.words
+    at = start
+    while at < len(words) and (text := words[at].text) is not None and text.startswith("-"):
+        if text in ("-a", "--arg-file") and at + 1 < len(words):
+            at += 1
+            taking.name("read", at)
+        elif PARALLEL_VALUED.fullmatch(text) and at + 1 < len(words) and text != "--tag":
+            at += 1
+        elif text != "--tag" and not PARALLEL_PLAIN.fullmatch(text) and not _joined_value(text):
+            taking.doubt(at)
+            return
+        at += 1
+    split = next((n for n in range(at, len(words)) if words[n].text in (":::", ":::+", "::::", "::::+")), len(words))
+    if any((words[n].text or "").startswith("::::") for n in range(split, len(words))):
+        for n in range(split + 1, len(words)):
+            taking.name("read", n)
+        _template(taking, words[at:split], at, None)
+        return
+    items = [word for word in words[split:] if not (word.text or "").startswith(":::")]
+    _template(taking, words[at:split], at, items if split < len(words) else None)
+
+
+def _joined_value(text: str) -> bool:
+    return bool(re.fullmatch(r"-[jnNLIPs]\S+", text)) or bool(
+        text.startswith("--") and "=" in text and PARALLEL_VALUED.fullmatch(text.partition("=")[0])
+    )
+
+
+def _template(taking: Taking, command: Sequence[Word], at: int, items: Sequence[Word] | None) -> None:
+    """The code for each word; with words that are not shown, the code alone."""
+    texts = [word.text for word in command]
+    if None in texts or (items is not None and any(word.text is None or word.glob for word in items)):
+        taking.doubt(at)
+        return
+    template = " ".join(text for text in texts if text is not None)
+    end = len(taking.words)
+    if items is None:
+        taking.inner.append(
+            Inner(at, end, template or None, "bash", gets="input", mark="{}" if "{}" in template else None)
+        )
+        if not template:
+            taking.worsen("dangerous", code="hidden_code", why="parallel runs the lines that it reads", at=0)
+        return
+    if re.search(r"\{[^}]+\}", template) or len(items) > MAX_ITEMS:
+        taking.doubt(at)
+        return
+    for item in items:
+        text = item.text or ""
+        code = template.replace("{}", text) if "{}" in template else f"{template} {text}".strip()
+        taking.inner.append(Inner(at, end, code, "bash"))
+
+
+MAX_ITEMS = 32

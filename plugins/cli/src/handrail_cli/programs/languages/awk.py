@@ -1,0 +1,139 @@
+"""Programs of awk: what they run, write and read besides their input (POSIX awk, "Grammar" and "Output statements"; gawk's extensions)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from handrail_cli.programs.languages.finding import UNCLEAR, Finding, dangerous
+from handrail_cli.programs.values import Role
+
+TOKEN = re.compile(
+    r"""(?P<space>[ \t\r]+|\\\r?\n|\#[^\n]*) | (?P<string>"(?:[^"\\\n]|\\.)*") | (?P<number>0[xX][\da-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)
+    | (?P<name>[A-Za-z_]\w*) | (?P<mark>\+\+|--|\|\||&&|\|&|>>|[!<>=+\-*/%^]=|\*\*=?|[{}()\[\];,+\-*/%^!<>|?:~$=\n@&'])""",
+    re.VERBOSE | re.DOTALL | re.ASCII,
+)
+REGEX = re.compile(r"/(?:\\.|\[\^?\]?(?:\\.|[^\]\\\n])*\]|[^/\\\[\n])*/", re.DOTALL)
+KEYWORDS = frozenset((
+    "BEGIN", "END", "print", "printf", "if", "else", "while", "for", "do", "in", "return", "next", "nextfile", "exit", "delete", "break",
+    "continue", "function", "func", "switch", "case", "default", "BEGINFILE", "ENDFILE",
+))  # fmt: skip
+# Whoever sets these chooses the files that are read; the variables of the environment may be secrets.
+TELLING = frozenset(("ARGV", "ARGC", "ENVIRON", "PROCINFO", "SYMTAB", "FUNCTAB"))
+MAX_TOKENS = 5000
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token: its kind, its text, and how deep in parentheses it stands."""
+
+    kind: str
+    text: str
+
+
+def look(program: str) -> Finding:
+    """What a program does besides printing what it is given."""
+    tokens = tokenized(program)
+    if tokens is None:
+        return UNCLEAR
+    named: list[tuple[Role, str]] = []
+    printing: int | None = None
+    depth = 0
+    for number, token in enumerate(tokens):
+        text = token.text
+        if token.kind == "name" and text in ("print", "printf"):
+            printing = depth
+        elif token.kind == "name" and text == "system":
+            return dangerous("runs commands (`system`)")
+        elif token.kind == "name" and text in TELLING:
+            return UNCLEAR
+        elif token.kind == "name" and text == "getline":
+            if not _getline(tokens, number, named):
+                return UNCLEAR
+        elif token.kind != "mark":
+            continue
+        elif text in ("|", "|&"):
+            return dangerous("runs commands (`|`)")
+        elif text == "@":
+            return UNCLEAR
+        elif text in ("(", "["):
+            depth += 1
+        elif text in (")", "]"):
+            depth -= 1
+        elif text in (";", "\n", "}", "{"):
+            printing = None
+        elif text in (">", ">>") and printing == depth and not _output(tokens, number, named):
+            return UNCLEAR
+    return Finding("effect" if any(role == "write" for role, _ in named) else "reads", named=tuple(named))
+
+
+def tokenized(program: str) -> Sequence[Token] | None:
+    """The tokens of a program; None when one cannot be told, such as a `/` that may divide or begin a pattern."""
+    tokens: list[Token] = []
+    conditions: list[bool] = []
+    after = "start"
+    at = 0
+    while at < len(program):
+        if program[at] == "/" and after in ("start", "unsure"):
+            match = REGEX.match(program, at)
+            if match is None or after == "unsure":
+                return None
+            tokens.append(Token("regex", match[0]))
+            after, at = "value", match.end()
+            continue
+        match = TOKEN.match(program, at)
+        if match is None or match.lastgroup is None or len(tokens) > MAX_TOKENS:
+            return None
+        at = match.end()
+        if match.lastgroup == "space":
+            continue
+        if match[0] == "(":
+            conditions.append(bool(tokens) and tokens[-1].text in ("if", "while", "for", "switch"))
+        condition = match[0] == ")" and bool(conditions) and conditions.pop()
+        after = _after(match.lastgroup, match[0], condition=condition)
+        tokens.append(Token(match.lastgroup, match[0]))
+    return tokens
+
+
+def _after(kind: str, text: str, *, condition: bool) -> str:
+    """Whether a `/` after this token begins a pattern (`start`), divides (`value`), or could do either."""
+    if kind in ("string", "number") or text == "]" or (text == ")" and not condition):
+        return "value"
+    if text in ("++", "--", "getline", "length") or text == "'":
+        return "unsure"
+    if kind == "name":
+        return "start" if text in KEYWORDS else "value"
+    return "start"
+
+
+def _output(tokens: Sequence[Token], number: int, named: list[tuple[Role, str]]) -> bool:
+    """`print > "file"`: understood only with a file that stands there, and nothing behind it."""
+    target = tokens[number + 1] if number + 1 < len(tokens) else None
+    end = tokens[number + 2] if number + 2 < len(tokens) else None
+    if target is None or target.kind != "string" or (end is not None and end.text not in (";", "\n", "}")):
+        return False
+    return _file("write", target.text, named)
+
+
+def _getline(tokens: Sequence[Token], number: int, named: list[tuple[Role, str]]) -> bool:
+    at = number + 1
+    if at < len(tokens) and tokens[at].kind == "name" and tokens[at].text not in KEYWORDS:
+        at += 1
+    if at >= len(tokens) or tokens[at].text not in ("<", "["):
+        return True
+    if tokens[at].text == "[" or at + 1 >= len(tokens) or tokens[at + 1].kind != "string":
+        return False
+    behind = tokens[at + 2] if at + 2 < len(tokens) else None
+    if behind is not None and behind.kind != "mark":
+        return False
+    return _file("read", tokens[at + 1].text, named)
+
+
+def _file(role: Role, literal: str, named: list[tuple[Role, str]]) -> bool:
+    name = literal[1:-1]
+    if "\\" in name:
+        return False
+    if name not in ("/dev/stdout", "/dev/stderr", "/dev/null", "-", "/dev/stdin"):
+        named.append((role, name))
+    return True

@@ -1,0 +1,84 @@
+"""SQL and the commands of database clients: queries look, everything else changes what others may rely on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from handrail_cli.programs.languages.finding import READS, UNCLEAR, Finding, dangerous
+
+STRING = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|--[^\n]*|/\*.*?\*/", re.DOTALL)
+QUERY = re.compile(r"(?is)\s*(select|show|explain|describe|desc|values|table|with)\b(.*)")
+# Words that make a query do something: files, other servers, locks, functions that act.
+ACTING = re.compile(
+    r"(?i)\b(into|insert|update|delete|drop|alter|create|truncate|grant|revoke|copy|call|do|execute|merge|replace|attach|load_file"
+    r"|load_extension|load|outfile|dumpfile|readfile|writefile|edit|fts3_tokenizer|pg_\w+|lo_\w+|dblink\w*|set_config|setval|nextval|sleep|benchmark|sys_\w+|xp_\w+"
+    r"|query_to_xml|database_to_xml|analyze|for\s+update|lock|kill|shutdown)\b"
+)
+CHANGES = re.compile(
+    r"(?is)\s*(drop|delete|truncate|alter|update|insert|replace|create|grant|revoke|copy|vacuum|reindex|flush|reset|kill|load|call|do|set)\b"
+)
+SQLITE_LOOKS = re.compile(
+    r"\.(tables|schema|databases|indexes|indices|headers?|mode|width|help|show|dbinfo|fullschema|nullvalue|separator|quit|exit|timer|stats|eqp|explain|print|echo)\b[^|`]*"
+)
+PSQL_LOOKS = re.compile(
+    r"\\(d[A-Za-z+]*|l\+?|z|conninfo|timing|x|pset|a|t|H|sf\+?|sv\+?|q|\?|h|encoding)( [\w.*\"+ ]*)?\s*;?"
+)
+REDIS_LOOKS = frozenset((
+    "get", "mget", "keys", "scan", "exists", "ttl", "pttl", "type", "strlen", "info", "ping", "dbsize", "hget", "hgetall", "hkeys", "hvals",
+    "hlen", "hmget", "lrange", "llen", "lindex", "smembers", "scard", "sismember", "zrange", "zcard", "zscore", "zrangebyscore", "time",
+    "lastsave", "randomkey", "object", "memory", "getrange", "bitcount", "xrange", "xlen", "xinfo", "command", "echo",
+))  # fmt: skip
+
+
+def look(text: str) -> Finding:
+    """What SQL does."""
+    for statement in statements(text):
+        if (match := QUERY.fullmatch(statement)) is not None and not ACTING.search(match[2]):
+            continue
+        if CHANGES.match(statement) or match is not None:
+            return dangerous("changes what is in a database", "destructive")
+        return UNCLEAR
+    return READS
+
+
+def look_sqlite(text: str) -> Finding:
+    """The same for sqlite3, which has commands that begin with a dot."""
+    if text.lstrip().startswith("."):
+        if SQLITE_LOOKS.fullmatch(text.strip()):
+            return READS
+        return dangerous("uses a command of sqlite3 that may run programs or write files")
+    if "\n." in text:
+        return UNCLEAR
+    if re.fullmatch(r"(?is)\s*pragma\s+\w+(\(\s*'?\w*'?\s*\))?\s*;?\s*", text):
+        return READS
+    return look(text)
+
+
+def look_psql(text: str) -> Finding:
+    """The same for psql, which has commands that begin with a backslash."""
+    if "\\" in text:
+        if PSQL_LOOKS.fullmatch(text.strip()):
+            return READS
+        return dangerous("uses a command of psql that may run programs or write files")
+    return look(text)
+
+
+def look_mysql(text: str) -> Finding:
+    """The same for mysql, some of whose commands run programs."""
+    if "\\" in text or re.search(r"(?im)^\s*(system|source|tee|pager|edit|\.)\b", text):
+        return dangerous("uses a command of mysql that may run programs or write files")
+    return look(text)
+
+
+def look_redis(text: str) -> Finding:
+    """A command of redis, given as its first word."""
+    return READS if text.lower() in REDIS_LOOKS else dangerous("changes what is in a database", "destructive")
+
+
+def statements(text: str) -> Iterator[str]:
+    """The statements of a text, without strings and comments. What opens and does not close stays, and is not understood."""
+    bare = STRING.sub(" '' ", text) if "/*!" not in text else f"unknown {text}"
+    for statement in bare.split(";"):
+        if statement.strip():
+            yield statement

@@ -1,0 +1,391 @@
+"""Takes the words of a command line apart by the row of its program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, cast
+
+from handrail import Reason
+from handrail_cli.commandline import Word
+from handrail_cli.programs import rows
+from handrail_cli.programs.rows import Operand, Option, Row
+from handrail_cli.programs.values import Inner, Kind, Named, Need, Role, Use, worse
+
+GLOB_START = ("*", "?", "[", "{")
+KEYED = re.compile(r"([A-Za-z_][\w-]*)=(.*)", re.DOTALL)
+HELP = frozenset(("--help", "--version"))
+# What stays of a call that only shows what it would do.
+ONLY_LOOKED_AT = {
+    "read": "read",
+    "execute": "execute",
+    "host": "host",
+    "url": "url",
+    "send": "send",
+    "variable": "variable",
+    "name": "name",
+}
+# Reasons that a dry run takes away: what was dangerous is not done.
+NOT_DONE = frozenset(("destructive", "writes", "system_change", "installs", "processes", "settings"))
+
+
+@dataclass(slots=True)
+class Taking:
+    """What is known so far of one command line."""
+
+    words: Sequence[Word]
+    row: Row
+    kind: Kind
+    path: str
+    needs: set[Need] = field(default_factory=set[Need])
+    named: list[Named] = field(default_factory=list[Named])
+    inner: list[Inner] = field(default_factory=list[Inner])
+    reasons: list[Reason] = field(default_factory=list[Reason])
+    unknown: int | None = None
+    options: list[tuple[Option, int, str | None]] = field(default_factory=list[tuple[Option, int, str | None]])
+    operands: list[int] = field(default_factory=list[int])
+    harmless: bool = False
+    ended: bool = False
+
+    def given(self, *names: str) -> bool:
+        """Whether one of these options was given."""
+        return any(option.name in names for option, _, _ in self.options)
+
+    def value(self, *names: str) -> str | None:
+        """The value of the first of these options that was given, where it is certain."""
+        for option, at, value in self.options:
+            if option.name in names:
+                return value if value is not None else self.words[at].text
+        return None
+
+    def worsen(self, kind: Kind, *, code: str | None = None, why: str = "", at: int | None = None) -> None:
+        """It is at least of this kind."""
+        self.kind = worse(self.kind, kind)
+        if kind == "dangerous" and code is not None:
+            self.reasons.append(Reason(code, why, self.words[at].span if at is not None else None))
+
+    def doubt(self, at: int) -> None:
+        """The word is not listed, or not certain where it has to be."""
+        if self.unknown is None:
+            self.unknown = at
+
+    def name(self, role: Role, at: int, value: str | None = None) -> None:
+        """Note something that it names."""
+        self.named.append(Named(role, at, value))
+
+    def use(self) -> Use:
+        """What all of it comes to."""
+        if self.ended:
+            return Use("reads")
+        kind, named, reasons = self.kind, self.named, self.reasons
+        if self.harmless and all(reason.code in NOT_DONE for reason in reasons):
+            kind, reasons = "reads", []
+            named = [
+                Named(cast(Role, ONLY_LOOKED_AT.get(one.role, "list")), one.word_index, one.value) for one in named
+            ]
+        if kind == "reads" and "network" in self.needs:
+            kind = "effect"
+        return Use(
+            kind,
+            tuple(named),
+            frozenset(self.needs),
+            reasons[0] if kind == "dangerous" and reasons else None,
+            self.unknown,
+            tuple(self.inner),
+        )
+
+
+def taken(words: Sequence[Word]) -> Use | None:
+    """See `handrail_cli.programs.use`."""
+    if not words or words[0].text is None:
+        return None
+    name = words[0].text.rpartition("/")[2]
+    blocks = rows.program(name)
+    if not blocks:
+        return None
+    own = rows.row(blocks[0])
+    if asks_for_help(words, own):
+        return Use("reads")
+    return take(words, own, path=(name,), start=1, outer=()).use()
+
+
+def asks_for_help(words: Sequence[Word], row: Row) -> bool:
+    """Whether it is asked for nothing but its version or help."""
+    return len(words) == 2 and words[1].text in HELP and "plain" not in row.flags and row.by is None
+
+
+def take(words: Sequence[Word], row: Row, *, path: tuple[str, ...], start: int, outer: Sequence[Row]) -> Taking:
+    """The words from `start` on by a row; `outer` are the rows of the programs whose subcommand it is."""
+    # Grammars take words apart by this module, too.
+    from handrail_cli.programs import grammars
+
+    taking = Taking(words, row, row.kind, " ".join(path), set(row.needs))
+    if row.code is not None:
+        taking.reasons.append(Reason(row.code, f"{taking.path}: {row.says}", words[0].span))
+    if row.by is not None:
+        grammars.GRAMMARS[row.by](taking, start)
+        return taking
+    at = start
+    only_operands = False
+    stops = _stops(row)
+    while at < len(words):
+        word = words[at]
+        text = word.text
+        if "plain" in row.flags or only_operands:
+            taking.operands.append(at)
+        elif text is None or (word.glob and text.startswith(GLOB_START)):
+            if "tame" not in row.flags:
+                taking.doubt(at)
+            taking.operands.append(at)
+        elif text == "--":
+            only_operands = True
+        elif text.startswith("-") and len(text) > 1:
+            at += _option(taking, at, outer)
+        elif (keyed := KEYED.fullmatch(text)) is not None and (option := row.options.get(keyed[1])) is not None:
+            _given(taking, option, at, keyed[2])
+        elif row.operands[:1] == (COMMANDS,) and not taking.operands:
+            sub = _sub(path, text)
+            if sub is not None:
+                return _go_down(taking, sub, (*path, text), at, outer)
+            if len(row.operands) == 1:
+                taking.doubt(at)
+                return taking
+            taking.operands.append(at)
+        else:
+            taking.operands.append(at)
+        at += 1
+        if len(taking.operands) >= stops:
+            only_operands = True
+    _settle(taking)
+    return taking
+
+
+COMMANDS = Operand("commands")
+TAKING_ALL = frozenset(("command", "shell", "remote", "contained"))
+
+
+def _stops(row: Row) -> float:
+    """After how many operands there are no options any more."""
+    if "first" in row.flags:
+        return 1
+    for number, operand in enumerate(row.operands):
+        if operand.role in TAKING_ALL:
+            return max(number, 1)
+    return float("inf")
+
+
+def _sub(path: tuple[str, ...], text: str) -> Row | None:
+    for block in rows.program(path[0]):
+        outer = block.names[:-1]
+        if len(outer) == len(path) and text in block.names[-1] and all(map(_in, path, outer)):
+            return rows.row(block)
+    return None
+
+
+def _in(part: str, names: frozenset[str]) -> bool:
+    return part in names
+
+
+def _go_down(taking: Taking, sub: Row, path: tuple[str, ...], at: int, outer: Sequence[Row]) -> Taking:
+    """On with the row of a subcommand, keeping what its program's options came to."""
+    words = taking.words
+    if (
+        len(words) == at + 2
+        and words[at + 1].text in ("--help", "-h")
+        and sub.by is None
+        and not sub.flags & {"plain", "first"}
+    ):
+        found = Taking(words, sub, "reads", " ".join(path), ended=True)
+    else:
+        outer = (*outer, taking.row) if "globals" in taking.row.flags else outer
+        found = take(words, sub, path=path, start=at + 1, outer=outer)
+    options = [option for option, _, _ in taking.options]
+    for option in options:
+        if option.makes in ("effect", "danger"):
+            found.kind = worse(found.kind, "dangerous" if option.makes == "danger" else "effect")
+    found.reasons[:0] = [
+        reason for reason in taking.reasons if taking.row.code is None or reason is not taking.reasons[0]
+    ]
+    found.named[:0] = taking.named
+    found.needs |= {need for option in options for need in option.needs}
+    found.options[:0] = taking.options
+    found.harmless |= taking.harmless
+    found.ended = (found.ended and not found.reasons) or taking.ended
+    if taking.unknown is not None:
+        found.unknown = taking.unknown
+    return found
+
+
+def _option(taking: Taking, at: int, outer: Sequence[Row]) -> int:
+    """Take an option; how many words further its value stands."""
+    for row in (taking.row, *reversed(outer)):
+        found = _listed(taking, row, at)
+        if found is not None:
+            for option, index, value in found:
+                _given(taking, option, index, value)
+            return found[-1][1] - at
+    taking.doubt(at)
+    return 0
+
+
+Given = list[tuple[Option, int, str | None]]
+
+
+def _listed(taking: Taking, row: Row, at: int) -> Given | None:
+    """The options in a word, each with the number of the word and the text of its value; None when one is not listed."""
+    words = taking.words
+    text = words[at].text or ""
+    name, equals, value = text.partition("=")
+    if "single" in row.flags and name.startswith("--") and name not in row.options:
+        name = name[1:]
+    option = row.options.get(name)
+    if option is not None and (equals or option.value != "yes"):
+        if equals and option.value == "no":
+            return None
+        if name.startswith("--") or len(name) != 2 or not equals:
+            return [(option, at, value if equals else None)]
+    if option is not None and not equals:
+        behind = words[at + 1 : at + 1 + _values(option)]
+        return [(option, at + len(behind), None)] if len(behind) == _values(option) and _single(behind) else None
+    prefix = next((option for option in row.prefixes if text.startswith(option.name) and text != option.name), None)
+    if prefix is not None:
+        return [(prefix, at, text[len(prefix.name) :])]
+    if text.startswith("--") or "single" in row.flags:
+        return None
+    return _letters(words, row, at, text)
+
+
+def _values(option: Option) -> int:
+    """How many words its value takes: `--arg name value` of jq has two."""
+    return 2 if option.role is not None and option.role.startswith("2") else 1
+
+
+def _single(words: Sequence[Word]) -> bool:
+    """Whether each of these stays one word: names of files may take the place of a pattern."""
+    return not any(word.glob for word in words)
+
+
+def _letters(words: Sequence[Word], row: Row, at: int, text: str) -> Given | None:
+    found: Given = []
+    for offset, letter in enumerate(text[1:], 1):
+        option = row.options.get(f"-{letter}")
+        if option is None:
+            return None
+        rest = text[offset + 1 :]
+        if option.value == "no":
+            found.append((option, at, None))
+        elif option.value == "attached" or rest:
+            return [*found, (option, at, rest or None)]
+        elif at + 1 < len(words) and not words[at + 1].glob:
+            return [*found, (option, at + 1, None)]
+        else:
+            return None
+    return found
+
+
+def _given(taking: Taking, option: Option, at: int, value: str | None) -> None:
+    """Note an option and what it makes of the call."""
+    taking.options.append((option, at, value))
+    taking.needs |= option.needs
+    if option.makes == "danger":
+        taking.worsen("dangerous", code=option.code, why=f"{option.name} of {taking.path}: {option.why}", at=at)
+    elif option.makes == "effect":
+        taking.worsen("effect")
+    elif option.makes == "reads":
+        taking.harmless = True
+    elif option.makes == "help":
+        taking.ended = True
+    if option.role is not None and option.value != "no" and (value is not None or option.value != "attached"):
+        role_of(taking, option.role.removeprefix("2"), at, value)
+
+
+def role_of(taking: Taking, role: str, at: int, value: str | None = None) -> None:
+    """Note what a word, or `value` in it, is to the program."""
+    text = value if value is not None else taking.words[at].text
+    if role in ("text", "none", "commands") or (role in CHANGING and text in NOWHERE):
+        return
+    if role.startswith("code/"):
+        _code(taking, role.removeprefix("code/"), at, value)
+    elif role == "shell":
+        _code(taking, "bash", at, value)
+    else:
+        taking.name(cast(Role, role), at, value)
+        if role in CHANGING:
+            taking.worsen("effect")
+        elif role == "send":
+            taking.worsen("dangerous", code="sends_data", why=f"{taking.path} sends {text!r} away", at=at)
+        elif role == "device":
+            taking.worsen("dangerous", code="device", why=f"{taking.path} changes the device {text!r}", at=at)
+
+
+CHANGING = frozenset(
+    ("write", "append", "create", "dest", "delete", "delete_tree", "change", "change_tree", "move", "execute")
+)
+NOWHERE = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
+
+
+def _code(taking: Taking, language: str, at: int, value: str | None) -> None:
+    from handrail_cli.programs import languages
+
+    text = value if value is not None else taking.words[at].text
+    if text is None:
+        taking.worsen("dangerous", code="hidden_code", why=f"what {taking.path} is to run cannot be seen", at=at)
+        taking.doubt(at)
+    else:
+        languages.looked_at(taking, language, text, at)
+
+
+def _settle(taking: Taking) -> None:
+    """Give the operands their roles, and look a last time."""
+    # Grammars take words apart by this module, too.
+    from handrail_cli.programs import grammars
+
+    pattern = taking.row.operands
+    for names, operands in taking.row.given:
+        if taking.given(*names):
+            pattern = operands
+    if pattern[:1] == (COMMANDS,):
+        pattern = pattern[1:]
+    assign(taking, pattern, taking.operands)
+    if taking.row.then is not None:
+        grammars.CHECKS[taking.row.then](taking)
+
+
+def assign(taking: Taking, pattern: Sequence[Operand], indices: Sequence[int]) -> None:
+    """Lay operands on their pattern: what stands before `...` from the left, what stands after it from the right."""
+    if pattern == (Operand("none"),) or not pattern:
+        if indices:
+            taking.doubt(indices[0])
+        return
+    left = list(indices)
+    many = next((number for number, operand in enumerate(pattern) if operand.count == "..."), len(pattern))
+    behind = [operand for operand in pattern[many + 1 :] if operand.count != "?" or len(left) > len(pattern) - 1]
+    last = left[max(len(left) - len(behind), 0) :] if behind else []
+    left = left[: len(left) - len(last)]
+    for operand in pattern[:many]:
+        if left:
+            role_of(taking, operand.role, left.pop(0))
+    if many < len(pattern):
+        _many(taking, pattern[many].role, left)
+    elif left:
+        taking.doubt(left[0])
+    for operand, at in zip(behind[len(behind) - len(last) :], last, strict=True):
+        role_of(taking, operand.role, at)
+
+
+def _many(taking: Taking, role: str, indices: Sequence[int]) -> None:
+    if role not in TAKING_ALL:
+        for at in indices:
+            role_of(taking, role, at)
+    elif indices and role in ("command", "contained"):
+        where: Literal["here", "container"] = "here" if role == "command" else "container"
+        taking.inner.append(Inner(indices[0], len(taking.words), where=where))
+    elif indices:
+        texts = [taking.words[at].text for at in indices]
+        code = None if None in texts else " ".join(text for text in texts if text is not None)
+        if code is None:
+            taking.doubt(next(at for at in indices if taking.words[at].text is None))
+        taking.inner.append(
+            Inner(indices[0], len(taking.words), code, "bash", "remote" if role == "remote" else "here")
+        )

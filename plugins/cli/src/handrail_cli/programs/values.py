@@ -1,0 +1,83 @@
+"""The values that say what one command line of a program does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from handrail import Reason
+
+Kind = Literal["reads", "effect", "dangerous"]
+KINDS: tuple[Kind, ...] = ("reads", "effect", "dangerous")
+# read            a file or folder whose contents it reads
+# list            only names, sizes, kinds are looked at
+# write           a file it creates or replaces
+# append          a file it adds to
+# create          a folder, link or empty file it makes
+# dest            a file it writes, or a folder it writes into
+# move            goes away from where it is
+# delete          a file or an empty folder
+# delete_tree     a folder with all that is in it
+# change          mode, owner, times, attributes
+# change_tree     the same, with all that is in it
+# execute         a file it runs
+# target          what a link will point to
+# folder          where it works
+# device          a disk, partition or volume it changes
+# revision        a commit or branch; git takes it for the file of that name where there is one
+# url, host       what it connects to
+# send            a file whose contents it sends away
+# variable        a variable of the environment that it shows
+# sets            NAME=VALUE, for the command that it runs
+# name            a package, branch, process or the like
+Role = Literal[
+    "read", "list", "write", "append", "create", "dest", "move", "delete", "delete_tree", "change", "change_tree", "execute",
+    "target", "folder", "device", "revision", "url", "host", "send", "variable", "sets", "name",
+]  # fmt: skip
+Need = Literal["network", "code", "repository", "session", "input"]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Something that a command line names. `value` is the text where that is not the whole word (`--file=name`, a path in a script)."""
+
+    role: Role
+    word_index: int
+    value: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inner:
+    """What a program runs in its turn: words `start:end` of the command line, or `code` in a language.
+
+    `where` it runs: on this machine, in a container, or on another machine. `gets` says what is put to it that the command line does not
+    show: names of files that are found (in place of `{}`), or what stands on its standard input (as more words, or in place of `mark`).
+    """
+
+    start: int = 0
+    end: int = 0
+    code: str | None = None
+    language: str = "words"
+    where: Literal["here", "container", "remote"] = "here"
+    gets: Literal["nothing", "found", "input"] = "nothing"
+    mark: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What one command line of a program does by its own grammar: the worst of program, subcommand and options.
+
+    `reason` is why it is dangerous. `unknown` is the number of a word that is not listed: nothing may be concluded from the rest.
+    """
+
+    kind: Kind
+    named: tuple[Named, ...] = ()
+    needs: frozenset[Need] = frozenset()
+    reason: Reason | None = None
+    unknown: int | None = None
+    inner: tuple[Inner, ...] = ()
+
+
+def worse(one: Kind, other: Kind) -> Kind:
+    """The stricter of two kinds."""
+    return one if KINDS.index(one) >= KINDS.index(other) else other
