@@ -11,7 +11,6 @@ import pytest
 from handrail import (
     Answer,
     Approval,
-    Choice,
     Decision,
     EditConfirmation,
     GrantOption,
@@ -213,7 +212,7 @@ async def test_two_questions_at_once_are_answered_each_for_itself() -> None:
         if len(asked) == 2:
             both.set()
         await both.wait()
-        return Answer(Choice.ONCE) if "value=1" in approval.confirmation.title else Answer(Choice.DENY)
+        return Answer.ONCE if "value=1" in approval.confirmation.title else Answer.DENY
 
     results: dict[int, str] = {}
     async with open_test_session(tools=[change], confirm=person) as session:

@@ -14,7 +14,7 @@ from pydantic import create_model
 from handrail.effects_evaluator import EffectsEvaluator
 from handrail.invocation import Invocation
 from handrail.judging import Decision, Judging, Mode, Opinion, Part, Touch
-from handrail.tools import Effect, Input, Read, Run, Send, Tool, Write
+from handrail.tools import Delete, Effect, Input, Read, Run, Send, Tool, Write
 
 
 @pytest.fixture
@@ -167,3 +167,136 @@ def test_what_is_not_known_is_touched_without_a_name(judging: Judging, effect: E
     view = opinion(judging, effect)
     assert view is not None
     assert view.parts == (Part(touches=(touch,)),)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("**/*.py", (Decision.ALLOW, None)),
+        ("src/*.py", (Decision.ALLOW, None)),
+        ("a.py", (Decision.ALLOW, None)),
+        ("/**/*.py", (Decision.CONFIRM, None)),
+        ("../**", (Decision.CONFIRM, None)),
+        ("src/../../*", (Decision.CONFIRM, None)),
+        ("**/../../x", (Decision.CONFIRM, None)),
+        ("{/etc,src}/*", (Decision.CONFIRM, None)),
+        ("{src,../..}/*", (Decision.CONFIRM, None)),
+        ("~/.ssh/*", (Decision.DENY, Decision.DENY)),
+        ("/etc/shadow*", (Decision.CONFIRM, None)),
+    ],
+)
+def test_a_pattern_is_judged_by_where_it_begins(
+    judging: Judging, pattern: str, expected: tuple[Decision, Decision | None]
+) -> None:
+    assert decided(judging, Read("glob", arg="pattern"), pattern=pattern) == expected
+
+
+def test_the_folder_that_a_command_works_in_is_no_reason_to_ask_but_may_be_one_to_refuse(judging: Judging) -> None:
+    assert opinion(judging, Read("cwd", arg="cwd"), Run("shell", arg="command"), cwd="/srv", command="ls") is None
+    effects = (Read("cwd", arg="cwd"), Run("shell", arg="command"))
+    assert decided(judging, *effects, cwd="~/.ssh", command="ls") == (Decision.DENY, Decision.DENY)
+    assert decided(judging, *effects, cwd="$HOME", command="ls") == (Decision.CONFIRM, Decision.CONFIRM)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("a.txt", (Decision.CONFIRM, None)),
+        (".", (Decision.CONFIRM, Decision.CONFIRM)),
+        ("..", (Decision.DENY, Decision.DENY)),
+        (".git", (Decision.CONFIRM, Decision.CONFIRM)),
+        ("/srv/a", (Decision.CONFIRM, Decision.CONFIRM)),
+        ("~/.ssh", (Decision.DENY, Decision.DENY)),
+    ],
+)
+def test_deleting_is_asked_about_in_every_mode_that_asks(
+    judging: Judging, path: str, expected: tuple[Decision, Decision | None]
+) -> None:
+    for mode in (Mode.DEFAULT, Mode.ACCEPT_EDITS):
+        assert decided(replace(judging, mode=mode), Delete("file", arg="path"), path=path) == expected
+
+
+def test_a_link_is_deleted_itself_and_not_what_it_leads_to(judging: Judging) -> None:
+    (judging.cwd / "link").symlink_to("/etc")
+    view = opinion(judging, Delete("file", arg="path"), path="link")
+    assert view is not None
+    assert (view.floor, view.parts[0].touches) == (None, (Touch("delete", str(judging.cwd / "link")),))
+    assert decided(judging, Delete("file", arg="path"), path="link/hosts") == (Decision.DENY, Decision.DENY)
+
+
+@pytest.mark.parametrize(
+    ("what", "url", "expected"),
+    [
+        ("fetch", "https://example.org/", (Decision.ALLOW, None)),
+        ("network", "https://example.org/", (Decision.CONFIRM, None)),
+        ("fetch", "https://example.org:8443/", (Decision.CONFIRM, None)),
+        ("fetch", "https://\u0430pple.com/", (Decision.CONFIRM, Decision.CONFIRM)),
+        ("fetch", "http://localhost:3000/", (Decision.DENY, Decision.DENY)),
+        ("network", "file:///etc/passwd", (Decision.DENY, Decision.DENY)),
+        ("fetch", None, (Decision.CONFIRM, None)),
+    ],
+)
+def test_addresses_are_judged_and_only_plain_fetching_needs_no_yes(
+    judging: Judging, what: str, url: str | None, expected: tuple[Decision, Decision | None]
+) -> None:
+    assert decided(judging, Send(what, arg="url"), url=url) == expected
+
+
+def test_a_private_host_that_a_person_allowed_is_fetched_from(judging: Judging) -> None:
+    own = replace(judging, allow_private=("printer.lan",))
+    assert decided(own, Send("fetch", arg="url"), url="http://printer.lan/") == (Decision.ALLOW, None)
+    assert decided(own, Send("fetch", arg="url"), url="http://nas.lan/") == (Decision.DENY, Decision.DENY)
+
+
+def test_of_several_addresses_the_worst_decides(judging: Judging) -> None:
+    urls = ["https://example.org/", "http://127.0.0.1/"]
+    view = opinion(judging, Send("fetch", arg="urls"), urls=urls)
+    assert view is not None
+    assert (view.floor, view.rule) == (Decision.DENY, "effects:private_address")
+    assert [touch.what for touch in view.parts[0].touches] == ["example.org", "127.0.0.1"]
+
+
+@pytest.mark.parametrize(
+    ("effects", "args", "touches"),
+    [
+        ((Input("desktop"),), {}, [("input", "desktop")]),
+        ((Write("windows"),), {}, [("input", "desktop")]),
+        ((Run("skill"),), {}, [("execute", "skill")]),
+        ((Read("screen"),), {}, []),
+        ((Send("fetch", arg="url"), Write("file", arg="path")), {"url": "https://example.org:81/", "path": "/srv/a"},
+         [("network", "example.org:81"), ("write", "/srv/a")]),
+    ],
+)  # fmt: skip
+def test_what_a_call_touches_is_one_part(
+    judging: Judging, effects: tuple[Effect, ...], args: dict[str, Any], touches: list[tuple[str, str]]
+) -> None:
+    view = opinion(judging, *effects, **args)
+    assert view is not None
+    assert [(touch.kind, touch.what) for part in view.parts for touch in part.touches] == touches
+    assert len(view.parts) <= 1
+
+
+@pytest.mark.parametrize(
+    ("platform", "cwd", "path", "kind", "expected"),
+    [
+        ("darwin", "/Users/user/project", "/users/USER/Project/a", Read, Decision.ALLOW),
+        ("linux", "/Users/user/project", "/users/USER/Project/a", Read, Decision.CONFIRM),
+        ("darwin", "/Users/user/project", ".Git/hooks/x", Write, Decision.CONFIRM),
+        ("darwin", "/Users/user/project", "~/.ZSHRC", Write, Decision.DENY),
+        ("darwin", "/Users/user/project", "~/Library/LaunchAgents/x.plist", Write, Decision.DENY),
+        ("darwin", "/Users/user/project", "/private/etc/hosts", Write, Decision.DENY),
+        ("darwin", "/Users/user/project", "~/.Config/Handrail/config.toml", Write, Decision.DENY),
+        ("win32", "C:\\Users\\user\\project", "SRC\\a.txt", Read, Decision.ALLOW),
+        ("win32", "C:\\Users\\user\\project", "C:\\Windows\\System32\\drivers\\etc\\hosts", Write, Decision.CONFIRM),
+        ("win32", "C:\\Users\\user\\project", "~\\Documents\\PowerShell\\profile.ps1", Write, Decision.DENY),
+        ("win32", "C:\\Users\\user\\project", "C:\\windows\\TASKS\\x", Write, Decision.DENY),
+        ("win32", "C:\\Users\\user\\project", "C:/Users/user/.CONFIG/handrail/config.toml", Write, Decision.DENY),
+    ],
+)  # fmt: skip
+def test_other_platforms_are_judged_by_their_grammar(
+    platform: str, cwd: str, path: str, kind: type[Effect], expected: Decision
+) -> None:
+    home = cwd[: -len("project") - 1]
+    own = Path(home + ("\\" if platform == "win32" else "/") + ".config/handrail/config.toml")
+    there = Judging(Path(cwd), Path(home), "user", {}, (Path(cwd),), platform, protected=(own,))
+    assert decided(there, kind("file", arg="path"), path=path)[0] is expected

@@ -109,7 +109,9 @@ def test_honest_names_are_taken_as_they_are(text: str) -> None:
     assert str(found.path) == f"{WORK}/{text}"
 
 
-@pytest.mark.parametrize("text", ["$HOME/a", "${X}/a", "%APPDATA%/a", "file:///etc/hosts", "-rf", "`id`", "a\u2215b"])
+@pytest.mark.parametrize(
+    "text", ["$HOME/a", "${X}/a", "%APPDATA%/a", "file:///etc/hosts", "-rf", "`id`", "a\u2215b", " a"]
+)
 def test_paths_that_somebody_else_would_expand_are_doubtful(text: str) -> None:
     assert paths.resolve(text, cwd=WORK, home=HOME).doubtful is not None
 
@@ -141,6 +143,22 @@ def test_a_root_that_is_a_link_holds_what_it_leads_to(tmp_path: Path) -> None:
         "/etc/ssh/ssh_host_rsa_key",
         "/proc/1/environ",
         "/home/user/project/server.key",
+        "/home/user/.SSH/config",
+        "/home/user/\uff0essh/config",
+        "/home/user/.s\u200csh/config",
+        "/home/user/.config/BraveSoftware/Brave-Browser/Default/Cookies",
+        "/home/user/.config/Bitwarden/data.json",
+        "/home/user/.local/share/keyrings/login.keyring",
+        "/home/user/vault.kdbx",
+        "/home/user/.zsh_history",
+        "/home/user/.local/share/fish/fish_history",
+        "/Users/user/Library/Keychains/login.keychain-db",
+        "/Users/user/Library/Application Support/Google/Chrome/Default/History",
+        "/private/etc/master.passwd",
+        "/tmp/ssh-Xa1/agent.4711",
+        "/tmp/krb5cc_1000",
+        "/home/user/.kube/config",
+        "/home/user/project/terraform.tfstate",
     ],
 )
 def test_places_of_secrets_are_known_by_their_class(path: str) -> None:
@@ -165,7 +183,18 @@ def test_ordinary_places_are_not_taken_for_secrets(path: str) -> None:
     assert paths.secret(PurePosixPath(path)) is None
 
 
-@pytest.mark.parametrize("path", ["/dev/sda", "/dev/mem", "/dev/tty", "/run/user/1000/keyring/control"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/dev/sda",
+        "/dev/mem",
+        "/dev/tty",
+        "/run/user/1000/keyring/control",
+        "/var/run/docker.sock",
+        "/tmp/.X11-unix/X0",
+        "/dev/tcp/h/80",
+    ],
+)
 def test_devices_and_session_sockets_are_known(path: str) -> None:
     assert paths.device(Path(path)) is not None
 
@@ -193,6 +222,13 @@ def test_a_socket_is_a_device(tmp_path: Path) -> None:
         "/etc/cron.d/x",
         "/usr/bin/ls",
         "/home/user/.gitconfig",
+        "/home/user/.config/nushell/config.nu",
+        "/home/user/.xonshrc",
+        "/home/user/.zshrc.d/x",
+        "/home/user/.config/systemd/user/x.service",
+        "/root/.bash_profile",
+        "/var/spool/cron/crontabs/user",
+        "/home/user/.claude/settings.json",
     ],
 )
 def test_start_up_files_are_known(path: str) -> None:
@@ -207,6 +243,9 @@ def test_the_same_names_elsewhere_are_not_start_up_files(path: str) -> None:
 def test_files_that_a_program_obeys_are_known() -> None:
     assert paths.autorun(WORK / ".git/hooks/pre-commit") == "git"
     assert paths.autorun(WORK / ".envrc") == "direnv"
+    assert paths.autorun(WORK / ".GITHUB/Workflows/ci.yml") == "a builder"
+    assert paths.autorun(WORK / "a/.vscode/tasks.json") == "an editor"
+    assert paths.autorun(WORK / "x.pth") == "Python"
     assert paths.autorun(WORK / "src/git/hooks.py") is None
 
 
@@ -232,6 +271,15 @@ def test_windows_paths_are_inside_whatever_their_case_and_separators(text: str) 
         ("con", "device_name"),
         ("sub\\NUL.txt", "device_name"),
         ("com1 .x", "device_name"),
+        ("aux.c", "device_name"),
+        ("CLOCK$", "device_name"),
+        ("\\??\\C:\\x", "device_path"),
+        ("\\\\.\\C:", "device_path"),
+        ("\\\\.\\pipe\\x", "device_path"),
+        ("\\\\server\\PIPE\\x", "device_path"),
+        ("\\\\?\\Volume{0}\\x", "device_path"),
+        ("C:\\$MFT", "device_path"),
+        (".git::$INDEX_ALLOCATION\\hooks", "data_stream"),
         ("\\\\.\\PhysicalDrive0", "device_path"),
         ("\\\\?\\GLOBALROOT\\Device\\x", "device_path"),
         ("a.txt::$DATA", "data_stream"),
@@ -244,7 +292,19 @@ def test_windows_devices_and_streams_are_refused(text: str, code: str) -> None:
     assert found.refused.code == code
 
 
-@pytest.mark.parametrize("text", ["PROJEC~1\\a.txt", "\\\\server\\share\\x", "C:x", "%USERPROFILE%\\x"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "PROJEC~1\\a.txt",
+        "\\\\server\\share\\x",
+        "C:x",
+        "%USERPROFILE%\\x",
+        "\\\\?\\UNC\\server\\share",
+        "a\uff3cb",
+        "\u00a5x",
+        "//server/share",
+    ],
+)
 def test_windows_names_that_stand_for_others_are_doubtful(text: str) -> None:
     assert on_windows(text).doubtful is not None
 

@@ -17,9 +17,6 @@ if TYPE_CHECKING:
         Approval as Approval,
     )
     from handrail.confirm import (
-        Choice as Choice,
-    )
-    from handrail.confirm import (
         Confirmer as Confirmer,
     )
     from handrail.context import ToolContext as ToolContext
@@ -204,6 +201,9 @@ if TYPE_CHECKING:
     )
     from handrail.session import Session as Session
     from handrail.tools import (
+        Delete as Delete,
+    )
+    from handrail.tools import (
         Effect as Effect,
     )
     from handrail.tools import (
@@ -244,7 +244,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "bag": ("Bag",),
-    "confirm": ("Answer", "Approval", "Choice", "Confirmer"),
+    "confirm": ("Answer", "Approval", "Confirmer"),
     "context": ("ToolContext",),
     "desktop": ("Accessibility", "Desktop", "Desktops", "Screen", "Tree"),
     "errors": (
@@ -298,7 +298,7 @@ _HOMES = {
     "sandboxes": ("Bounds", "Confined", "Limits", "Sandbox"),
     "services": ("Service", "ServiceContext"),
     "session": ("Session",),
-    "tools": ("Effect", "Input", "Read", "Run", "Send", "Tool", "Toolset", "Write", "tool"),
+    "tools": ("Delete", "Effect", "Input", "Read", "Run", "Send", "Tool", "Toolset", "Write", "tool"),
     "vision": ("BackendContext", "NoSettings", "VisionBackend"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

@@ -42,6 +42,9 @@ Kind = Literal["admin", "user", "project", "untrusted", "named", "environment", 
 MODE: Key = ("mode",)
 RULES: Key = ("policy", "rules")
 TRUST: Key = ("security", "trust")
+ALLOW_PRIVATE: Key = ("network", "allow_private")
+# What only the person's own files may set; where several do, what all of them say counts.
+PERSONAL: frozenset[Key] = frozenset({TRUST, ALLOW_PRIVATE})
 AUDIT: Key = ("audit", "enabled")
 DISABLED_TOOLS: Key = ("tools", "disabled")
 UNIONS: frozenset[Key] = frozenset({DISABLED_TOOLS, ("plugins", "disabled"), ("plugins", "require"), RULES})
@@ -185,7 +188,7 @@ def leaves(model: type[BaseModel] = Settings, under: Key = ()) -> tuple[Key, ...
 @cache
 def variables() -> Mapping[str, Key]:
     """The environment variables that set something, each with its key: HANDRAIL_TOOLS_PROFILE for `tools.profile`."""
-    return {PREFIX + "_".join(key).upper(): key for key in leaves() if key not in (RULES, TRUST)}
+    return {PREFIX + "_".join(key).upper(): key for key in leaves() if key != RULES and key not in PERSONAL}
 
 
 # --- one layer each ------------------------------------------------------------------------------------------------------------------------
@@ -274,8 +277,10 @@ def _environment(environment: Mapping[str, str]) -> Iterator[Layer]:
 
 
 def _unknown_variable(variable: str) -> ConfigError:
-    if variable == PREFIX + "_".join(TRUST).upper():
-        return ConfigError(f"{variable} does not count", hint="security.trust is set in the user's config.toml only")
+    for key in PERSONAL:
+        if variable == PREFIX + "_".join(key).upper():
+            hint = f"{'.'.join(key)} is set in the user's config.toml only"
+            return ConfigError(f"{variable} does not count", hint=hint)
     known = (*variables(), *RESERVED)
     return ConfigError(
         f"unknown environment variable {variable!r}{nearest(variable, known)}",
@@ -301,15 +306,15 @@ def _add(layer: Layer, merge: _Merge, *, places: Places) -> None:
     for key, value in layer.values.items():
         if key == MODE:
             continue
-        if key == TRUST and layer.kind not in ("admin", "user", "named"):
+        if key in PERSONAL and layer.kind not in ("admin", "user", "named"):
             merge.ignored.append(
-                f"security.trust in {layer.source} is ignored: only {places.config_file} or a file named by --config may set it"
+                f"{'.'.join(key)} in {layer.source} is ignored: only {places.config_file} or a file named by --config may set it"
             )
         elif layer.kind == "untrusted":
             _tighten(key, value, layer, merge)
         elif key in UNIONS:
             _unite(key, _tiered(key, value, layer), layer, merge)
-        elif key == TRUST and key in merge.values:
+        elif key in PERSONAL and key in merge.values:
             merge.values[key] = [name for name in merge.values[key] if name in value]
             merge.sources[key] += f", {layer.source}"
         elif key != AUDIT or not (merge.values.get(key) is True and _is_off(value)):

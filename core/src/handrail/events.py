@@ -40,22 +40,18 @@ class Judged(Event):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAsked(Event):
-    """A person is asked the question `approval`."""
+    """A person is asked."""
 
     tool: str
     confirmation: Any
-    approval: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswered(Event):
-    """The question `approval` is closed: `answer` is what a person chose (once, session, always, edit, deny), or, where nobody did, the decision
-    (allow, deny).
-    """
+    """A person answered: once, session or deny."""
 
     tool: str
     answer: str
-    approval: str = ""
 
 
 @dataclass(frozen=True, slots=True)

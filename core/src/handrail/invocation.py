@@ -13,7 +13,7 @@ from typing import Any, Literal, cast
 from pydantic import BaseModel
 
 from handrail.context import ToolContext
-from handrail.tools import Effect, Input, Read, Run, Send, Tool, Write
+from handrail.tools import Delete, Effect, Input, Read, Run, Send, Tool, Write
 
 SHOWN = 200
 CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
@@ -126,8 +126,7 @@ def confirmation_wire(confirmation: Confirmation) -> dict[str, Any]:
 class Invocation:
     """A tool with validated parameters. Changed arguments make a new one; this one never changes.
 
-    `args` are the raw arguments as the host gave them, `parent` the invocation that nests this one, `before` the one that a person changed
-    into this one.
+    `args` are the raw arguments as the host gave them, `parent` the invocation that nests this one.
     """
 
     tool: Tool
@@ -135,15 +134,6 @@ class Invocation:
     params: BaseModel
     call_id: str
     parent: Invocation | None = None
-    before: Invocation | None = None
-
-    def edited(self, args: Mapping[str, Any]) -> Invocation:
-        """The same call with other arguments; `InvalidArguments` when they do not fit. It has been judged by nobody yet."""
-        return Invocation(self.tool, args, self.tool.validate(args), self.call_id, self.parent, before=self)
-
-    def earlier_forms(self) -> Sequence[Invocation]:
-        """What it was before a person changed it, oldest first; empty when nobody did."""
-        return () if self.before is None else (*self.before.earlier_forms(), self.before)
 
     @cached_property
     def call_hash(self) -> str:
@@ -176,7 +166,7 @@ class Invocation:
         """The files it touches, as the arguments name them."""
         if self.tool.locations is not None:
             return self.tool.locations(self.params)
-        files = (e for e in self.tool.effects if e.what == "file" and isinstance(e, Read | Write | Run))
+        files = (e for e in self.tool.effects if e.what == "file" and isinstance(e, Read | Write | Delete | Run))
         return tuple(Location(path) for effect in files for path in paths_in(self.argument(effect)))
 
     def confirmation(self) -> Confirmation:

@@ -167,6 +167,8 @@ class Judging:
     shell: str = "bash"
     protected: tuple[Path, ...] = ()
     remembered: frozenset[str] = field(default_factory=frozenset[str])
+    # Hosts, addresses and networks of the person's own that may be reached though they are not public.
+    allow_private: tuple[str, ...] = ()
     # None: no sandbox is usable here.
     sandbox: Offer | None = None
     # Whether anybody can be asked at all, and whether that is a person at the terminal that Handrail was started at.

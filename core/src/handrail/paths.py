@@ -15,6 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 
 from handrail.judging import Reason
+from handrail.known_places import KEY_ENDINGS as KEY_ENDINGS
+from handrail.known_places import SECRET_NAMES as SECRET_NAMES
+from handrail.known_places import SECRET_PLACES as SECRET_PLACES
+from handrail.known_places import Place as Place
+from handrail.known_places import autorun as autorun
+from handrail.known_places import folded, lowered
+from handrail.known_places import kernel as kernel
+from handrail.known_places import secret as secret
+from handrail.known_places import startup as startup
 
 # What Linux allows, too.
 MAX_LINKS = 40
@@ -35,18 +44,24 @@ VARIABLE = re.compile(r"\$\{?[A-Za-z_]|%[A-Za-z_][A-Za-z0-9_()]*%|\$\(|`")
 # Links in /proc/<process> that stand for a place or a file of that process, not for their text.
 MAGIC_LINKS = frozenset(("root", "cwd", "exe", "fd", "map_files", "ns"))
 
+# Letters that Windows turns into separators, quotes or colons where it has only a code page.
+BEST_FIT = re.compile("[\u00a5\u20a9\u2215\u2216\u2044\uff0f\uff3c\uff1a\uff02\uff0e\uff5e\uff04\uff05]")
+# Where Windows keeps what a file system itself is made of.
+METAFILE = re.compile(r"\$(mft|mftmirr|logfile|volume|attrdef|bitmap|boot|badclus|secure|upcase|extend)", re.IGNORECASE)
+# Shares that are no folders.
+DEVICE_SHARES = frozenset(("pipe", "mailslot", "ipc$"))
+
+HARMLESS = "harmless"
 HARMLESS_DEVICES = frozenset(("null", "zero", "full", "random", "urandom"))
-RESERVED_NAME = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|com[0-9\u00b9\u00b2\u00b3]|lpt[0-9\u00b9\u00b2\u00b3])")
+RESERVED_NAME = re.compile(
+    r"(con|prn|aux|nul|clock\$|conin\$|conout\$|com[0-9\u00b9\u00b2\u00b3]|lpt[0-9\u00b9\u00b2\u00b3])"
+)
 SHORT_NAME = re.compile(r"[^\\/.]{1,8}~\d{1,6}(\.[^\\/.]{0,3})?")
 
 
 # What was found at absolute places: mode and, of a link, its target; None where nothing is. One judgement looks at each place once when it
 # passes the same dictionary to all that it asks; nothing is kept longer than that.
 Seen = dict[str, tuple[int, str | None] | None]
-
-
-# A path, or the text of a POSIX path.
-Place = PurePath | str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +92,18 @@ class Resolved:
         return self.real != self.written and self.path != self.named
 
 
-def resolve(text: str, *, cwd: PurePath, home: PurePath, platform: str = "linux", seen: Seen | None = None) -> Resolved:
+def resolve(
+    text: str,
+    *,
+    cwd: PurePath,
+    home: PurePath,
+    platform: str = "linux",
+    seen: Seen | None = None,
+    follow_last: bool = True,
+) -> Resolved:
     """Where `text` leads from `cwd`. `~` is `home` and `~name` the home beside it; nothing else is expanded or decoded.
 
-    `platform` is that of the machine judged for (a value of `sys.platform`).
+    `platform` is that of the machine judged for (a value of `sys.platform`). Without `follow_last` a link at the very end is not followed.
     """
     plain = PLAIN.fullmatch(text) is not None
     refused = None if plain else _deceptive(text)
@@ -91,46 +114,32 @@ def resolve(text: str, *, cwd: PurePath, home: PurePath, platform: str = "linux"
     if refused is not None:
         bare = CONTROL.sub("?", os.path.join("/", named))
         return Resolved(bare, bare, refused, kind=PurePosixPath)
-    real, refused = _follow(named, {} if seen is None else seen)
+    real, refused = _follow(named, {} if seen is None else seen, follow_last=follow_last)
     return Resolved(real, os.path.normpath(named), refused, None if plain else _doubtful(text))
 
 
-def inside(path: Place, roots: Iterable[PurePath], *, seen: Seen | None = None) -> bool:
-    """Whether a resolved path is one of the roots or below one. Roots are resolved too."""
+def inside(path: Place, roots: Iterable[PurePath], *, seen: Seen | None = None, platform: str = "linux") -> bool:
+    """Whether a resolved path is one of the roots or below one. Roots are resolved too. Case and composition count on Linux only."""
     if isinstance(path, PureWindowsPath):
         return any(path.is_relative_to(PureWindowsPath(ntpath.normpath(str(root)))) for root in roots)
-    text = str(path)
+    known = {} if seen is None else seen
+    fold = folded if platform == "darwin" else str
+    text = fold(str(path))
     for root in map(str, roots):
-        if _below(text, root):
+        if _below(text, fold(root)):
             return True
-        real, refused = _follow(root, {} if seen is None else seen)
-        if refused is None and real != root and _below(text, real):
+        real, refused = _follow(root, known)
+        if refused is None and real != root and _below(text, fold(real)):
             return True
     return False
-
-
-def secret(path: Place) -> str | None:
-    """What secret a file or folder of that name keeps, in words; None when it looks like none."""
-    parts = _lowered(path)
-    if not parts:
-        return None
-    name = parts[-1]
-    if name.endswith(PUBLIC_ENDINGS) or name in PUBLIC_NAMES:
-        return None
-    if not SECRET_STARTS.isdisjoint(parts) and (what := _secret_place(parts)) is not None:
-        return what
-    return _secret_name(name) or _secret_of_process(parts)
 
 
 def device(path: Place, *, seen: Seen | None = None) -> str | None:
     """What a device, a socket or a part of the kernel it is; None for an ordinary file's place."""
     # Most paths are none of these, and are not taken apart for it.
     text = str(path).lower()
-    parts = _lowered(path) if "dev" in text or "run" in text else ()
-    if parts[:1] == ("dev",) and len(parts) > 1 and parts[1] != "shm":
-        return None if len(parts) == 2 and parts[1] in HARMLESS_DEVICES else "a device"
-    if parts[:2] == ("run", "user") and len(parts) > 3:
-        return "a part of a running desktop session"
+    if ("dev" in text or "run" in text or "tmp" in text) and (what := _named_device(lowered(path))) is not None:
+        return what if what != HARMLESS else None
     found = _look(str(path), {} if seen is None else seen) if isinstance(path, Path | str) else None
     if found is None:
         return None
@@ -139,35 +148,26 @@ def device(path: Place, *, seen: Seen | None = None) -> str | None:
     return "a device" if stat.S_ISBLK(found[0]) else None
 
 
-def kernel(path: PurePath) -> bool:
-    """Whether it lies in /proc or /sys, where reading and writing are not what they are elsewhere."""
-    return _lowered(path)[:1] in (("proc",), ("sys",))
+def _named_device(parts: tuple[str, ...]) -> str | None:
+    """What those names say that it is; `HARMLESS` for devices that hold nothing and change nothing."""
+    parts = parts[1:] if parts[:1] == ("private",) else parts
+    if parts[:1] == ("dev",) and len(parts) > 1 and parts[1] != "shm":
+        return HARMLESS if len(parts) == 2 and parts[1] in HARMLESS_DEVICES else "a device"
+    at_run = parts[1:] if parts[:2] == ("var", "run") else parts
+    if at_run[:2] == ("run", "user") and len(at_run) > 3:
+        return "a part of a running desktop session"
+    if at_run and at_run[0] == "run" and at_run[-1].endswith((".sock", ".socket")):
+        return "a socket"
+    return "a socket" if parts[:2] in (("tmp", ".x11-unix"), ("tmp", ".ice-unix")) and len(parts) > 2 else None
 
 
-def startup(path: PurePath, *, home: PurePath) -> str | None:
-    """What would run it unasked, later, outside the workspace (a shell, a login, the system); None when nothing known would."""
-    parts = _lowered(path)
-    below = _below_home(parts, _lowered(home))
-    if below:
-        for length in range(1, min(LONGEST, len(below)) + 1):
-            if (what := HOME_STARTUP.get(below[:length])) is not None:
-                return what
-    return next((what for start, what in SYSTEM_STARTUP.items() if parts[: len(start)] == start), None)
-
-
-def autorun(path: PurePath) -> str | None:
-    """What program runs such a file of a project without being asked; None when none does."""
-    parts = _lowered(path)
-    for start in range(len(parts)):
-        for length in (1, 2):
-            if (what := PROJECT_AUTORUN.get(parts[start : start + length])) is not None:
-                return what
-    return None
-
-
-def protected(path: PurePath, places: Iterable[PurePath]) -> bool:
+def protected(path: PurePath, places: Iterable[PurePath], *, platform: str = "linux") -> bool:
     """Whether it is one of the protected places, lies in one, or holds one."""
-    return any(inside(path, (place,)) or PurePath(place).is_relative_to(path) for place in places)
+    kind = PureWindowsPath if isinstance(path, PureWindowsPath) else PurePosixPath
+    for place in (kind(str(place)) for place in places):
+        if inside(path, (place,), platform=platform) or inside(place, (path,), platform=platform):
+            return True
+    return False
 
 
 def _below(path: str, root: str) -> bool:
@@ -199,6 +199,8 @@ def _doubtful(text: str) -> Reason | None:
         return Reason("url_as_path", "an address stands where a path belongs; it is taken as a file name")
     if VARIABLE.search(text):
         return Reason("unexpanded_variable", "variables in paths are not expanded; it is taken as a file name")
+    if text != text.strip():
+        return Reason("blank_ends", "the path begins or ends with a space, which is a part of the name")
     if text.startswith("-"):
         return Reason("option_as_path", "the path starts like an option")
     if not text.isascii() and FALSE_SEPARATOR.search(text):
@@ -223,7 +225,7 @@ def _look(at: str, seen: Seen) -> tuple[int, str | None] | None:
     return seen[at]
 
 
-def _follow(path: str, seen: Seen) -> tuple[str, Reason | None]:
+def _follow(path: str, seen: Seen, *, follow_last: bool = True) -> tuple[str, Reason | None]:
     """The real path of an absolute one, and why it must not be followed."""
     waiting = path.split("/")[::-1]
     real = ""
@@ -250,7 +252,7 @@ def _follow(path: str, seen: Seen) -> tuple[str, Reason | None]:
             continue
         found = seen[at] if at in seen else _look(at, seen)
         there = found is not None
-        if found is None or (target := found[1]) is None:
+        if found is None or (target := found[1]) is None or not (waiting or follow_last):
             real = at
             continue
         links += 1
@@ -286,8 +288,15 @@ def _resolve_windows(text: str, *, cwd: PurePath, home: PurePath, refused: Reaso
 
 
 def _windows_device(plain: str, extended: bool, names: list[str]) -> Reason | None:
-    if "globalroot" in plain.lower() or (extended and not re.match(r"[A-Za-z]:\\|\\\\", plain)):
+    if (
+        plain.startswith("\\??\\")
+        or "globalroot" in plain.lower()
+        or (extended and not re.match(r"[A-Za-z]:\\|\\\\", plain))
+    ):
         return Reason("device_path", "the path names a device of the kernel")
+    server = plain.lower().split("\\")[2:4] if plain.startswith("\\\\") else []
+    if not DEVICE_SHARES.isdisjoint(server[1:]) or any(METAFILE.fullmatch(name) for name in names):
+        return Reason("device_path", "the path names a device or a part of the file system itself")
     if any(RESERVED_NAME.fullmatch(name.partition(".")[0].rstrip().lower()) for name in names):
         return Reason("device_name", "the path holds a reserved device name")
     if any(":" in name for name in names):
@@ -298,147 +307,10 @@ def _windows_device(plain: str, extended: bool, names: list[str]) -> Reason | No
 def _windows_doubt(plain: str, drive: str, names: list[str]) -> Reason | None:
     if any(SHORT_NAME.fullmatch(name) for name in names):
         return Reason("short_name", "the path holds a short (8.3) name, which stands for another one")
+    if BEST_FIT.search(plain):
+        return Reason("false_separator", "the path holds a letter that some programs turn into another one")
     if drive.startswith("\\\\"):
         return Reason("network_path", "the path is on another machine")
     if re.match(r"[A-Za-z]:(?!\\)", plain):
         return Reason("drive_relative", "the path is relative to a drive's own folder")
     return None
-
-
-def _lowered(path: Place) -> tuple[str, ...]:
-    """The names in a path, without what it starts at."""
-    if isinstance(path, PureWindowsPath):
-        return tuple(part.lower() for part in (path.parts[1:] if path.anchor else path.parts))
-    return tuple([name for name in str(path).lower().split("/") if name not in ("", ".")])
-
-
-def _secret_place(parts: tuple[str, ...]) -> str | None:
-    for start in range(len(parts)):
-        for length in range(1, min(LONGEST, len(parts) - start) + 1):
-            if (what := SECRET_PLACES.get(parts[start : start + length])) is not None:
-                return what
-    return None
-
-
-def _below_home(parts: tuple[str, ...], home: tuple[str, ...]) -> tuple[str, ...]:
-    """The parts below a home: the person's own, another's, or root's."""
-    if parts[: len(home)] == home:
-        return parts[len(home) :]
-    if parts[:1] == ("root",):
-        return parts[1:]
-    return parts[2:] if parts[:1] in (("home",), ("users",)) else ()
-
-
-def _secret_name(name: str) -> str | None:
-    if (what := SECRET_NAMES.get(name)) is not None:
-        return what
-    if name.startswith(".env.") and name.rpartition(".")[2] not in TEMPLATES:
-        return "settings with secrets"
-    if name.startswith(".") and name.endswith("_history"):
-        return "a history of commands"
-    if name.endswith(KEY_ENDINGS):
-        return "a private key"
-    if name.endswith(".pem") and not any(word in name for word in ("cert", "chain", "public", "ca-", "cacert")):
-        return "a private key"
-    if name.startswith("ssh_host_") and name.endswith("_key"):
-        return "a private key"
-    if name.endswith(".json") and name.startswith(("service-account", "service_account", "client_secret")):
-        return "a cloud credential"
-    return None
-
-
-def _secret_of_process(parts: tuple[str, ...]) -> str | None:
-    if parts[:1] != ("proc",) or len(parts) < 2:
-        return None
-    if parts[-1] in ("environ", "mem", "auxv", "kcore", "kmem"):
-        return "the memory or environment of a process"
-    return None
-
-
-def _places(what: str, *paths: str) -> dict[tuple[str, ...], str]:
-    return {tuple(path.split("/")): what for path in paths}
-
-
-# Keys below are in lower case. A place counts wherever it stands in a path: copies of a home are as secret as the home.
-SECRET_PLACES: dict[tuple[str, ...], str] = {
-    **_places("private keys", ".ssh", ".gnupg", ".pki", "etc/ssl/private", "etc/ipsec.secrets", "etc/wireguard", "etc/krb5.keytab"),
-    **_places("passwords", "etc/shadow", "etc/shadow-", "etc/gshadow", "etc/gshadow-", "etc/master.passwd", "etc/security/opasswd"),
-    **_places("passwords", "etc/networkmanager/system-connections", "etc/wpa_supplicant", "var/lib/networkmanager/secret_key"),
-    **_places("rules of privilege", "etc/sudoers", "etc/sudoers.d"),
-    **_places("secrets of a service", "run/secrets", "var/run/secrets", "run/credentials", "etc/credstore"),
-    **_places("cloud credentials", ".aws", ".azure", ".config/gcloud", ".kube", ".oci", ".config/doctl", ".boto", ".s3cfg", ".fly"),
-    **_places("cloud credentials", ".config/rclone", ".databrickscfg", ".config/heroku", ".terraform.d/credentials.tfrc.json", ".ibmcloud"),
-    **_places("cloud credentials", ".config/op", ".vault-token", ".config/scw", ".config/hcloud", ".bluemix", ".config/configstore"),
-    **_places("credentials", ".docker/config.json", ".dockercfg", ".config/containers/auth.json", ".config/gh", ".config/glab-cli"),
-    **_places("credentials", ".config/hub", ".config/git/credentials", ".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials"),
-    **_places("credentials", ".m2/settings.xml", ".m2/settings-security.xml", ".gradle/gradle.properties", ".composer/auth.json"),
-    **_places("credentials", ".config/composer/auth.json", ".nuget/nuget.config", ".subversion/auth", ".config/filezilla", ".purple"),
-    **_places("passwords", ".local/share/keyrings", ".password-store", ".local/share/kwalletd", ".config/keepassxc", "library/keychains"),
-    **_places("a browser profile", ".mozilla", ".thunderbird", ".librewolf", ".waterfox", ".config/google-chrome", ".config/chromium"),
-    **_places("a browser profile", ".config/google-chrome-beta", ".config/google-chrome-unstable", ".config/bravesoftware", ".config/vivaldi"),
-    **_places("a browser profile", ".config/microsoft-edge", ".config/opera", "snap/firefox", "snap/chromium", ".var/app/org.mozilla.firefox"),
-    **_places("a browser profile", ".var/app/com.google.chrome", ".var/app/org.chromium.chromium", "application support/google/chrome"),
-    **_places("a browser profile", "application support/firefox", "application support/bravesoftware", "library/safari", "library/cookies"),
-    **_places("a browser profile", "google/chrome/user data", "microsoft/edge/user data", "bravesoftware/brave-browser", "mozilla/firefox"),
-    **_places("private messages", ".config/signal", ".config/slack", ".config/discord", "library/messages", "library/mail"),
-    **_places("a history of commands", ".local/share/fish/fish_history", ".lesshst", ".viminfo"),
-    **_places("passwords", "system32/config", "windows/repair", "windows/ntds", "microsoft/credentials", "microsoft/protect"),
-    **_places("passwords", "microsoft/vault", "microsoft/crypto", "panther/unattend.xml", "sysprep/unattend.xml"),
-    **_places("a history of commands", "powershell/psreadline"),
-}  # fmt: skip
-SECRET_STARTS = frozenset(place[0] for place in SECRET_PLACES)
-LONGEST = 3
-
-SECRET_NAMES: dict[str, str] = {
-    **dict.fromkeys(("id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk", "identity"), "a private key"),
-    **dict.fromkeys((".env", ".dev.vars", ".secrets", ".htpasswd", "secrets.toml", "secrets.yml", "secrets.yaml"), "settings with secrets"),
-    **dict.fromkeys((".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".git-credentials", ".pgpass", ".my.cnf"), "credentials"),
-    **dict.fromkeys((".mylogin.cnf", ".fetchmailrc", ".msmtprc", ".smbcredentials", ".s3cfg", "kubeconfig"), "credentials"),
-    **dict.fromkeys(("application_default_credentials.json", "wp-config.php", "credentials.json"), "credentials"),
-    **dict.fromkeys(("logins.json", "key4.db", "key3.db", "login data", "cookies.sqlite", "web data"), "a browser profile"),
-    **dict.fromkeys(("ntds.dit", "sam.hive"), "passwords"),
-    **dict.fromkeys((".xauthority", ".iceauthority"), "the key of a display"),
-}  # fmt: skip
-KEY_ENDINGS = (".key", ".ppk", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".kdb", ".ovpn", ".agekey", ".p8")
-PUBLIC_ENDINGS = (".pub",)
-PUBLIC_NAMES = frozenset(("known_hosts", "known_hosts.old"))
-TEMPLATES = frozenset(("example", "sample", "template", "dist", "defaults", "tmpl", "tpl", "schema"))
-
-# Places in a home whose content runs at the next login, shell or start of a program.
-HOME_STARTUP: dict[tuple[str, ...], str] = {
-    **_places("the next shell", ".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".inputrc"),
-    **_places("the next shell", ".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".mkshrc", ".cshrc", ".tcshrc", ".login"),
-    **_places("the next shell", ".config/fish", ".config/powershell", "documents/powershell", "documents/windowspowershell", ".oh-my-zsh"),
-    **_places("the next login", ".xinitrc", ".xprofile", ".xsession", ".xsessionrc", ".xserverrc", ".pam_environment", ".config/autostart"),
-    **_places("the next login", ".config/systemd", ".config/environment.d", ".local/share/systemd", "library/launchagents", ".config/upstart"),
-    **_places("the next login", ".config/autostart-scripts", ".config/plasma-workspace", ".config/openbox", ".config/i3", ".config/sway"),
-    **_places("the desktop", ".local/share/applications", ".local/share/dbus-1", ".config/mimeapps.list", ".local/share/nautilus"),
-    **_places("git", ".gitconfig", ".config/git"),
-    **_places("an editor", ".vimrc", ".vim", ".gvimrc", ".exrc", ".nanorc", ".emacs", ".emacs.d", ".config/nvim", ".config/emacs"),
-    **_places("an interpreter", ".pythonrc", ".pythonrc.py", ".pdbrc", ".irbrc", ".rprofile", ".gdbinit", ".lldbinit", ".perldb", ".psqlrc"),
-    **_places("a terminal", ".tmux.conf", ".screenrc", ".config/tmux", ".config/kitty", ".config/alacritty", ".mailcap", ".lessfilter"),
-    **_places("ssh", ".ssh", ".rhosts", ".shosts", ".forward", ".procmailrc"),
-    **_places("a package manager", ".npmrc", ".config/pip", ".pip", ".pydistutils.cfg", ".cargo/config.toml", ".cargo/config", ".condarc"),
-    **_places("an agent", ".claude", ".codex", ".gemini", ".cursor", ".continue"),
-}  # fmt: skip
-
-SYSTEM_STARTUP: dict[tuple[str, ...], str] = {
-    **_places("the system", "etc", "boot", "lib/systemd", "usr/lib/systemd", "lib/modules", "usr/lib/modules", "efi"),
-    **_places("the system's clock", "var/spool/cron", "var/spool/at", "var/spool/anacron"),
-    **_places("whoever types that name", "bin", "sbin", "usr/bin", "usr/sbin", "usr/local/bin", "usr/local/sbin"),
-    **_places("every program", "lib", "lib64", "usr/lib", "usr/lib64", "usr/local/lib"),
-    **_places("the next login", "library/launchagents", "library/launchdaemons", "system/library"),
-    **_places("the next login", "programdata/microsoft/windows/start menu/programs/startup"),
-}  # fmt: skip
-
-# Files of a project that a program runs or obeys without being asked.
-PROJECT_AUTORUN: dict[tuple[str, ...], str] = {
-    **_places("git", ".git", ".gitmodules", ".husky", ".githooks", ".pre-commit-config.yaml"),
-    **_places("direnv", ".envrc"),
-    **_places("an editor", ".vscode", ".idea", ".vim", ".nvim.lua", ".exrc", ".devcontainer", ".dir-locals.el"),
-    **_places("an agent", ".claude", ".codex", ".gemini", ".cursor", ".continue", ".mcp.json", "handrail.toml", ".windsurf", ".roo"),
-    **_places("a shell", ".autoenv", ".autoenv.zsh", ".tool-versions", "mise.toml", ".mise.toml"),
-    **_places("Python", "sitecustomize.py", "usercustomize.py"),
-    **_places("a package manager", ".npmrc", ".yarnrc", ".yarnrc.yml", ".cargo/config.toml"),
-    **_places("the next login", "programs/startup"),
-}  # fmt: skip

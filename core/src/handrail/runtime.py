@@ -409,6 +409,7 @@ def _judging(runtime: Runtime) -> Judging:
         platform=runtime.platform,
         mode=runtime.settings.mode,
         protected=(*runtime.places.all, *runtime.config.files),
+        allow_private=runtime.settings.network.allow_private,
     )
 
 

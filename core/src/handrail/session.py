@@ -15,7 +15,6 @@ import anyio
 from pydantic import BaseModel
 
 from handrail import pipeline
-from handrail.approvals import Approvals
 from handrail.artifacts import Artifacts
 from handrail.audit import Audit
 from handrail.bag import Bag
@@ -92,7 +91,6 @@ class Session:
         self.policy = Policy(runtime.rules)
         self.closed = False
         self.running: dict[str, Running] = {}
-        self.approvals = Approvals()
         self._queues: list[dict[int, Running]] = []
         audit = Audit(runtime.places.audit / f"{self.id}.jsonl", session=self.id) if settings.audit.enabled else None
         self.recorder = Recorder(self.history, audit)
@@ -248,11 +246,6 @@ class Session:
 
     # Judging
 
-    @property
-    def judging(self) -> Judging:
-        """The circumstances that calls are judged in now."""
-        return self._judging
-
     async def judge(self, invocation: Invocation) -> Verdict:
         """The verdict on a bound call."""
         name = invocation.tool.name
@@ -301,6 +294,7 @@ class Session:
             mode=self.settings.mode,
             private_desktop=self.settings.desktop != "current",
             remembered=self._remembered,
+            allow_private=self.settings.network.allow_private,
             interactive=self._confirmer is not None and self.settings.mode is not Mode.HEADLESS,
             at_terminal=getattr(self._confirmer, "at_terminal", False) is True,
         )

@@ -55,10 +55,13 @@ class SecuritySettings(Section):
     )
 
 
-class ConfirmationSettings(Section):
-    """`[confirmation]`"""
+class NetworkSettings(Section):
+    """`[network]`"""
 
-    expires: float = Field(default=600, gt=0, le=86_400, description="Seconds after which a question is a no.")
+    allow_private: tuple[str, ...] = Field(
+        default=(),
+        description="Hosts (`*.lan` for all below), addresses and networks of your own that may be reached though they are not public.",
+    )
 
 
 class AuditSettings(Section):
@@ -104,5 +107,5 @@ class Settings(Section):
         default_factory=dict[str, dict[str, Any]], description="A table for each backend."
     )
     security: SecuritySettings = SecuritySettings()
-    confirmation: ConfirmationSettings = ConfirmationSettings()
+    network: NetworkSettings = NetworkSettings()
     audit: AuditSettings = AuditSettings()

@@ -43,13 +43,22 @@ class Effect:
 
 
 class Read(Effect):
-    """It looks at something: `Read("screen")`, `Read("file", arg="path")`."""
+    """It looks at something: `Read("screen")`, `Read("file", arg="path")`, `Read("glob", arg="pattern")`.
+
+    `Read("cwd", arg="cwd")` names the folder that a command or program works in.
+    """
 
     __slots__ = ()
 
 
 class Write(Effect):
     """It changes something: `Write("file", arg="path")`, `Write("clipboard")`."""
+
+    __slots__ = ()
+
+
+class Delete(Effect):
+    """It takes something away: `Delete("file", arg="path")`."""
 
     __slots__ = ()
 
@@ -61,7 +70,10 @@ class Run(Effect):
 
 
 class Send(Effect):
-    """It sends or fetches something over a network: `Send("network", arg="url")`."""
+    """It sends or fetches something over a network: `Send("network", arg="url")`.
+
+    `Send("fetch", arg="url")` only gets a page to read: nothing is sent but the address, and nothing is kept.
+    """
 
     __slots__ = ()
 
@@ -73,7 +85,14 @@ class Input(Effect):
 
 
 # The word for a tool's kind is that of its weightiest effect.
-KINDS: Mapping[type[Effect], str] = {Run: "execute", Input: "input", Write: "edit", Send: "fetch", Read: "read"}
+KINDS: Mapping[type[Effect], str] = {
+    Run: "execute",
+    Input: "input",
+    Delete: "delete",
+    Write: "edit",
+    Send: "fetch",
+    Read: "read",
+}
 
 # What is declared to the model under `tools.profile`, by layer; a tool may name its own.
 PROFILES: Mapping[Layer, frozenset[str]] = {
@@ -171,7 +190,7 @@ class Tool:
 
     @cached_property
     def kind(self) -> str:
-        """execute, input, edit, fetch, read, or other: its weightiest effect."""
+        """execute, input, delete, edit, fetch, read, or other: its weightiest effect."""
         return next((word for kind, word in KINDS.items() if any(isinstance(e, kind) for e in self.effects)), "other")
 
     @cached_property

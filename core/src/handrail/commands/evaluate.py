@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ntpath
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, cast
@@ -12,6 +13,8 @@ from handrail.commands._common import Choices, open_runtime_for, run, session_op
 from handrail.commands._lines import BadLine, TooLong, check_keys, error_wire, parsed
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from handrail.judging import Judging, Verdict
     from handrail.runtime import Runtime
 
@@ -135,7 +138,8 @@ def _circumstances(call: Mapping[str, Any], runtime: Runtime) -> Judging:
 
     here, settings = runtime.judging, runtime.settings
     cwd = Path(call["cwd"]) if "cwd" in call else here.cwd
-    platform = call.get("platform", here.platform)
+    platform: str = call.get("platform", here.platform)
+    platform = PLATFORMS.get(platform, platform)
     try:
         mode = Mode(call.get("mode", here.mode))
     except ValueError as exc:
@@ -146,9 +150,14 @@ def _circumstances(call: Mapping[str, Any], runtime: Runtime) -> Judging:
         home=Path(call["home"]) if "home" in call else here.home,
         user=call.get("user", here.user),
         environment=call.get("env", here.environment),
-        workspace=tuple(cwd / root for root in call.get("workspace", settings.workspace)),
-        platform=PLATFORMS.get(platform, platform),
+        workspace=tuple(_joined(cwd, root, platform) for root in call.get("workspace", settings.workspace)),
+        platform=platform,
         mode=mode,
         private_desktop=call.get("private_desktop", settings.desktop != "current"),
         shell=call.get("shell", here.shell),
     )
+
+
+def _joined(cwd: Path, root: str, platform: str) -> Path:
+    """A root of the workspace, by the grammar of the platform that is judged for."""
+    return type(cwd)(ntpath.join(str(cwd), root)) if platform == "win32" else cwd / root

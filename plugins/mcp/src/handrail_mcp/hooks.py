@@ -9,6 +9,7 @@ from handrail.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     import click
+    from pydantic import BaseModel
 
 
 @hookimpl
@@ -17,3 +18,11 @@ def handrail_register_commands() -> Iterable[click.Command]:
     from handrail_mcp.command import command
 
     return (command,)
+
+
+@hookimpl
+def handrail_register_config() -> type[BaseModel]:
+    """`[plugins.mcp]`"""
+    from handrail_mcp.settings import ServerSettings
+
+    return ServerSettings
