@@ -11,6 +11,7 @@ import pytest
 from handrail import (
     Answer,
     Approval,
+    Choice,
     Decision,
     EditConfirmation,
     GrantOption,
@@ -212,7 +213,7 @@ async def test_two_questions_at_once_are_answered_each_for_itself() -> None:
         if len(asked) == 2:
             both.set()
         await both.wait()
-        return Answer.ONCE if "value=1" in approval.confirmation.title else Answer.DENY
+        return Answer(Choice.ONCE) if "value=1" in approval.confirmation.title else Answer(Choice.DENY)
 
     results: dict[int, str] = {}
     async with open_test_session(tools=[change], confirm=person) as session:

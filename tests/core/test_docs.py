@@ -97,3 +97,15 @@ def test_what_testing_md_shows_is_a_test_module_that_passes(tmp_path: Path) -> N
     )
     assert done.returncode == 0, done.stdout
     assert " skipped" not in done.stdout
+
+
+def test_what_confirmation_md_shows_runs(tmp_path: Path) -> None:
+    (code,) = blocks((DOCS.parent / "confirmation.md").read_text(encoding="utf-8"))
+    (tmp_path / "shown.py").write_text(code, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "shown.py"], capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Handrail asks: may set_volume do this?" in done.stdout
+    assert "now 20 %" in done.stdout
+    assert "a person said no: not so loud" in done.stdout

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from handrail import Session, Stopped, Tool, ToolContext, ToolError, ToolResult, Write, tool
+from handrail import Answer, Choice, Session, Stopped, Tool, ToolContext, ToolError, ToolResult, Write, tool
 from handrail.audit import verify
 from handrail.events import ApprovalAsked, Event, Started
 from handrail.testing import Always, open_test_session
@@ -142,7 +142,7 @@ async def test_waiting_for_a_person_does_not_use_up_the_timeout() -> None:
 
     async def slow_person(approval: Any) -> Any:
         await anyio.sleep(0.2)
-        return "once"
+        return Answer(Choice.ONCE)
 
     async with open_test_session(
         tools=[made(brief, timeout=0.1, effects=[Write("settings")])], confirm=slow_person
@@ -376,7 +376,7 @@ async def test_a_call_that_awaits_approval_can_be_cancelled() -> None:
 
     async def person(approval: Any) -> Any:
         await answered.wait()
-        return "once"
+        return Answer(Choice.ONCE)
 
     async with open_test_session(tools=[made(act, effects=[Write("settings")])], confirm=person) as session:
         asked = await until(session, ApprovalAsked)

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
         Approval as Approval,
     )
     from handrail.confirm import (
+        Choice as Choice,
+    )
+    from handrail.confirm import (
         Confirmer as Confirmer,
     )
     from handrail.context import ToolContext as ToolContext
@@ -244,7 +247,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "bag": ("Bag",),
-    "confirm": ("Answer", "Approval", "Confirmer"),
+    "confirm": ("Answer", "Approval", "Choice", "Confirmer"),
     "context": ("ToolContext",),
     "desktop": ("Accessibility", "Desktop", "Desktops", "Screen", "Tree"),
     "errors": (

@@ -40,18 +40,22 @@ class Judged(Event):
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAsked(Event):
-    """A person is asked."""
+    """A person is asked the question `approval`."""
 
     tool: str
     confirmation: Any
+    approval: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswered(Event):
-    """A person answered: once, session or deny."""
+    """The question `approval` is closed: `answer` is what a person chose (once, session, always, edit, deny), or, where nobody did, the decision
+    (allow, deny).
+    """
 
     tool: str
     answer: str
+    approval: str = ""
 
 
 @dataclass(frozen=True, slots=True)

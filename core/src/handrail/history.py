@@ -60,7 +60,14 @@ class Record:
             "rule": self.verdict.rule if self.verdict else None,
             "status": self.result["status"],
             "duration_ms": self.result.get("duration_ms"),
+            **self._forms(),
         }
+
+    def _forms(self) -> dict[str, Any]:
+        """Of a call that a person changed: what was asked for."""
+        if self.invocation is None or self.invocation.before is None:
+            return {}
+        return {"asked_for": self.invocation.earlier_forms()[0].describe()}
 
 
 class History:

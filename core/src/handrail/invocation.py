@@ -126,7 +126,8 @@ def confirmation_wire(confirmation: Confirmation) -> dict[str, Any]:
 class Invocation:
     """A tool with validated parameters. Changed arguments make a new one; this one never changes.
 
-    `args` are the raw arguments as the host gave them, `parent` the invocation that nests this one.
+    `args` are the raw arguments as the host gave them, `parent` the invocation that nests this one, `before` the one that a person changed
+    into this one.
     """
 
     tool: Tool
@@ -134,6 +135,15 @@ class Invocation:
     params: BaseModel
     call_id: str
     parent: Invocation | None = None
+    before: Invocation | None = None
+
+    def edited(self, args: Mapping[str, Any]) -> Invocation:
+        """The same call with other arguments; `InvalidArguments` when they do not fit. It has been judged by nobody yet."""
+        return Invocation(self.tool, args, self.tool.validate(args), self.call_id, self.parent, before=self)
+
+    def earlier_forms(self) -> Sequence[Invocation]:
+        """What it was before a person changed it, oldest first; empty when nobody did."""
+        return () if self.before is None else (*self.before.earlier_forms(), self.before)
 
     @cached_property
     def call_hash(self) -> str:

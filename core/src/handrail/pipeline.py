@@ -10,12 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from handrail import grants
-from handrail.confirm import Answer, Approval, Confirmer
+from handrail.confirming import confirm
 from handrail.context import ToolContext
 from handrail.errors import (
     Denied,
@@ -28,11 +26,11 @@ from handrail.errors import (
     Stopped,
     ToolUnavailable,
 )
-from handrail.events import ApprovalAnswered, ApprovalAsked, Finished, Judged, Proposed, Started
+from handrail.events import Finished, Judged, Proposed, Started
 from handrail.invocation import Invocation, ToolCall
 from handrail.judging import Decision, Reason, Route, Verdict
 from handrail.results import ToolResult, as_result, completed
-from handrail.running import Running
+from handrail.running import Running, begin
 
 if TYPE_CHECKING:
     from handrail.session import Session
@@ -52,7 +50,7 @@ async def run_call(session: Session, call: ToolCall, parent: Invocation | None =
         invocation = await bind(session, call, parent)
         verdict = await judge(session, invocation)
         if verdict.decision is Decision.CONFIRM:
-            verdict = await confirm(session, invocation, verdict)
+            invocation, verdict = await confirm(session, invocation, verdict)
         session.recorder.decided(invocation, verdict)
         result = await run(session, invocation, verdict)
     except HandrailError as exc:
@@ -100,73 +98,6 @@ async def judge(session: Session, invocation: Invocation) -> Verdict:
     return verdict
 
 
-async def confirm(session: Session, invocation: Invocation, verdict: Verdict) -> Verdict:
-    """A person's answer as a verdict. Nobody there, or a confirmer that fails, is a no."""
-    if session.confirmer is None:
-        return _refused(verdict, "no_confirmer", "it needs a yes, and nobody is there to give it")
-    options = grants.options(invocation, verdict)
-    approval = Approval(
-        invocation.call_id,
-        invocation.call_hash,
-        invocation.tool.name,
-        invocation.confirmation(),
-        verdict,
-        options,
-    )
-    session.bus.publish(ApprovalAsked(invocation.call_id, invocation.tool.name, approval.confirmation))
-    try:
-        answer = Answer(await _asked(session, session.confirmer, approval))
-    except Stopped:
-        raise
-    except (NoConfirmer, DeniedByUser) as exc:
-        session.bus.publish(ApprovalAnswered(invocation.call_id, invocation.tool.name, Answer.DENY))
-        return _refused(verdict, exc.code, str(exc))
-    # Confirmers are hosts' code; one that fails has not said yes.
-    except Exception:
-        log.exception("the confirmer failed on %s", invocation.tool.name)
-        answer = Answer.DENY
-    session.bus.publish(ApprovalAnswered(invocation.call_id, invocation.tool.name, answer))
-    if answer is Answer.DENY:
-        return _refused(verdict, "denied_by_user", "a person said no")
-    session.approved(verdict, options[0] if answer is Answer.SESSION and options else None)
-    return replace(
-        verdict, decision=Decision.ALLOW, reasons=(*verdict.reasons, Reason("approved", "a person said yes"))
-    )
-
-
-async def _asked(session: Session, confirmer: Confirmer, approval: Approval) -> Answer:
-    """What the confirmer says. Raises the reason when the call is stopped meanwhile."""
-    running = _begin(session, Running(approval.call_id, None))
-    try:
-        answer = await running.drive(_answer(confirmer, approval))
-    finally:
-        del session.running[approval.call_id]
-    # A confirmer that still answers after the call was stopped answers a question that is gone.
-    if running.why is not None:
-        raise running.why
-    return answer
-
-
-async def _answer(confirmer: Confirmer, approval: Approval) -> Answer:
-    """What the confirmer says. A cancellation that nobody asked for is its own way of failing."""
-    task = asyncio.current_task()
-    before = task.cancelling() if task else 0
-    try:
-        return await confirmer(approval)
-    except asyncio.CancelledError:
-        if task is None or task.cancelling() > before:
-            raise
-        return Answer.DENY
-
-
-def _begin(session: Session, running: Running) -> Running:
-    """Let the session know what runs. Of two calls with one id, nobody could say which is to be cancelled: the second is refused."""
-    if running.call_id in session.running:
-        raise InvalidArguments(f"a call with the id {running.call_id!r} is under way", hint="give each call its own id")
-    session.running[running.call_id] = running
-    return running
-
-
 async def run(session: Session, invocation: Invocation, verdict: Verdict) -> ToolResult:
     """Run the handler under its lease and timeout. Anything but an allow is refused here."""
     if verdict.decision is not Decision.ALLOW:
@@ -179,7 +110,7 @@ async def run(session: Session, invocation: Invocation, verdict: Verdict) -> Too
     tool = invocation.tool
     if not tool.read_only:
         session.check_stopped()
-    running = _begin(session, Running(invocation.call_id, tool.timeout_for(invocation.params)))
+    running = begin(session.running, Running(invocation.call_id, tool.timeout_for(invocation.params)))
     if session.bus.listening:
         session.bus.publish(Started(invocation.call_id, tool.name))
     try:
@@ -221,6 +152,9 @@ def record(
 ) -> ToolResult:
     """Keep what happened, whatever it was, and give the result back."""
     result.setdefault("duration_ms", round((perf_counter() - began) * 1000))
+    if invocation is not None and invocation.before is not None:
+        # What ran, or was refused, is not what the model asked for.
+        result.setdefault("edited_args", dict(invocation.args))
     session.recorder.finished(call, invocation, verdict, result)
     if session.bus.listening:
         session.bus.publish(
@@ -249,10 +183,6 @@ def _masked(exc: BaseException, name: str) -> HandrailError:
         return exc
     log.error("tool %s crashed", name, exc_info=exc)  # pyright: ignore[reportUnknownArgumentType]
     return Downstream(f"{name} failed inside: {type(exc).__name__}")  # pyright: ignore[reportUnknownArgumentType]
-
-
-def _refused(verdict: Verdict, code: str, text: str) -> Verdict:
-    return replace(verdict, decision=Decision.DENY, reasons=(*verdict.reasons, Reason(code, text)))
 
 
 def _title(invocation: Invocation | None, call: ToolCall) -> str:

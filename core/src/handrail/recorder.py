@@ -35,6 +35,10 @@ class Recorder:
             "rule": verdict.rule,
             "reasons": [reason.text for reason in verdict.reasons],
         }
+        if invocation.before is not None:
+            fields["before"] = [
+                {"args": redact(form.args), "call_hash": form.call_hash} for form in invocation.earlier_forms()
+            ]
         if invocation.parent is not None:
             fields["parent"] = invocation.parent.call_id
         try:

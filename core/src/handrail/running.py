@@ -12,7 +12,7 @@ import types
 from collections.abc import Coroutine, Generator
 from typing import Any
 
-from handrail.errors import Stopped, TimedOut
+from handrail.errors import InvalidArguments, Stopped, TimedOut
 
 # Seconds that a handler has for tidying up once it was told to stop; then it is left behind.
 GRACE_S = 3.0
@@ -117,3 +117,11 @@ class Running:
             for _ in range(self._delivered):
                 self._task.uncancel()
         self._task = None
+
+
+def begin(under_way: dict[str, Running], running: Running) -> Running:
+    """Enter it among what runs. Of two calls with one id, nobody could say which is to be cancelled: the second is refused."""
+    if running.call_id in under_way:
+        raise InvalidArguments(f"a call with the id {running.call_id!r} is under way", hint="give each call its own id")
+    under_way[running.call_id] = running
+    return running

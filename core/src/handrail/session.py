@@ -15,6 +15,7 @@ import anyio
 from pydantic import BaseModel
 
 from handrail import pipeline
+from handrail.approvals import Approvals
 from handrail.artifacts import Artifacts
 from handrail.audit import Audit
 from handrail.bag import Bag
@@ -91,6 +92,7 @@ class Session:
         self.policy = Policy(runtime.rules)
         self.closed = False
         self.running: dict[str, Running] = {}
+        self.approvals = Approvals()
         self._queues: list[dict[int, Running]] = []
         audit = Audit(runtime.places.audit / f"{self.id}.jsonl", session=self.id) if settings.audit.enabled else None
         self.recorder = Recorder(self.history, audit)
@@ -245,6 +247,11 @@ class Session:
             yield wave
 
     # Judging
+
+    @property
+    def judging(self) -> Judging:
+        """The circumstances that calls are judged in now."""
+        return self._judging
 
     async def judge(self, invocation: Invocation) -> Verdict:
         """The verdict on a bound call."""

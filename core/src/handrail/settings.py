@@ -55,6 +55,12 @@ class SecuritySettings(Section):
     )
 
 
+class ConfirmationSettings(Section):
+    """`[confirmation]`"""
+
+    expires: float = Field(default=600, gt=0, le=86_400, description="Seconds after which a question is a no.")
+
+
 class NetworkSettings(Section):
     """`[network]`"""
 
@@ -107,5 +113,6 @@ class Settings(Section):
         default_factory=dict[str, dict[str, Any]], description="A table for each backend."
     )
     security: SecuritySettings = SecuritySettings()
+    confirmation: ConfirmationSettings = ConfirmationSettings()
     network: NetworkSettings = NetworkSettings()
     audit: AuditSettings = AuditSettings()

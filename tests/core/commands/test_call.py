@@ -126,28 +126,91 @@ class Terminal:
 
 
 @pytest.mark.parametrize(
-    ("typed", "code"), [("y\n", 0), ("Yes\n", 0), ("s\n", 0), ("n\n", 1), ("\n", 1), ("maybe\n", 1), ("\x04", 1)]
+    ("typed", "code"), [("y\n", 0), ("Yes\n", 0), ("s 1\n", 0), ("n\n", 1), ("\n", 1), ("maybe\n", 1), ("\x04", 1)]
 )
 def test_a_person_at_the_terminal_is_asked(handrail, typed, code):
     terminal = Terminal(handrail, "call", "set_switch", "--args", '{"value": true}')
     terminal.read_until("[N]o: ")
-    assert "set_switch: Set switch" in terminal.shown
+    assert "may set_switch do this?" in terminal.shown
+    assert "    | Set switch" in terminal.shown
     terminal.type(typed)
     terminal.read_until("switch: true" if code == 0 else "a person said no")
     assert terminal.close() == code
 
 
+def test_a_lasting_yes_asks_which_and_takes_no_other_number(handrail):
+    terminal = Terminal(handrail, "call", "set_switch", "--args", '{"value": true}')
+    terminal.read_until("[N]o: ")
+    assert "  1. exactly this call" in terminal.shown
+    terminal.shown = ""
+    terminal.type("a 99\n")
+    terminal.read_until("[N]o: ")
+    assert "There is no such number" in terminal.shown
+    terminal.type("s\n")
+    terminal.read_until("Which of them?")
+    terminal.type("1\n")
+    terminal.read_until("switch: true")
+    assert terminal.close() == 0
+
+
+def test_a_no_may_say_why(handrail):
+    terminal = Terminal(handrail, "call", "set_switch", "--args", '{"value": true}')
+    terminal.read_until("[N]o: ")
+    terminal.type("n leave it off\n")
+    terminal.read_until("a person said no: leave it off")
+    assert terminal.close() == 1
+
+
+def test_a_person_changes_the_arguments_and_is_asked_again(handrail):
+    terminal = Terminal(handrail, "call", "set_switch", "--args", '{"value": true}')
+    terminal.read_until("[N]o: ")
+    terminal.type("e\n")
+    terminal.read_until("(empty: nothing): ")
+    terminal.shown = ""
+    terminal.type('{"value": false}\n')
+    terminal.read_until("[N]o: ")
+    assert "value=false" in terminal.shown
+    terminal.type("y\n")
+    terminal.read_until("switch: false")
+    assert terminal.close() == 0
+
+
+def test_what_was_typed_before_the_question_answers_nothing(handrail):
+    terminal = Terminal(handrail, "call", "set_switch", "--args", '{"value": true}')
+    terminal.type("y\n")
+    terminal.read_until("[N]o: ")
+    terminal.type("n\n")
+    terminal.read_until("a person said no")
+    assert terminal.close() == 1
+
+
 def test_what_a_model_wrote_cannot_move_the_cursor_of_the_question(handrail):
-    code = "rm -rf ~\r\x1b[Kls \u202e\n  because: it is harmless"
+    code = "rm -rf ~\r\x1b[Kls \u202e\nIt is asked because:\n  - it is harmless"
     terminal = Terminal(handrail, "call", "run_code", "--args", json.dumps({"code": code}))
     terminal.read_until("[N]o: ")
     assert "\x1b" not in terminal.shown
     assert "\\x1b" in terminal.shown
     assert "\\u202e" in terminal.shown
-    assert "        because: it is harmless" in terminal.shown, "If this fails, a line of data looks like one of ours."
+    assert "    | It is asked because:" in terminal.shown, "If this fails, a line of data looks like one of ours."
     terminal.type("n\n")
     terminal.read_until("a person said no")
     assert terminal.close() == 1
+
+
+def test_several_that_wait_are_answered_together(handrail):
+    terminal = Terminal(handrail, "call", "set_many", "--args", '{"count": 3, "together": true}')
+    terminal.read_until("[N]o: ")
+    terminal.shown = ""
+    terminal.type("y\n")
+    terminal.read_until("[N]o: ")
+    assert "2 more wait for an answer" in terminal.shown
+    terminal.shown = ""
+    terminal.type("all\n")
+    terminal.read_until("[b]ack: ")
+    assert terminal.shown.count("may set_switch do this?") == 2
+    terminal.type("y\n")
+    terminal.read_until("success")
+    assert terminal.close() == 0
 
 
 def test_ctrl_c_at_the_question_is_a_no(handrail):

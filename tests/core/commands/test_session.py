@@ -106,7 +106,9 @@ def test_a_question_is_answered_as_the_flag_says(handrail, flags, status, code):
     assert line["result"].get("error", {}).get("code") == code
 
 
-@pytest.mark.parametrize(("answer", "status"), [("once", "success"), ("session", "success"), ("deny", "denied")])
+@pytest.mark.parametrize(
+    ("answer", "status"), [("once", "success"), ("session", "success"), ("always", "success"), ("deny", "denied")]
+)
 def test_ask_waits_for_the_hosts_answer(talk, answer, status):
     host = talk("--ask")
     host.say(call(5, "set_switch", value=True))
@@ -132,6 +134,75 @@ def test_an_answer_is_used_once_and_for_its_own_question(talk):
     assert [host.hear()["id"], host.hear()["id"]] == [4, 1]
     host.say({"control": "answer", "id": 5, "approval": approval, "answer": "once"})
     assert host.hear()["ok"] is False
+
+
+def test_an_edit_is_asked_about_again_and_a_no_may_say_why(talk):
+    host = talk("--ask")
+    host.say(call(1, "set_switch", value=True))
+    host.say(
+        {"control": "answer", "id": 2, "approval": host.hear()["approval"], "answer": "edit", "args": {"value": False}}
+    )
+    again = host.hear_until(lambda line: "approval" in line)
+    assert (again["args"], again["approval"]) == ({"value": False}, "a2")
+    host.say({"control": "answer", "id": 3, "approval": "a2", "answer": "deny", "feedback": "leave it alone"})
+    assert "leave it alone" in host.hear_until(lambda line: "result" in line)["result"]["error"]["message"]
+
+
+def test_a_grant_is_picked_by_its_place(talk):
+    host = talk("--ask")
+    host.say(call(1, "set_switch", value=True))
+    question = host.hear()
+    assert question["answers"] == ["once", "session", "always", "edit", "deny"]
+    assert question["grants"][1] == "every call of set_switch"
+    host.say({"control": "answer", "id": 2, "approval": "a1", "answer": "session", "grant": 1})
+    host.say(call(3, "set_switch", value=False))
+    results = [host.hear_until(lambda line: "result" in line) for _ in range(2)]
+    assert [line["result"]["status"] for line in results] == ["success", "success"]
+
+
+def test_a_list_of_questions_is_answered_together(talk):
+    host = talk("--ask")
+    host.say(call("outer", "set_many", count=2, together=True))
+    host.say({"control": "answer", "id": 1, "approval": host.hear()["approval"], "answer": "once"})
+    both = [host.hear_until(lambda line: "approval" in line)["approval"] for _ in range(2)]
+    host.say({"control": "answer", "id": 2, "approval": [*both, "a99"], "answer": "once"})
+    assert host.hear_until(lambda line: "ok" in line)["ok"] is False
+    host.say({"control": "answer", "id": 3, "approval": both, "answer": "once"})
+    assert host.hear_until(lambda line: "result" in line)["result"]["statuses"] == ["success", "success"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"answer": "once", "grant": 0},
+        {"answer": "session", "grant": 9},
+        {"answer": "session", "grant": True},
+        {"answer": "session", "grant": -1},
+        {"answer": "edit"},
+        {"answer": "edit", "args": [1]},
+        {"answer": "once", "args": {}},
+        {"answer": "once", "feedback": "well"},
+        {"answer": "deny", "feedback": 1},
+        {"answer": "deny", "approval": []},
+        {"answer": "deny", "approval": [1]},
+        {"answer": ["once"]},
+        {},
+    ],
+)
+def test_what_is_no_answer_leaves_the_question_open(talk, wrong):
+    host = talk("--ask")
+    host.say(call(1, "set_switch", value=True))
+    approval = host.hear()["approval"]
+    host.say({"control": "answer", "id": 2, "approval": approval, **wrong})
+    assert host.hear()["ok"] is False
+    host.say({"control": "answer", "id": 3, "approval": approval, "answer": "once"})
+    assert host.hear_until(lambda line: "result" in line)["result"]["status"] == "success"
+
+
+def test_an_unknown_key_of_an_answer_is_an_error(talk):
+    host = talk("--ask")
+    host.say({"control": "answer", "id": 2, "approval": "a1", "answer": "once", "grants": 0})
+    assert "grants" in host.hear()["error"]["message"]
 
 
 def test_a_question_without_an_answer_is_denied_at_the_end_of_the_input(talk):

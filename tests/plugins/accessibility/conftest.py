@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import anyio
 import pytest
 
-from handrail import Answer, Approval, Session, open_session
+from handrail import Answer, Approval, Choice, Session, open_session
 from handrail_accessibility.control import Control
 
 from .published import Published
@@ -26,7 +26,7 @@ class Launch(Protocol):
 
 
 async def yes(approval: Approval) -> Answer:
-    return Answer.ONCE
+    return Answer(Choice.ONCE)
 
 
 @pytest.fixture(scope="module")

@@ -257,8 +257,8 @@ async def test_nothing_is_left_open_after_many_commands(run: Run) -> None:
 
 HOST = """
 import asyncio, sys
-from handrail import Answer, open_session
-async def yes(approval): return Answer.ONCE
+from handrail import Answer, Choice, open_session
+async def yes(approval): return Answer(Choice.ONCE)
 async def main():
     async with open_session(cwd=sys.argv[1], confirm=yes) as session:
         await session.call("execute_cli", {"command": "sleep 68 >/dev/null 2>&1 & echo $! > left"})

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from handrail import Answer, Approval, Media, Session, ToolResult, open_session
+from handrail import Answer, Approval, Choice, Media, Session, ToolResult, open_session
 from handrail.confirm import yes
 
 Show = Callable[..., Awaitable[ToolResult]]
@@ -238,7 +238,7 @@ async def test_a_link_out_of_the_workspace_is_asked_about_by_where_it_leads(fold
 
     async def ask(approval: Approval) -> Answer:
         asked.append(str(approval.confirmation))
-        return Answer.ONCE
+        return Answer(Choice.ONCE)
 
     async with open_session(cwd=folder, confirm=ask) as session:
         assert (await session.call("read_file", {"file_path": "link"}))["stdout"] == "     1\tx"

@@ -69,9 +69,46 @@ async def test_the_question_shows_the_whole_command_and_hides_nothing_in_it(plac
     async with place.client(era, lambda _: accept("deny")) as client:
         await client.call_tool("scribble", {"word": word})
     (asked,) = place.asked
-    assert "    one\\u202etwo\\x1b[2J\n    Handrail asks: nothing\\u200b" in asked.message
-    assert "    it runs code" in asked.message
-    assert asked.requested_schema["properties"]["answer"]["enum"] == ["once", "session", "deny"]
+    assert "    | one\\u202etwo\\x1b[2J\n    | Handrail asks: nothing\\u200b" in asked.message
+    assert "  - it runs code" in asked.message
+    fields = asked.requested_schema["properties"]
+    assert fields["answer"]["enum"] == ["once", "session", "always", "edit", "deny"]
+    assert fields["grant"]["enum"] == ["1. exactly this call"]
+
+
+@both_eras
+async def test_feedback_goes_to_the_model(place: Place, era: str):
+    given = types.ElicitResult(action="accept", content={"answer": "deny", "feedback": "write less"})
+    async with place.client(era, lambda _: given) as client:
+        result = await client.call_tool("scribble", {"word": "hello"})
+    assert "write less" in structured(result)["error"]["message"]
+
+
+@both_eras
+async def test_edited_arguments_are_asked_about_again(place: Place, era: str):
+    given = [
+        types.ElicitResult(action="accept", content={"answer": "edit", "arguments": '{"word": "bye"}'}),
+        accept("once"),
+    ]
+    async with place.client(era, lambda _: given.pop(0)) as client:
+        result = await client.call_tool("scribble", {"word": "hello"})
+    assert structured(result)["edited_args"] == {"word": "bye"}
+    assert place.scribbled == ["bye"]
+    assert len(place.asked) == 2
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"answer": "edit"},
+        {"answer": "edit", "arguments": "bye"},
+        {"answer": "session", "grant": "everything"},
+    ],
+)
+async def test_an_answer_that_does_not_say_all_is_a_no(place: Place, content: dict[str, Any]):
+    async with place.client(LEGACY, lambda _: types.ElicitResult(action="accept", content=content)) as client:
+        await client.call_tool("scribble", {"word": "hello"})
+    assert place.scribbled == []
 
 
 @both_eras
@@ -91,7 +128,7 @@ async def test_two_questions_at_once_may_be_answered_crosswise(place: Place):
     results: dict[str, dict[str, Any]] = {}
 
     async def answer(asked: types.ElicitRequestFormParams) -> types.ElicitResult:
-        word = next(word for word in waiting if f"    {word}" in asked.message)
+        word = next(word for word in waiting if f"    | {word}" in asked.message)
         waiting[word].set()
         if word == "left":
             # The one that was asked first is answered last.
@@ -146,7 +183,7 @@ async def test_an_answer_to_no_question_is_refused(place: Place):
 
 @both_eras
 async def test_a_question_that_nobody_answers_in_time_is_a_no(place: Place, era: str):
-    place.configure("[plugins.mcp]\nanswer_timeout = 0.3\n")
+    place.configure("[confirmation]\nexpires = 0.3\n")
 
     async def too_late(_: Any) -> types.ElicitResult:
         await anyio.sleep(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -13,10 +13,10 @@ from handrail.commands._common import on_signal
 from handrail.commands._lines import BadLine, TooLong, check_keys, error_wire, parsed
 from handrail.commands._stdio import Writer, lines
 from handrail.commands.tools import tool_wire
-from handrail.confirm import Answer, Approval
+from handrail.confirm import Answer, Approval, Choice, Step
 from handrail.errors import HandrailError, NoConfirmer, Stopped
 from handrail.events import Event, event_wire
-from handrail.invocation import ToolCall, confirmation_wire
+from handrail.invocation import GrantOption, ToolCall, confirmation_wire
 from handrail.results import ToolResult
 from handrail.session import Session
 from handrail.words import nearest
@@ -25,8 +25,6 @@ Id = str | int | None
 
 # Lines that may wait for their turn; no more is read until there are fewer.
 WAITING = 1_000
-# Seconds after which a question that nobody answers is a no.
-ANSWER_S = 600.0
 # Seconds that the last lines get to be read after a signal.
 FLUSH_S = 2.0
 NOBODY = "it needs a yes, and nobody answered"
@@ -35,7 +33,7 @@ CONTROLS: Mapping[str, tuple[str, ...]] = {
     "cancel": ("call",),
     "backend": ("name",),
     "tools": (),
-    "answer": ("approval", "answer"),
+    "answer": ("approval", "answer", "args", "feedback", "grant"),
 }
 
 
@@ -58,58 +56,74 @@ class Job:
 
 
 class Asking:
-    """A confirmer that asks the host in a line and takes its answer from another. Each answer is used once."""
+    """A confirmer that asks the host in a line and takes its answer from another."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self._asked = 0
-        self._open: dict[str, tuple[Approval, Answer | None, anyio.Event]] = {}
-        self._nobody = False
+        self._nobody = anyio.Event()
         self.ids: dict[str, Id] = {}
 
     async def __call__(self, approval: Approval) -> Answer:
-        if self._nobody:
-            raise NoConfirmer(NOBODY)
-        self._asked += 1
-        token = f"a{self._asked}"
-        answered = anyio.Event()
-        self._open[token] = (approval, None, answered)
-        self._writer.write({"approval": token, "id": host_id(approval.call_id, self.ids), **_question(approval)})
-        try:
-            with anyio.move_on_after(ANSWER_S):
-                await answered.wait()
-            answer = self._open[token][1]
-            if answer is None:
-                raise NoConfirmer(NOBODY)
-            return answer
-        finally:
-            del self._open[token]
-
-    def answer(self, token: Any, answer: Any) -> None:
-        """Take an answer; `BadLine` when nothing is asked under that name, or it is no answer."""
-        if token not in self._open or self._open[token][1] is not None:
-            raise BadLine(f"no question {token!r} is open")
-        if answer not in list(Answer):
-            raise BadLine(f"answer is {answer!r}; it should be once, session or deny")
-        approval, _, answered = self._open[token]
-        self._open[token] = (approval, Answer(answer), answered)
-        answered.set()
+        """Write the question. It is answered where the session holds it, which ends this; all that can come of it here is nobody."""
+        if not self._nobody.is_set():
+            self._writer.write(
+                {"approval": approval.id, "id": host_id(approval.call_id, self.ids), **_question(approval)}
+            )
+        await self._nobody.wait()
+        raise NoConfirmer(NOBODY)
 
     def hang_up(self) -> None:
         """Nobody will answer any more: what is asked is denied."""
-        self._nobody = True
-        for _, _, answered in self._open.values():
-            answered.set()
+        self._nobody.set()
 
 
 def _question(approval: Approval) -> dict[str, Any]:
     return {
         "tool": approval.tool,
         "confirmation": confirmation_wire(approval.confirmation),
+        "args": approval.args,
+        "call_hash": approval.call_hash,
+        "parts": [_step_wire(step) for step in approval.steps],
         "rule": approval.verdict.rule,
         "reasons": [reason.text for reason in approval.verdict.reasons],
+        "spans": [reason.span for reason in approval.verdict.reasons if reason.span is not None],
         "grants": [grant.label for grant in approval.grants],
+        "answers": approval.choices,
+        "expires_s": approval.expires,
+        **({"note": approval.note} if approval.note else {}),
     }
+
+
+def _step_wire(step: Step) -> dict[str, Any]:
+    return {"words": step.words, "touches": [{"kind": touch.kind, "what": touch.what} for touch in step.touches]}
+
+
+def answer_in(asked: Mapping[str, Any], waiting: Sequence[Approval]) -> tuple[list[str], Answer]:
+    """The questions that a control line answers, and its answer; `BadLine` for what is none."""
+    named = asked.get("approval")
+    ids = [named] if isinstance(named, str) else cast("list[Any]", named) if isinstance(named, list) else []
+    if not ids or not all(isinstance(id, str) for id in ids):
+        raise BadLine("'approval' should be the name of a question, or a list of such")
+    if asked.get("answer") not in list(Choice):
+        raise BadLine(f"answer is {asked.get('answer')!r}; it should be {', '.join(Choice)}")
+    choice = Choice(asked["answer"])
+    args: Any = asked.get("args")
+    if not isinstance(args, dict | None):
+        raise BadLine("'args' should be an object with all arguments")
+    if not isinstance(feedback := asked.get("feedback", ""), str):
+        raise BadLine("'feedback' should be a text")
+    return ids, Answer(
+        choice, _grant_in(asked.get("grant"), ids, waiting), cast("dict[str, Any] | None", args), feedback
+    )
+
+
+def _grant_in(index: Any, ids: Sequence[str], waiting: Sequence[Approval]) -> GrantOption | None:
+    if index is None:
+        return None
+    grants = next((approval.grants for approval in waiting if [approval.id] == list(ids)), ())
+    if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < len(grants):
+        raise BadLine(f"grant is {index!r}; it should be a place in the 'grants' of one open question, from 0")
+    return grants[index]
 
 
 def host_id(call_id: str, ids: Mapping[str, Id]) -> Id:
@@ -272,7 +286,8 @@ class Conversation:
                     raise BadLine("'name' should be a backend's name")
                 await self._session.use_backend(asked["name"])
             case _:
-                self._asking.answer(asked.get("approval"), asked.get("answer"))
+                approvals = self._session.approvals
+                approvals.answer(*answer_in(asked, approvals.waiting))
 
     def _cancel(self, id: Id = None, *, every: bool) -> int:
         """Cancel what waits and what runs, of that id or all; gives how many calls."""

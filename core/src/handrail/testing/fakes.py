@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, cast
 
-from handrail.confirm import Answer, Approval
+from handrail.confirm import Answer, Approval, Choice
 from handrail.desktop import Desktop, Tree
 from handrail.errors import DesktopError
 from handrail.invocation import Invocation
@@ -41,14 +41,16 @@ class Always(Evaluator):
 
 
 class ScriptedConfirmer:
-    """A person who gives these answers in this order: `ScriptedConfirmer("once", "deny")`. `asked` keeps every question.
+    """A person who gives these answers in this order: `ScriptedConfirmer("once", "deny")`, or whole ones (`Answer`). `asked` keeps every question.
 
-    A question that the script has no answer for raises LookupError, which counts as no.
+    `at_terminal`: one who sits at a terminal, and is asked about catastrophic calls too. A question that the script has no answer for raises
+    LookupError, which counts as no.
     """
 
-    def __init__(self, *answers: Answer | str) -> None:
+    def __init__(self, *answers: Answer | str, at_terminal: bool = False) -> None:
         self.asked: list[Approval] = []
-        self._answers = deque(Answer(answer) for answer in answers)
+        self.at_terminal = at_terminal
+        self._answers = deque(Answer(Choice(given)) if isinstance(given, str) else given for given in answers)
 
     async def __call__(self, approval: Approval) -> Answer:
         self.asked.append(approval)

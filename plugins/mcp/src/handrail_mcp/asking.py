@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from mcp import types
 
-from handrail import Answer, Approval
-from handrail.invocation import confirmation_wire
-from handrail.words import visible
+from handrail import Answer, Approval, Choice
+from handrail.questions import question, short
 
-# Longer data is shown by its beginning and end, and the person is told.
-SHOWN = 20_000
+MEANINGS: Mapping[Choice, str] = {
+    Choice.ONCE: "yes, this time",
+    Choice.SESSION: "yes, and what is chosen under grant from now on in this session",
+    Choice.ALWAYS: "yes, and what is chosen under grant from now on",
+    Choice.EDIT: "do it with the arguments given below",
+    Choice.DENY: "no; the feedback is told to the model",
+}
 
 
 def can_ask(capabilities: types.ClientCapabilities | None) -> bool:
@@ -24,54 +28,77 @@ def can_ask(capabilities: types.ClientCapabilities | None) -> bool:
 
 def form(approval: Approval) -> types.ElicitRequestFormParams:
     """The question, with every part of what is to be done."""
-    return types.ElicitRequestFormParams(message=message(approval), requested_schema=answers(approval))
-
-
-def message(approval: Approval) -> str:
-    """The question in words. Data is indented and escaped: none of it can look like a line of ours."""
-    parts = confirmation_wire(approval.confirmation)
-    title = parts.pop("title")
-    del parts["kind"]
-    lines = [f"Handrail asks: may {approval.tool} do this?", "", _block(title)]
-    for name, value in parts.items():
-        if value not in (None, "", {}, title):
-            lines += [
-                "",
-                f"{name}:",
-                _block(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)),
-            ]
-    if approval.verdict.reasons:
-        lines += ["", "It is asked because:", *(_block(reason.text) for reason in approval.verdict.reasons)]
-    return "\n".join(lines)
+    return types.ElicitRequestFormParams(message=question(approval), requested_schema=answers(approval))
 
 
 def answers(approval: Approval) -> dict[str, Any]:
-    """The schema of an answer; "session" is offered only where it means something."""
-    meanings = {Answer.ONCE: "once: yes, this time"}
-    if approval.grants:
-        meanings[Answer.SESSION] = f"session: yes, and {visible(approval.grants[0].label)} from now on in this session"
-    meanings[Answer.DENY] = "deny: no"
-    field = {
-        "type": "string",
-        "title": "Answer",
-        "description": "; ".join(meanings.values()),
-        "enum": [answer.value for answer in meanings],
+    """The schema of an answer; what lasts is offered only where something may be remembered."""
+    fields: dict[str, Any] = {
+        "answer": {
+            "type": "string",
+            "title": "Answer",
+            "description": "; ".join(f"{choice}: {MEANINGS[choice]}" for choice in approval.choices),
+            "enum": [choice.value for choice in approval.choices],
+        }
     }
-    return {"type": "object", "properties": {"answer": field}, "required": ["answer"]}
+    if approval.grants:
+        fields["grant"] = {
+            "type": "string",
+            "title": "Grant",
+            "description": "What session and always mean; the first one when nothing is chosen.",
+            "enum": _labels(approval),
+        }
+    fields["feedback"] = {"type": "string", "title": "Feedback", "description": "With deny: what to tell the model."}
+    fields["arguments"] = {
+        "type": "string",
+        "title": "Arguments",
+        "description": f"With edit: a JSON object of what changes. Now: {_arguments(approval)}",
+    }
+    return {"type": "object", "properties": fields, "required": ["answer"]}
 
 
 def answer(given: object, approval: Approval) -> Answer:
     """A person's answer. Whatever is no plain yes in the form is a no: declined, dismissed, empty, or none that was offered."""
     if not isinstance(given, types.ElicitResult) or given.action != "accept":
-        return Answer.DENY
+        return Answer(Choice.DENY)
     content: Mapping[str, Any] = given.content or {}
     chosen = content.get("answer")
-    offered = answers(approval)["properties"]["answer"]["enum"]
-    return Answer(chosen) if isinstance(chosen, str) and chosen in offered else Answer.DENY
+    if not isinstance(chosen, str) or chosen not in list(approval.choices):
+        return Answer(Choice.DENY)
+    match Choice(chosen):
+        case Choice.DENY:
+            feedback = content.get("feedback")
+            return Answer(Choice.DENY, feedback=feedback if isinstance(feedback, str) else "")
+        case Choice.EDIT:
+            return _edited(content.get("arguments"), approval)
+        case Choice.ONCE:
+            return Answer(Choice.ONCE)
+        case choice:
+            return _lasting(choice, content.get("grant"), approval)
 
 
-def _block(text: str) -> str:
-    if len(text) > SHOWN:
-        hidden = len(text) - SHOWN
-        text = f"{text[: SHOWN // 2]}\n[… {hidden} characters are not shown …]\n{text[-SHOWN // 2 :]}"
-    return "\n".join(f"    {line}" for line in visible(text).split("\n"))
+def _lasting(choice: Choice, label: object, approval: Approval) -> Answer:
+    """A yes that lasts, for the grant of that label; a label that was not offered is a no."""
+    if label in (None, ""):
+        return Answer(choice)
+    labels: list[object] = [*_labels(approval)]
+    return Answer(choice, grant=approval.grants[labels.index(label)]) if label in labels else Answer(Choice.DENY)
+
+
+def _edited(text: object, approval: Approval) -> Answer:
+    try:
+        changed = json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        changed = None
+    if not isinstance(changed, dict):
+        return Answer(Choice.DENY, feedback="the changed arguments were no JSON object")
+    return Answer(Choice.EDIT, args={**approval.args, **cast("dict[str, Any]", changed)})
+
+
+def _labels(approval: Approval) -> list[str]:
+    """The grants in words, each one once."""
+    return [f"{number}. {short(grant.label)}" for number, grant in enumerate(approval.grants, 1)]
+
+
+def _arguments(approval: Approval) -> str:
+    return short(json.dumps(dict(approval.args), ensure_ascii=False, default=str))

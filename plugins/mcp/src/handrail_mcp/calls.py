@@ -21,7 +21,7 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
-from handrail import Answer, Approval, Denied, Session, Stopped, ToolResult
+from handrail import Answer, Approval, Choice, Denied, Session, Stopped, ToolResult
 from handrail.errors import NoConfirmer
 from handrail.events import Event, Output, Progress
 from handrail_mcp import asking
@@ -68,13 +68,12 @@ class Call:
 class Calls:
     """Makes calls in a session for the requests of one client, and asks its person where the session wants a yes.
 
-    `tasks` is where calls run; whoever cancels it ends them. `answer_timeout`: seconds that a person has for an answer.
+    `tasks` is where calls run; whoever cancels it ends them.
     """
 
-    def __init__(self, session: Session, tasks: anyio.abc.TaskGroup, *, answer_timeout: float) -> None:
+    def __init__(self, session: Session, tasks: anyio.abc.TaskGroup) -> None:
         self._session = session
         self._tasks = tasks
-        self._answer_timeout = answer_timeout
         self._calls: dict[str, Call] = {}
         self._questions: dict[str, Question] = {}
         self._count = 0
@@ -168,15 +167,13 @@ class Calls:
 
     async def _ask(self, call: Call, approval: Approval) -> Answer:
         question = asking.form(approval)
-        with anyio.move_on_after(self._answer_timeout):
-            try:
-                given = await call.request.session.elicit_form(
-                    question.message, question.requested_schema, call.request.request_id
-                )
-            except MCPError as exc:
-                raise NoConfirmer(f"it needs a yes, and the client could not ask for it: {exc}") from exc
-            return asking.answer(given, approval)
-        raise NoConfirmer(f"nobody answered within {self._answer_timeout:g} s")
+        try:
+            given = await call.request.session.elicit_form(
+                question.message, question.requested_schema, call.request.request_id
+            )
+        except MCPError as exc:
+            raise NoConfirmer(f"it needs a yes, and the client could not ask for it: {exc}") from exc
+        return asking.answer(given, approval)
 
     # Asking where it may not (2026-07-28): the client comes back
 
@@ -185,10 +182,13 @@ class Calls:
         self._open(question)
         call.questions.append(question)
         call.moved.set()
-        with anyio.move_on_after(self._answer_timeout):
+        try:
             await question.answered.wait()
-        if question.answer is None:
-            raise NoConfirmer(f"nobody answered within {self._answer_timeout:g} s")
+        finally:
+            # A question that is no longer open is not taken to the client any more.
+            if question in call.questions:
+                call.questions.remove(question)
+        assert question.answer is not None
         return question.answer
 
     def _open(self, question: Question) -> None:
@@ -211,7 +211,7 @@ class Calls:
             )
         same = _asked_for(params) == question.call.asked_for
         given = (params.input_responses or {}).get(QUESTION)
-        question.answer = asking.answer(given, question.approval) if same else Answer.DENY
+        question.answer = asking.answer(given, question.approval) if same else Answer(Choice.DENY)
         question.answered.set()
         if not same:
             raise Denied("this answer was asked for another call; both are refused")

@@ -9,7 +9,6 @@ from handrail.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     import click
-    from pydantic import BaseModel
 
 
 @hookimpl
@@ -18,11 +17,3 @@ def handrail_register_commands() -> Iterable[click.Command]:
     from handrail_mcp.command import command
 
     return (command,)
-
-
-@hookimpl
-def handrail_register_config() -> type[BaseModel]:
-    """`[plugins.mcp]`"""
-    from handrail_mcp.settings import ServerSettings
-
-    return ServerSettings

@@ -20,7 +20,6 @@ from handrail import Session
 from handrail.events import Event, ToolsChanged
 from handrail_mcp.calls import Calls
 from handrail_mcp.declaring import declared
-from handrail_mcp.settings import ServerSettings
 from handrail_mcp.wire import streams
 
 log = logging.getLogger(__name__)
@@ -40,7 +39,7 @@ it is not allowed here. no_confirmer: it needed a yes, and nobody could be asked
 async def serve(session: Session, wire: tuple[int, int] | None) -> None:
     """Serve the session on what `claim` gave, until the client leaves or the process is told to end."""
     async with anyio.create_task_group() as tasks:
-        calls = Calls(session, tasks, answer_timeout=_settings(session).answer_timeout)
+        calls = Calls(session, tasks)
         listing = Listing(session)
         session.confirmer = calls.confirm
         stop_calls, stop_listing = session.bus.subscribe(calls.heard), session.bus.subscribe(listing.heard)
@@ -99,11 +98,6 @@ class Listing:
 
     async def _declared(self) -> list[types.Tool]:
         return [declared(tool) for tool in await self._session.tools()]
-
-
-def _settings(session: Session) -> ServerSettings:
-    found = session.runtime.plugin_config("mcp")
-    return found if isinstance(found, ServerSettings) else ServerSettings()
 
 
 def _server(calls: Calls, listing: Listing) -> Server[Any]:

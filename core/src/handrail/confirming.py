@@ -1,0 +1,153 @@
+"""The confirm stage: a question made of a call and its verdict, and a verdict made of the answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from handrail import grants
+from handrail.audit import REDACTED, SECRET_NAMES, SECRET_VALUES
+from handrail.confirm import LASTING, Answer, Approval, Choice, Confirmer, Step
+from handrail.errors import DeniedByUser, InvalidArguments, NoConfirmer, Stopped
+from handrail.events import ApprovalAnswered, ApprovalAsked, Judged
+from handrail.invocation import Invocation
+from handrail.judging import Decision, Part, Reason, Verdict
+from handrail.running import Running, begin
+
+if TYPE_CHECKING:
+    from handrail.session import Session
+
+log = logging.getLogger(__name__)
+
+# How often one call may be changed before it is a no.
+MAX_EDITS = 10
+PHRASE = "do it"
+# Shorter values of variables are found in any text by chance.
+SECRET_LENGTH = 4
+
+
+async def confirm(session: Session, invocation: Invocation, verdict: Verdict) -> tuple[Invocation, Verdict]:
+    """The call as a person wants it, and their answer as a verdict. Nobody there, or a confirmer that fails, is a no."""
+    note = ""
+    for _ in range(MAX_EDITS):
+        outcome = await _asked(session, invocation, verdict, note)
+        if isinstance(outcome, Verdict):
+            return invocation, outcome
+        if outcome.choice is not Choice.EDIT:
+            return invocation, _decided(session, invocation, verdict, outcome)
+        try:
+            invocation, note = invocation.edited(outcome.args or {}), ""
+        except InvalidArguments as exc:
+            note = f"the changed arguments do not fit: {exc}"
+            continue
+        verdict = await session.judge(invocation)
+        session.bus.publish(Judged(invocation.call_id, invocation.tool.name, verdict))
+        if verdict.decision is not Decision.CONFIRM:
+            return invocation, verdict
+    return invocation, refused(verdict, "denied_by_user", f"it was changed {MAX_EDITS} times without a yes")
+
+
+async def _asked(session: Session, invocation: Invocation, verdict: Verdict, note: str) -> Answer | Verdict:
+    """What a person answers; a verdict where there is nobody to ask, or nothing to ask any more."""
+    confirmer = session.confirmer
+    if confirmer is None:
+        return refused(verdict, "no_confirmer", "it needs a yes, and nobody is there to give it")
+    if verdict.catastrophic and not session.judging.at_terminal:
+        return refused(verdict, "needs_terminal", "it is catastrophic: only a person at a terminal may say yes to it")
+    approval = question(session, invocation, verdict, note)
+    name = invocation.tool.name
+    session.bus.publish(ApprovalAsked(invocation.call_id, name, approval.confirmation, approval.id))
+    outcome = await _outcome(session, confirmer, approval, invocation)
+    answered = outcome.choice if isinstance(outcome, Answer) else str(outcome.decision)
+    session.bus.publish(ApprovalAnswered(invocation.call_id, name, answered, approval.id))
+    return outcome
+
+
+async def _outcome(
+    session: Session, confirmer: Confirmer, approval: Approval, invocation: Invocation
+) -> Answer | Verdict:
+    running = begin(session.running, Running(approval.call_id, None))
+    try:
+        outcome = await running.drive(session.approvals.ask(approval, confirmer, lambda: session.judge(invocation)))
+    except Stopped:
+        raise
+    except (NoConfirmer, DeniedByUser) as exc:
+        outcome = refused(approval.verdict, exc.code, str(exc))
+    # Confirmers are hosts' code; one that fails has not said yes.
+    except Exception:
+        log.exception("the confirmer failed on %s", approval.tool)
+        outcome = Answer(Choice.DENY)
+    finally:
+        del session.running[approval.call_id]
+    # A confirmer that still answers after the call was stopped answers a question that is gone.
+    if running.why is not None:
+        raise running.why
+    return outcome
+
+
+def question(session: Session, invocation: Invocation, verdict: Verdict, note: str = "") -> Approval:
+    """The question about a call, as data."""
+    return Approval(
+        id=session.approvals.next_id(),
+        call_id=invocation.call_id,
+        call_hash=invocation.call_hash,
+        tool=invocation.tool.name,
+        args=invocation.args,
+        confirmation=invocation.confirmation(),
+        verdict=verdict,
+        grants=grants.options(invocation, verdict),
+        steps=_steps(verdict.parts, invocation, session.judging.environment),
+        note=note,
+        phrase=PHRASE if verdict.catastrophic else "",
+        expires=session.settings.confirmation.expires,
+        among=session.approvals,
+    )
+
+
+def _decided(session: Session, invocation: Invocation, verdict: Verdict, answer: Answer) -> Verdict:
+    """What a yes or a no makes of the verdict; a yes that lasts is remembered."""
+    if answer.choice is Choice.DENY:
+        said = f"a person said no: {answer.feedback}" if answer.feedback else "a person said no"
+        return refused(verdict, "denied_by_user", said)
+    if not verdict.catastrophic:
+        _remember(session, invocation, verdict, answer)
+    return replace(
+        verdict, decision=Decision.ALLOW, reasons=(*verdict.reasons, Reason("approved", "a person said yes"))
+    )
+
+
+def _remember(session: Session, invocation: Invocation, verdict: Verdict, answer: Answer) -> None:
+    options = grants.options(invocation, verdict) if answer.choice in LASTING else ()
+    session.approved(verdict, answer.grant or next(iter(options), None), always=answer.choice is Choice.ALWAYS)
+    session.approvals.reconsider()
+
+
+def refused(verdict: Verdict, code: str, text: str) -> Verdict:
+    """The verdict after a no."""
+    return replace(verdict, decision=Decision.DENY, reasons=(*verdict.reasons, Reason(code, text)))
+
+
+def _steps(parts: tuple[Part, ...], invocation: Invocation, environment: Mapping[str, str]) -> tuple[Step, ...]:
+    """What each part does, in its decoded words. Decoding brings in values of variables, and those that are secret stay out."""
+    written = "\n".join(value for value in invocation.args.values() if isinstance(value, str))
+    secrets = {
+        value: f"[the value of ${name}]"
+        for name, value in environment.items()
+        if SECRET_NAMES.search(name) and len(value) >= SECRET_LENGTH and value not in written
+    }
+    return tuple(
+        Step(
+            tuple(_masked(word, written, secrets) for word in part.argv),
+            tuple(replace(touch, what=_masked(touch.what, written, secrets)) for touch in part.touches),
+            part.span,
+        )
+        for part in parts
+    )
+
+
+def _masked(text: str, written: str, secrets: Mapping[str, str]) -> str:
+    for value, shown in secrets.items():
+        text = text.replace(value, shown)
+    return SECRET_VALUES.sub(lambda match: match[0] if match[0] in written else REDACTED, text)
