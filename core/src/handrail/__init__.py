@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from handrail.bag import Bag as Bag
+    from handrail.confining import Confinement as Confinement
     from handrail.confirm import (
         Answer as Answer,
     )
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
         Confirmer as Confirmer,
     )
     from handrail.context import ToolContext as ToolContext
+    from handrail.denials import Denial as Denial
     from handrail.desktop import (
         Accessibility as Accessibility,
     )
@@ -66,6 +68,9 @@ if TYPE_CHECKING:
         InvalidArguments as InvalidArguments,
     )
     from handrail.errors import (
+        NoSandbox as NoSandbox,
+    )
+    from handrail.errors import (
         NotFound as NotFound,
     )
     from handrail.errors import (
@@ -73,6 +78,9 @@ if TYPE_CHECKING:
     )
     from handrail.errors import (
         PluginError as PluginError,
+    )
+    from handrail.errors import (
+        SandboxDenied as SandboxDenied,
     )
     from handrail.errors import (
         StaleElement as StaleElement,
@@ -260,6 +268,7 @@ _HOMES = {
         "Failsafe",
         "HandrailError",
         "InvalidArguments",
+        "NoSandbox",
         "NotFound",
         "OutOfRange",
         "PluginError",
@@ -267,6 +276,7 @@ _HOMES = {
         "StaleObservation",
         "Stopped",
         "TimedOut",
+        "SandboxDenied",
         "ToolError",
         "ToolUnavailable",
     ),
@@ -298,6 +308,8 @@ _HOMES = {
     "observation": ("Element", "Frame", "Observation", "Observations", "Rect", "Transform", "Window", "element_wire"),
     "opening": ("open_session",),
     "results": ("Media", "ToolResult"),
+    "confining": ("Confinement",),
+    "denials": ("Denial",),
     "sandboxes": ("Bounds", "Confined", "Limits", "Sandbox"),
     "services": ("Service", "ServiceContext"),
     "session": ("Session",),

@@ -1,8 +1,9 @@
 """Where settings come from: files, environment and flags, each value with its source.
 
 default < /etc/handrail/config.toml < the user's config.toml < the project's handrail.toml < environment < flags. Later beats earlier, save
-that for what guards (`mode`, `tools.disabled`, `plugins.disabled`, `plugins.require`, `policy.rules`, `audit.enabled`) the stricter value
-wins or all of them count. A project file in a folder that nobody trusted may only tighten. Loading reads, and never writes.
+that for what guards (`mode`, `tools.disabled`, `plugins.disabled`, `plugins.require`, `policy.rules`, `audit.enabled`, most of
+`sandbox`) the stricter value wins or all of them count.
+A project file in a folder that nobody trusted may only tighten. Loading reads, and never writes.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from handrail.checking import check, line_of
 from handrail.errors import ConfigError
 from handrail.judging import Mode
 from handrail.places import MARK, Places, home_folder
-from handrail.settings import PluginSettings, RuleSettings, Settings
+from handrail.settings import NO_SANDBOXES, PluginSettings, RuleSettings, Settings
 from handrail.trust import is_trusted
 from handrail.words import nearest
 
@@ -46,7 +47,13 @@ ALLOW_PRIVATE: Key = ("network", "allow_private")
 # What only the person's own files may set; where several do, what all of them say counts.
 PERSONAL: frozenset[Key] = frozenset({TRUST, ALLOW_PRIVATE})
 AUDIT: Key = ("audit", "enabled")
+# Tables with a table for each of what plugins register.
+NAMED_TABLES = ("backends", "sandboxes")
 DISABLED_TOOLS: Key = ("tools", "disabled")
+USE: Key = ("sandbox", "use")
+NETWORK: Key = ("sandbox", "network")
+# The smaller of these wins, whoever says it.
+CEILINGS: frozenset[Key] = frozenset(("sandbox", name) for name in ("memory", "processes", "cpu_seconds", "file_size"))
 UNIONS: frozenset[Key] = frozenset({DISABLED_TOOLS, ("plugins", "disabled"), ("plugins", "require"), RULES})
 
 
@@ -144,13 +151,17 @@ def project_folder(folder: Path, *, environment: Mapping[str, str]) -> Path:
 
 
 def schema(
-    *, plugins: Mapping[str, type[BaseModel]] | None = None, backends: Mapping[str, type[BaseModel]] | None = None
+    *,
+    plugins: Mapping[str, type[BaseModel]] | None = None,
+    backends: Mapping[str, type[BaseModel]] | None = None,
+    sandboxes: Mapping[str, type[BaseModel]] | None = None,
 ) -> dict[str, Any]:
-    """A JSON Schema of the configuration file, for editors; with a table for each of these plugins' and backends' own models."""
+    """A JSON Schema of the configuration file, for editors; with a table for each of these plugins', backends' and sandboxes' own models."""
     from pydantic.json_schema import models_json_schema
 
     models = {("plugins", name): model for name, model in (plugins or {}).items()}
     models |= {("backends", name): model for name, model in (backends or {}).items()}
+    models |= {("sandboxes", name): model for name, model in (sandboxes or {}).items()}
     all_models: list[type[BaseModel]] = [Settings, PluginSettings, RuleSettings, *models.values()]
     references, made = models_json_schema([(model, "validation") for model in dict.fromkeys(all_models)])
     definitions = cast("dict[str, Any]", made["$defs"])
@@ -162,7 +173,8 @@ def schema(
     del definitions[name_of(RuleSettings)]["properties"]["tier"]
     section = definitions[name_of(PluginSettings)]
     section["additionalProperties"] = {"type": "object"}
-    tables = {"plugins": section["properties"], "backends": root["properties"]["backends"].setdefault("properties", {})}
+    tables = {kind: root["properties"][kind].setdefault("properties", {}) for kind in NAMED_TABLES}
+    tables["plugins"] = section["properties"]
     for (kind, name), model in models.items():
         tables[kind][name] = references[model, "validation"]
     return {
@@ -175,12 +187,12 @@ def schema(
 
 @cache
 def leaves(model: type[BaseModel] = Settings, under: Key = ()) -> tuple[Key, ...]:
-    """Every key of the configuration that holds a value, without the tables of plugins and backends."""
+    """Every key of the configuration that holds a value, without the tables of plugins, backends and sandboxes."""
     found: list[Key] = []
     for name, info in model.model_fields.items():
         if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
             found += leaves(info.annotation, (*under, name))
-        elif name != "backends":
+        elif name not in NAMED_TABLES:
             found.append((*under, name))
     return tuple(found)
 
@@ -317,7 +329,7 @@ def _add(layer: Layer, merge: _Merge, *, places: Places) -> None:
         elif key in PERSONAL and key in merge.values:
             merge.values[key] = [name for name in merge.values[key] if name in value]
             merge.sources[key] += f", {layer.source}"
-        elif key != AUDIT or not (merge.values.get(key) is True and _is_off(value)):
+        elif not _looser(key, value, merge.values.get(key)):
             merge.values[key], merge.sources[key] = value, layer.source
 
 
@@ -325,7 +337,11 @@ def _tighten(key: Key, value: Any, layer: Layer, merge: _Merge) -> None:
     """Take of a file that nobody trusts what forbids, and say what was left."""
     if key == DISABLED_TOOLS:
         _unite(key, value, layer, merge)
-    elif key == AUDIT and value is True:
+    elif (
+        (key == AUDIT and value is True)
+        or (key == USE and NO_SANDBOXES in value)
+        or (key in (NETWORK, *CEILINGS) and not _looser(key, value, merge.values.get(key, _typed(key, None))))
+    ):
         merge.values[key], merge.sources[key] = value, layer.source
     elif key == RULES:
         rules = cast("list[dict[str, Any]]", value)
@@ -335,6 +351,27 @@ def _tighten(key: Key, value: Any, layer: Layer, merge: _Merge) -> None:
             merge.left.append("what policy.rules allow")
     else:
         merge.left.append(".".join(key))
+
+
+def _looser(key: Key, value: Any, held: Any) -> bool:
+    """Whether a value guards less than the one that was set before it; False for what does not guard."""
+    if held is None:
+        return False
+    if key == AUDIT:
+        return held is True and _is_off(value)
+    if key == USE:
+        return NO_SANDBOXES in held and NO_SANDBOXES not in value
+    if key == NETWORK:
+        return not _typed(key, held) and bool(_typed(key, value))
+    return key in CEILINGS and _typed(key, value) > _typed(key, held)
+
+
+def _typed(key: Key, value: Any) -> Any:
+    """The value of a key as the settings have it; None: the default."""
+    found: Any = Settings.model_validate({} if value is None else _nested({key: value}))
+    for part in key:
+        found = getattr(found, part)
+    return found
 
 
 def _left(what: Sequence[str], candidates: Sequence[Path]) -> str:
@@ -390,7 +427,7 @@ def _extra(sources: Mapping[Key, str]) -> Iterator[Key]:
 
 
 def _flatten(values: Mapping[str, Any], under: Key = ()) -> Iterator[tuple[Key, Any]]:
-    """Values by key; `[plugins.NAME]` and `[backends.NAME]` one level deeper than the rest."""
+    """Values by key; `[plugins.NAME]`, `[backends.NAME]` and `[sandboxes.NAME]` one level deeper than the rest."""
     for name, value in values.items():
         key = (*under, name)
         if isinstance(value, dict) and len(key) < 3:

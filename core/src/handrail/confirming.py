@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+Judge = Callable[[Invocation], Awaitable[Verdict]]
+
 # How often one call may be changed before it is a no.
 MAX_EDITS = 10
 PHRASE = "do it"
@@ -28,11 +30,17 @@ PHRASE = "do it"
 SECRET_LENGTH = 4
 
 
-async def confirm(session: Session, invocation: Invocation, verdict: Verdict) -> tuple[Invocation, Verdict]:
-    """The call as a person wants it, and their answer as a verdict. Nobody there, or a confirmer that fails, is a no."""
+async def confirm(
+    session: Session, invocation: Invocation, verdict: Verdict, *, judge: Judge | None = None
+) -> tuple[Invocation, Verdict]:
+    """The call as a person wants it, and their answer as a verdict. Nobody there, or a confirmer that fails, is a no.
+
+    `judge` gives the verdict on the call when it is looked at again, and on an edited one; default: the session's.
+    """
+    judge = judge or session.judge
     note = ""
     for _ in range(MAX_EDITS):
-        outcome = await _asked(session, invocation, verdict, note)
+        outcome = await _asked(session, invocation, verdict, note, judge)
         if isinstance(outcome, Verdict):
             return invocation, outcome
         if outcome.choice is not Choice.EDIT:
@@ -42,14 +50,16 @@ async def confirm(session: Session, invocation: Invocation, verdict: Verdict) ->
         except InvalidArguments as exc:
             note = f"the changed arguments do not fit: {exc}"
             continue
-        verdict = await session.judge(invocation)
+        verdict = await judge(invocation)
         session.bus.publish(Judged(invocation.call_id, invocation.tool.name, verdict))
         if verdict.decision is not Decision.CONFIRM:
             return invocation, verdict
     return invocation, refused(verdict, "denied_by_user", f"it was changed {MAX_EDITS} times without a yes")
 
 
-async def _asked(session: Session, invocation: Invocation, verdict: Verdict, note: str) -> Answer | Verdict:
+async def _asked(
+    session: Session, invocation: Invocation, verdict: Verdict, note: str, judge: Judge
+) -> Answer | Verdict:
     """What a person answers; a verdict where there is nobody to ask, or nothing to ask any more."""
     confirmer = session.confirmer
     if confirmer is None:
@@ -59,18 +69,18 @@ async def _asked(session: Session, invocation: Invocation, verdict: Verdict, not
     approval = question(session, invocation, verdict, note)
     name = invocation.tool.name
     session.bus.publish(ApprovalAsked(invocation.call_id, name, approval.confirmation, approval.id))
-    outcome = await _outcome(session, confirmer, approval, invocation)
+    outcome = await _outcome(session, confirmer, approval, lambda: judge(invocation))
     answered = outcome.choice if isinstance(outcome, Answer) else str(outcome.decision)
     session.bus.publish(ApprovalAnswered(invocation.call_id, name, answered, approval.id))
     return outcome
 
 
 async def _outcome(
-    session: Session, confirmer: Confirmer, approval: Approval, invocation: Invocation
+    session: Session, confirmer: Confirmer, approval: Approval, again: Callable[[], Awaitable[Verdict]]
 ) -> Answer | Verdict:
     running = begin(session.running, Running(approval.call_id, None))
     try:
-        outcome = await running.drive(session.approvals.ask(approval, confirmer, lambda: session.judge(invocation)))
+        outcome = await running.drive(session.approvals.ask(approval, confirmer, again))
     except Stopped:
         raise
     except (NoConfirmer, DeniedByUser) as exc:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from handrail.artifacts import Artifacts
     from handrail.bag import Bag
+    from handrail.confining import Confinement
     from handrail.desktop import Desktop
     from handrail.invocation import Invocation
     from handrail.observation import Observations
@@ -25,10 +26,14 @@ if TYPE_CHECKING:
 class ToolContext:
     """One call's view of its session. A handler that has a parameter of this type is given it; it is not in the schema."""
 
-    __slots__ = ("_children", "_running", "invocation", "session")
+    __slots__ = ("_children", "_running", "invocation", "sandbox", "session")
 
-    def __init__(self, session: Session, invocation: Invocation, running: Running) -> None:
+    def __init__(
+        self, session: Session, invocation: Invocation, running: Running, sandbox: Confinement | None = None
+    ) -> None:
         self.session = session
+        # None: the call runs on the host. Else all that it starts must be what this confines.
+        self.sandbox = sandbox
         self.invocation = invocation
         self._running = running
         self._children = 0

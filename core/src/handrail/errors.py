@@ -12,7 +12,8 @@
         ├── Denied               denied_by_policy
         │   ├── DeniedByUser     denied_by_user
         │   ├── NoConfirmer      no_confirmer: it needed a yes and nobody can give one
-        │   └── NoSandbox        no_sandbox
+        │   └── NoSandbox        no_sandbox: it may run in a sandbox only, and there is none that works
+        ├── SandboxDenied        sandbox_denied: the command failed in the sandbox, which seems to have refused what it needs
         ├── Stopped              cancelled
         │   ├── TimedOut         timeout
         │   └── Failsafe         failsafe: a person stopped the desktop
@@ -121,9 +122,15 @@ class NoConfirmer(Denied):
 
 
 class NoSandbox(Denied):
-    """The call may only run in a sandbox, and there is none."""
+    """The call may only run in a sandbox, and there is none that works; nothing was run."""
 
     code = "no_sandbox"
+
+
+class SandboxDenied(ToolError):
+    """The command ran in the sandbox and failed, on what that seems to have refused; `details["denied"]` says what."""
+
+    code = "sandbox_denied"
 
 
 class Stopped(ToolError):

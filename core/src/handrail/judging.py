@@ -103,7 +103,7 @@ class Offer:
 
     name: str
     network: bool = False
-    # What it may write, resolved; its own private temporary folders (/tmp, /var/tmp) are always writable.
+    # What it may write beside the workspace and its own private temporary folders (/tmp, /var/tmp), resolved.
     writable: tuple[str, ...] = ()
 
 
@@ -169,11 +169,13 @@ class Judging:
     remembered: frozenset[str] = field(default_factory=frozenset[str])
     # Hosts, addresses and networks of the person's own that may be reached though they are not public.
     allow_private: tuple[str, ...] = ()
-    # None: no sandbox is usable here.
+    # None: no sandbox is usable here, or the tool's calls cannot run in one.
     sandbox: Offer | None = None
     # Whether anybody can be asked at all, and whether that is a person at the terminal that Handrail was started at.
     interactive: bool = True
     at_terminal: bool = False
+    # The session's private folder that sandboxed commands have as /tmp and /var/tmp; None before there is one.
+    temporary: Path | None = None
 
 
 class Evaluator(ABC):

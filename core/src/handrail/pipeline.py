@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+from handrail.confining import ASIDE, Confinement
 from handrail.confirming import confirm
 from handrail.context import ToolContext
 from handrail.errors import (
@@ -22,7 +24,7 @@ from handrail.errors import (
     HandrailError,
     InvalidArguments,
     NoConfirmer,
-    NoSandbox,
+    SandboxDenied,
     Stopped,
     ToolUnavailable,
 )
@@ -53,6 +55,15 @@ async def run_call(session: Session, call: ToolCall, parent: Invocation | None =
             invocation, verdict = await confirm(session, invocation, verdict)
         session.recorder.decided(invocation, verdict)
         result = await run(session, invocation, verdict)
+        if result.error_code == SandboxDenied.code and session.confirmer is not None:
+            again = await on_host(session, invocation, result)
+            if again is not None:
+                record(session, call, invocation, verdict, result, began)
+                invocation, verdict = again
+                began, refusal = perf_counter(), result["error"]["message"]
+                session.recorder.decided(invocation, verdict)
+                result = await run(session, invocation, verdict)
+                result["sandbox_denied"] = refusal
     except HandrailError as exc:
         result = ToolResult.failure(exc, title=_title(invocation, call))
     except asyncio.CancelledError:
@@ -90,6 +101,36 @@ async def bind(session: Session, call: ToolCall, parent: Invocation | None) -> I
     return invocation
 
 
+async def on_host(session: Session, invocation: Invocation, denied: ToolResult) -> tuple[Invocation, Verdict] | None:
+    """The call, allowed on the host, that the sandbox has refused something: when policy does not forbid it and a person says yes; else None."""
+    reason = Reason("sandbox_denied", f"it was begun in the sandbox and failed there: {denied['error']['message']}")
+
+    async def for_host(invocation: Invocation) -> Verdict:
+        verdict = await judge(session, invocation)
+        if verdict.decision is Decision.DENY:
+            return verdict
+        return replace(
+            verdict,
+            decision=Decision.CONFIRM,
+            route=Route.HOST,
+            rule="sandbox:denied",
+            reasons=(reason, *verdict.reasons),
+            remember=None,
+            grantable=False,
+            narrowed=(),
+        )
+
+    asked = await for_host(invocation)
+    if asked.decision is Decision.DENY:
+        return None
+    try:
+        again, answered = await confirm(session, invocation, asked, judge=for_host)
+    # Somebody stopped the question; what the sandboxed call gave is its result.
+    except Stopped:
+        return None
+    return (again, answered) if answered.decision is Decision.ALLOW else None
+
+
 async def judge(session: Session, invocation: Invocation) -> Verdict:
     """What the evaluators, the policy and the mode make of it."""
     verdict = await session.judge(invocation)
@@ -105,16 +146,15 @@ async def run(session: Session, invocation: Invocation, verdict: Verdict) -> Too
         told = "; ".join(dict.fromkeys(r.text for r in verdict.reasons)) or reason.text
         error = REFUSALS.get(reason.code, Denied)
         raise error(f"{invocation.tool.name} was not run: {told}", details={"rule": verdict.rule})
-    if verdict.route is Route.SANDBOX:
-        raise NoSandbox(f"{invocation.tool.name} may only run in a sandbox, and no plugin supplies one")
     tool = invocation.tool
+    sandbox = await session.confinement(tool) if verdict.route is Route.SANDBOX else None
     if not tool.read_only:
         session.check_stopped()
     running = begin(session.running, Running(invocation.call_id, tool.timeout_for(invocation.params)))
     if session.bus.listening:
         session.bus.publish(Started(invocation.call_id, tool.name))
     try:
-        context = ToolContext(session, invocation, running)
+        context = ToolContext(session, invocation, running, sandbox)
         if tool.exclusive is None:
             running.start_clock()
             returned = await running.drive(invocation.run(context))
@@ -128,10 +168,22 @@ async def run(session: Session, invocation: Invocation, verdict: Verdict) -> Too
         raise running.why from exc
     finally:
         del session.running[invocation.call_id]
+        aside = sandbox.put_aside() if sandbox is not None else []
     result = as_result(returned)
+    if sandbox is not None:
+        _tell(result, sandbox, aside)
     if result["status"] != "success" and "error" not in result:
         result = completed(result, title=tool.title)
     return _stopped(result, running.why, tool.title) if running.why is not None else result
+
+
+def _tell(result: ToolResult, sandbox: Confinement, aside: Sequence[str]) -> None:
+    """Say in the result where it ran, and what was undone afterwards."""
+    result |= {"sandbox": sandbox.name, "network": sandbox.network}
+    if aside:
+        result["put_aside"] = list(aside)
+        note = f"Renamed, since other programs run such files unasked (…{ASIDE}): {', '.join(aside)}."
+        result["note"] = f"{result['note']} {note}" if result.get("note") else note
 
 
 async def _leased(session: Session, invocation: Invocation, running: Running, context: ToolContext) -> Any:

@@ -67,6 +67,7 @@ class Plugin:
     hooks: tuple[str, ...] = ()
     tools: list[str] = field(default_factory=list[str])
     backends: list[str] = field(default_factory=list[str])
+    sandboxes: list[str] = field(default_factory=list[str])
 
 
 @dataclass(slots=True)
@@ -115,7 +116,8 @@ class Plugins:
         """Take a plugin out again, whole, because of `reason`."""
         for plugin in self.listed:
             if plugin.name == name and plugin.state == "loaded":
-                plugin.state, plugin.reason, plugin.tools, plugin.backends = "failed", reason, [], []
+                plugin.state, plugin.reason = "failed", reason
+                plugin.tools, plugin.backends, plugin.sandboxes = [], [], []
         if self.manager.has_plugin(name):
             self.manager.unregister(name=name)
 

@@ -15,8 +15,9 @@ from handrail.events import Event
 from handrail.judging import Evaluator
 from handrail.plugins import Plugin, Plugins
 from handrail.registry import Owned, Registry
+from handrail.sandboxes import Sandbox
 from handrail.services import Service
-from handrail.settings import Settings
+from handrail.settings import NO_SANDBOXES, Settings
 from handrail.tools import Tool, Toolset
 from handrail.vision import VisionBackend
 from handrail.words import nearest
@@ -33,6 +34,7 @@ class Registered:
     toolsets: list[tuple[Toolset, str]] = field(default_factory=list[tuple[Toolset, str]])
     evaluators: list[tuple[Evaluator, str]] = field(default_factory=list[tuple[Evaluator, str]])
     backends: dict[str, type[VisionBackend]] = field(default_factory=dict[str, type[VisionBackend]])
+    sandboxes: dict[str, type[Sandbox]] = field(default_factory=dict[str, type[Sandbox]])
     services: dict[str, tuple[Service, str]] = field(default_factory=dict[str, tuple[Service, str]])
     configs: dict[str, BaseModel] = field(default_factory=dict[str, BaseModel])
     observers: list[Callable[[Event], None]] = field(default_factory=list[Callable[[Event], None]])
@@ -46,6 +48,9 @@ FITTING: Mapping[str, Callable[[Any], bool]] = {
     "evaluators": lambda given: isinstance(given, Evaluator),
     "vision_backends": lambda given: (
         isinstance(given, type) and issubclass(given, VisionBackend) and isinstance(getattr(given, "name", None), str)
+    ),
+    "sandboxes": lambda given: (
+        isinstance(given, type) and issubclass(given, Sandbox) and isinstance(getattr(given, "name", None), str)
     ),
     "services": lambda given: isinstance(given, Service),
     "observers": lambda given: callable(given) and not isinstance(given, type),
@@ -80,12 +85,17 @@ def _register_one(before: Registered, plugin: Plugin, plugins: Plugins, settings
         [*before.toolsets, *((toolset, name) for toolset in offered if not isinstance(toolset, Tool))],
         [*before.evaluators, *((evaluator, name) for evaluator in answers("evaluators"))],
         dict(before.backends),
+        dict(before.sandboxes),
         dict(before.services),
         dict(before.configs),
         [*before.observers, *answers("observers")],
     )
     for backend in answers("vision_backends"):
         _claim(after.backends, backend.name, backend, what="vision backend", plugin=name)
+    for sandbox in answers("sandboxes"):
+        if sandbox.name == NO_SANDBOXES:
+            raise PluginError(f"a sandbox cannot be called {sandbox.name!r}, which stands for no sandbox at all")
+        _claim(after.sandboxes, sandbox.name, sandbox, what="sandbox", plugin=name)
     for service in answers("services"):
         _claim(after.services, service.capability, (service, name), what="service", plugin=name)
     if "handrail_register_config" in plugin.hooks and (model := plugins.call(name, "handrail_register_config")):
@@ -96,6 +106,7 @@ def _register_one(before: Registered, plugin: Plugin, plugins: Plugins, settings
         raise ConfigError(f"[plugins.{name}]: the plugin has no settings, and {next(iter(table))!r} is given")
     plugin.tools = [entry.tool.name for entry in own]
     plugin.backends = [backend for backend in after.backends if backend not in before.backends]
+    plugin.sandboxes = [sandbox for sandbox in after.sandboxes if sandbox not in before.sandboxes]
     return after
 
 

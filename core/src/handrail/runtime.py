@@ -9,14 +9,16 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 from pydantic import BaseModel
 
+from handrail import confining
 from handrail import plugins as plugin_loading
+from handrail.choosing import Chosen, choose
 from handrail.config import Config
 from handrail.confirm import Confirmer
 from handrail.desktop import Desktop, Desktops
@@ -30,16 +32,17 @@ from handrail.errors import (
     ToolUnavailable,
 )
 from handrail.invocation import Invocation
-from handrail.judging import Evaluator, Judging, Seat, Verdict, judge
+from handrail.judging import Evaluator, Judging, Offer, Seat, Verdict, judge
 from handrail.leases import Leases
 from handrail.places import Places, home_folder, private_folder
 from handrail.plugins import Plugins
 from handrail.policy import Policy, Rule
 from handrail.registering import CORE, register_all, validated
 from handrail.registry import Registry
+from handrail.sandboxes import Sandbox
 from handrail.services import Closable, Scope, Service, close
 from handrail.session import Session
-from handrail.settings import Settings
+from handrail.settings import NO_SANDBOXES, Settings
 from handrail.stops import Stops
 from handrail.tools import Tool, Toolset
 from handrail.vision import NoSettings, VisionBackend
@@ -103,6 +106,8 @@ class Runtime:
         self._registered = register_all(plugins, config.settings)
         plugin_loading.check_required(plugins, config.settings.plugins.require)
         self._open: dict[tuple[str, str], Closable] = {}
+        self._sandbox: Chosen | None = None
+        self._choosing = anyio.Lock()
         self._reload = reload
         # Taken now and not when `watch` gets its turn: a change in between would go unnoticed.
         self._seen = _stamps(config.files)
@@ -124,6 +129,10 @@ class Runtime:
     @property
     def backends(self) -> Mapping[str, type[VisionBackend]]:
         return self._registered.backends
+
+    @property
+    def sandboxes(self) -> Mapping[str, type[Sandbox]]:
+        return self._registered.sandboxes
 
     @property
     def services(self) -> list[tuple[Service, str]]:
@@ -158,10 +167,32 @@ class Runtime:
         if owned is None:
             raise PluginError(f"there is no tool {name!r}{nearest(name, self.registry.names())}")
         invocation = Invocation(owned.tool, args, owned.tool.validate(args), "evaluate")
+        if owned.tool.confinable:
+            judging = replace(judging, sandbox=await self.offer(judging))
         return await judge(invocation, seats=self.seats_for(owned.tool), policy=Policy(self.rules), judging=judging)
 
     def _trusts(self, plugin: str) -> bool:
         return plugin == CORE or plugin in self.settings.security.trust
+
+    # Sandboxes
+
+    async def sandbox(self) -> Chosen:
+        """The sandbox of this process, chosen when it is first asked for."""
+        if self._sandbox is None:
+            async with self._choosing:
+                if self._sandbox is None:
+                    self._sandbox = await choose(self.sandboxes, self.settings)
+        return self._sandbox
+
+    async def offer(self, judging: Judging, settings: Settings | None = None) -> Offer | None:
+        """What the sandbox here gives to a call in these circumstances; None when there is none for it."""
+        if judging.platform != self.platform:
+            return None
+        sandbox = (await self.sandbox()).sandbox
+        if sandbox is None or confining.unfit(judging.workspace, home=judging.home) is not None:
+            return None
+        wanted = (settings or self.settings).sandbox
+        return Offer(sandbox.name, wanted.network and sandbox.networks, wanted.writable)
 
     # Backends
 
@@ -244,10 +275,13 @@ class Runtime:
             return self._open[key]
 
     async def close_services(self, *, session: Session | None = None) -> None:
-        """Close the services of one session, or all, newest first. One that fails does not keep the others open."""
+        """Close the services of one session, or all and the sandbox, newest first. One that fails does not keep the others open."""
         keys = [key for key in reversed(self._open) if session is None or key[1] == session.id]
         for key in keys:
             await close(self._open.pop(key), f"service {key[0]}")
+        if session is None and self._sandbox is not None and self._sandbox.sandbox is not None:
+            await close(self._sandbox.sandbox, f"sandbox {self._sandbox.sandbox.name}")
+            self._sandbox = None
 
     def _service(self, capability: str) -> tuple[Service, str]:
         found = self._registered.services.get(capability)
@@ -384,12 +418,18 @@ def _check_tables(runtime: Runtime, settings: Settings) -> None:
     """Raise `ConfigError` for a backend's table that does not fit it, and for a table of nothing that is installed."""
     for name, backend in runtime.backends.items():
         validated(backend.Config, settings.backends.get(name, {}), table=f"backends.{name}")
+    for name, sandbox in runtime.sandboxes.items():
+        validated(sandbox.Config, settings.sandboxes.get(name, {}), table=f"sandboxes.{name}")
     _check_known(
         settings.plugins.model_extra or {}, [plugin.name for plugin in runtime.plugins.listed], table="plugins"
     )
     # A plugin that is off or broken takes its backends with it, and their tables are nobody's mistake.
     if len(runtime.plugins.loaded) == len(runtime.plugins.listed):
         _check_known(settings.backends, runtime.backends, table="backends")
+        _check_known(settings.sandboxes, runtime.sandboxes, table="sandboxes")
+        for name in settings.sandbox.use:
+            if name not in (*runtime.sandboxes, NO_SANDBOXES):
+                raise ConfigError(f"sandbox.use: there is no sandbox {name!r} here{nearest(name, runtime.sandboxes)}")
 
 
 def _check_known(tables: Iterable[str], known: Iterable[str], *, table: str) -> None:

@@ -6,14 +6,20 @@ A sandbox does the real work in the real workspace: it turns the words of a comm
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel
 
+from handrail.denials import Denial, seen_in
 from handrail.vision import NoSettings
+
+# What a sandbox may keep a command from: reading the person's files, writing outside its bounds, the network, and other processes.
+Withholding = Literal["read", "write", "network", "process"]
+# Only a sandbox that does all of it may stand for a person's yes.
+WHOLE: frozenset[Withholding] = frozenset(("read", "write", "network", "process"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,35 +37,57 @@ class Bounds:
     """What a sandboxed command may reach. All paths are real ones on the host.
 
     `writable`: bound at their own place, for reading and writing. `readable`: bound at their own place, read-only, beside the programs and
-    libraries of the system. `masked`: files and folders below those that are to look empty (secrets) or are not to be changed
-    (`kept`: read-only although their folder is writable). `temporary`: the session's private folder that is /tmp and /var/tmp inside.
+    libraries of the system. `temporary`: the session's private folder that is /tmp and /var/tmp inside. `home`: an empty folder inside.
+    `shown`: files inside, by their place there, that another file of the host stands for; read-only.
+    Of what lies in those folders: `masked` can neither be read nor changed (secrets), `kept` can be read and not changed, and `anchored`
+    folders cannot be moved or removed though their content can change.
     """
 
     writable: tuple[Path, ...]
     temporary: Path
+    home: Path
     readable: tuple[Path, ...] = ()
+    shown: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
     masked: tuple[Path, ...] = ()
     kept: tuple[Path, ...] = ()
+    anchored: tuple[Path, ...] = ()
     network: bool = False
     limits: Limits = Limits()
 
 
+def _nothing(pid: int) -> None:
+    """Most sandboxes need not know."""
+
+
+def _ran() -> str | None:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Confined:
-    """A command ready to be started: its words, its whole environment, and the descriptors that it must inherit (closed by who starts it)."""
+    """A command ready to be started: its words, its whole environment, and the descriptors that it must inherit (closed by who starts it).
+
+    Who starts it calls `started` with its process id at once, and `ended` in a thread once it is over, also when it could not be started:
+    that gives everything back and says why the sandbox did not come about, so that nothing ran in it; None when it did.
+    """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     pass_fds: tuple[int, ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    started: Callable[[int], None] = _nothing
+    ended: Callable[[], str | None] = _ran
 
 
 class Sandbox(ABC):
     """One way to confine a command. Registered as a class; built once a process when it is the first in order that is usable."""
 
     name: ClassVar[str]
+    # What it really withholds; with less than `WHOLE` it is never taken for what may run without a question.
+    confines: ClassVar[frozenset[Withholding]] = frozenset()
     # Whether `Bounds.network` can be given.
     networks: ClassVar[bool] = False
+    # Whether a command inside has the descriptors that its starter gave it beside the first three.
+    descriptors: ClassVar[bool] = False
     Config: ClassVar[type[BaseModel]] = NoSettings
 
     def __init__(self, config: BaseModel | None = None) -> None:
@@ -77,9 +105,9 @@ class Sandbox(ABC):
     def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], bounds: Bounds) -> Confined:
         """The command that runs `argv` in `cwd` within the bounds. Raises `NoSandbox` when they cannot be kept."""
 
-    def denied(self, stderr: str, exit_code: int | None) -> str | None:
-        """What the sandbox itself has refused, in words, told from what a command that failed has printed; None when nothing points to it."""
-        return None
+    def denied(self, output: str, exit_code: int, bounds: Bounds) -> Denial | None:
+        """What the sandbox seems to have refused, told from what a failed command has printed; None when nothing points to it."""
+        return seen_in(output, exit_code, bounds)
 
     async def close(self) -> None:
         """Give everything back."""

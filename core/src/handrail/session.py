@@ -19,9 +19,11 @@ from handrail.approvals import Approvals
 from handrail.artifacts import Artifacts
 from handrail.audit import Audit
 from handrail.bag import Bag
+from handrail.choosing import CURE
+from handrail.confining import Confinement, Confines, unfit
 from handrail.confirm import Confirmer
 from handrail.desktop import Desktop
-from handrail.errors import BackendUnavailable, Failsafe, Stopped, ToolUnavailable, UnknownTool
+from handrail.errors import BackendUnavailable, Failsafe, NoSandbox, Stopped, ToolUnavailable, UnknownTool
 from handrail.events import BackendChanged, Bus, ToolsChanged
 from handrail.history import History
 from handrail.invocation import GrantOption, Invocation, ToolCall
@@ -105,7 +107,8 @@ class Session:
         self._remembered: frozenset[str] = frozenset()
         self._reasons: dict[str, str | None] = {}
         self._seats: dict[str, tuple[Seat, ...]] = {}
-        self._judging = self._circumstances()
+        self._confines: Confines | None = None
+        self._change()
 
     # Calls
 
@@ -259,7 +262,14 @@ class Session:
         seats = self._seats.get(name)
         if seats is None:
             seats = self._seats[name] = self.runtime.seats_for(invocation.tool)
-        return await judge_call(invocation, seats=seats, policy=self.policy, judging=self._judging)
+        judging = await self._with_sandbox() if invocation.tool.confinable else self._judging
+        return await judge_call(invocation, seats=seats, policy=self.policy, judging=judging)
+
+    async def _with_sandbox(self) -> Judging:
+        """The circumstances of a call that may run in the sandbox, where there is one."""
+        if self._confinable is None:
+            self._confinable = replace(self._judging, sandbox=await self.runtime.offer(self._judging, self.settings))
+        return self._confinable
 
     def approved(self, verdict: Verdict, grant: GrantOption | None, *, always: bool = False) -> None:
         """Remember what a person's yes is good for beyond this one call: in this session, or `always`."""
@@ -267,7 +277,7 @@ class Session:
             self._remembered |= {verdict.remember}
         if grant is not None:
             self.policy.grants.append(grant)
-        self._judging = self._circumstances()
+        self._change()
 
     @property
     def confirmer(self) -> Confirmer | None:
@@ -277,7 +287,7 @@ class Session:
     @confirmer.setter
     def confirmer(self, confirmer: Confirmer | None) -> None:
         self._confirmer = confirmer
-        self._judging = self._circumstances()
+        self._change()
 
     def keep(self, *, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
         """Change the working directory or the variables for the calls that follow."""
@@ -285,12 +295,17 @@ class Session:
             self.cwd = cwd
         if environment is not None:
             self.environment = dict(environment)
-        self._judging = self._circumstances()
+        self._change()
 
     def check_stopped(self) -> None:
         """Raise `Failsafe` while a person holds the stop switch of this desktop."""
         if self.runtime.stops.engaged(self.settings.desktop):
             raise Failsafe("a person has stopped this desktop", hint="they resume it with `handrail resume`")
+
+    def _change(self) -> None:
+        """The calls that follow are judged in other circumstances."""
+        self._judging = self._circumstances()
+        self._confinable: Judging | None = None
 
     def _circumstances(self) -> Judging:
         return replace(
@@ -304,7 +319,33 @@ class Session:
             allow_private=self.settings.network.allow_private,
             interactive=self._confirmer is not None and self.settings.mode is not Mode.HEADLESS,
             at_terminal=getattr(self._confirmer, "at_terminal", False) is True,
+            temporary=self._confines.temporary if self._confines else None,
         )
+
+    # Sandbox
+
+    async def confinement(self, tool: Tool) -> Confinement:
+        """What a call of the tool is given to run in the sandbox; `NoSandbox` says why there is none and the cure."""
+        if not tool.confinable:
+            raise NoSandbox(f"{tool.name} cannot run in a sandbox, and nothing was run")
+        chosen = await self.runtime.sandbox()
+        if chosen.sandbox is None:
+            raise NoSandbox(f"there is no sandbox here, and nothing was run: {chosen.why_none}", hint=CURE)
+        home = self._judging.home
+        if (why := unfit(self.workspace, home=home)) is not None:
+            raise NoSandbox(f"nothing was run: {why}")
+        if self._confines is None:
+            self._confines = Confines(
+                workspace=self.workspace,
+                home=home,
+                environment=self.runtime.environment,
+                protected=self.runtime.judging.protected,
+            )
+        fresh = self._confines.temporary is None
+        given = self._confines.confinement(chosen.sandbox, self.settings.sandbox)
+        if fresh:
+            self._change()
+        return given
 
     # Desktop, services, backend
 
@@ -384,7 +425,7 @@ class Session:
             self.bus.publish(BackendChanged("", backend or ""))
         self._reasons.clear()
         self._seats.clear()
-        self._judging = self._circumstances()
+        self._change()
         self.bus.publish(ToolsChanged("", "the configuration was changed"))
 
     async def close(self) -> None:
@@ -397,6 +438,8 @@ class Session:
         for name, backend in self._opened.items():
             await close(backend, f"vision backend {name}")
         await self.runtime.close_services(session=self)
+        if self._confines is not None:
+            await anyio.to_thread.run_sync(self._confines.close)
         self.artifacts.close()
         self.recorder.close()
 

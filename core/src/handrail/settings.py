@@ -8,6 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handrail.judging import Decision, Mode
 
+# In `sandbox.use`: none of them.
+NO_SANDBOXES = "none"
+
 Profile = Literal["files", "shell", "browser", "desktop", "all"]
 
 
@@ -70,6 +73,27 @@ class NetworkSettings(Section):
     )
 
 
+class SandboxSettings(Section):
+    """`[sandbox]`"""
+
+    use: tuple[str, ...] = Field(
+        default=(), description='Sandboxes in the order they are tried; unset: all there are; ["none"]: no sandbox.'
+    )
+    network: bool = Field(default=False, description="Whether what runs in the sandbox has the network.")
+    writable: tuple[str, ...] = Field(
+        default=(), description="Folders beside the workspace that may be written in the sandbox."
+    )
+    readable: tuple[str, ...] = Field(
+        default=(), description="Files and folders that can be read in the sandbox beside the system's programs."
+    )
+    memory: int = Field(default=4096, ge=64, description="Megabytes that one sandboxed command may use.")
+    processes: int = Field(default=512, ge=8, description="Processes that one sandboxed command may have at a time.")
+    cpu_seconds: int | None = Field(
+        default=None, ge=1, description="Seconds of CPU that each process of a sandboxed command may use."
+    )
+    file_size: int = Field(default=4096, ge=1, description="Megabytes that one file written in the sandbox may have.")
+
+
 class AuditSettings(Section):
     """`[audit]`"""
 
@@ -111,6 +135,10 @@ class Settings(Section):
     plugins: PluginSettings = PluginSettings()
     backends: dict[str, dict[str, Any]] = Field(
         default_factory=dict[str, dict[str, Any]], description="A table for each backend."
+    )
+    sandbox: SandboxSettings = SandboxSettings()
+    sandboxes: dict[str, dict[str, Any]] = Field(
+        default_factory=dict[str, dict[str, Any]], description="A table for each sandbox."
     )
     security: SecuritySettings = SecuritySettings()
     confirmation: ConfirmationSettings = ConfirmationSettings()

@@ -111,7 +111,8 @@ class Tool:
     """A declared ability. Everything but the handler may be looked at.
 
     `requires`: the chosen vision backend must offer at least one of these capabilities (none: always there). `platforms`: values of
-    `sys.platform` it works on (none: all). `timeout`: seconds, or a function of the validated parameters, or None. `exclusive`: a resource
+    `sys.platform` it works on (none: all). `confinable`: its handler starts what it runs through `context.sandbox` where that is given; no
+    other tool is ever routed to a sandbox. `timeout`: seconds, or a function of the validated parameters, or None. `exclusive`: a resource
     that one call holds at a time ("desktop", or any word). `profiles`: where it is declared to the model. `live`: it streams output.
     `trusted`: its output is ours, not the world's. `server`: the MCP server that runs it, by its name in the configuration.
     `meta`: a bag by dotted path that core never reads. `describe`, `locations`,
@@ -132,6 +133,7 @@ class Tool:
     output: Literal["text", "markdown", "json"] = "json"
     live: bool = False
     trusted: bool = False
+    confinable: bool = False
     ephemeral: bool = False
     on_collision: Collision = "error"
     profiles: frozenset[str] = frozenset()
@@ -231,6 +233,7 @@ class Declared(TypedDict, total=False):
     output: Literal["text", "markdown", "json"]
     live: bool
     trusted: bool
+    confinable: bool
     ephemeral: bool
     on_collision: Collision
     profiles: Collection[str]

@@ -53,7 +53,8 @@ def schema() -> None:
     registered = register_all(plugins, Settings())
     models = {plugin.name: type(registered.configs.get(plugin.name, NoSettings())) for plugin in plugins.loaded}
     backends = {name: backend.Config for name, backend in registered.backends.items()}
-    print_json(config.schema(plugins=models, backends=backends))
+    sandboxes = {name: sandbox.Config for name, sandbox in registered.sandboxes.items()}
+    print_json(config.schema(plugins=models, backends=backends, sandboxes=sandboxes))
 
 
 def _value(config: Config, key: str) -> Any:

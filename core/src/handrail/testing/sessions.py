@@ -17,6 +17,7 @@ from handrail.judging import Evaluator
 from handrail.places import Places
 from handrail.plugins import Found, load
 from handrail.runtime import Runtime, open_runtime
+from handrail.sandboxes import Sandbox
 from handrail.services import Service
 from handrail.session import Session
 from handrail.settings import Settings
@@ -37,6 +38,7 @@ class OpenSession(Protocol):
         tools: Iterable[Tool | Toolset] = (),
         evaluators: Iterable[Evaluator] = (),
         backends: Iterable[type[VisionBackend]] = (),
+        sandboxes: Iterable[type[Sandbox]] = (),
         services: Iterable[Service] = (),
         plugins: Mapping[str, object] | None = None,
         trusted: bool = False,
@@ -52,6 +54,7 @@ async def open_test_session(
     tools: Iterable[Tool | Toolset] = (),
     evaluators: Iterable[Evaluator] = (),
     backends: Iterable[type[VisionBackend]] = (),
+    sandboxes: Iterable[type[Sandbox]] = (),
     services: Iterable[Service] = (),
     plugins: Mapping[str, object] | None = None,
     trusted: bool = False,
@@ -66,6 +69,7 @@ async def open_test_session(
             tools=tools,
             evaluators=evaluators,
             backends=backends,
+            sandboxes=sandboxes,
             services=services,
             plugins=plugins,
             trusted=trusted,
@@ -84,6 +88,7 @@ async def open_test_runtime(
     tools: Iterable[Tool | Toolset] = (),
     evaluators: Iterable[Evaluator] = (),
     backends: Iterable[type[VisionBackend]] = (),
+    sandboxes: Iterable[type[Sandbox]] = (),
     services: Iterable[Service] = (),
     plugins: Mapping[str, object] | None = None,
     trusted: bool = False,
@@ -93,14 +98,14 @@ async def open_test_runtime(
 ) -> AsyncGenerator[Runtime, None]:
     """A runtime with core's own tools and judge, what is given here, and nothing that happens to be installed.
 
-    `tools`, `evaluators`, `backends` and `services` are registered by a plugin named "test"; `trusted` lets its evaluators suggest to
+    `tools`, `evaluators`, `backends`, `sandboxes` and `services` are registered by a plugin named "test"; `trusted` lets its evaluators suggest to
     allow. `plugins` are whole ones by name: their hooks module, or any object with hooks. `PluginError` says why one did not load.
 
     `settings` are laid over these: every tool is declared (`tools.profile = "all"`) and the desktop is a private one, fake unless a
     service `desktops` is given. `environment` is all there is beside HOME and PATH. `folder` (default: a temporary one) gets `work`, which
     is the working directory and the workspace, `home`, and `state` with the audit.
     """
-    given = _Given(tuple(tools), tuple(evaluators), tuple(backends), tuple(services))
+    given = _Given(tuple(tools), tuple(evaluators), tuple(backends), tuple(sandboxes), tuple(services))
     objects: dict[str, object] = {GIVEN: given, **(plugins or {})}
     wanted = {
         "desktop": "private",
@@ -144,6 +149,7 @@ class _Given:
     tools: tuple[Tool | Toolset, ...] = ()
     evaluators: tuple[Evaluator, ...] = ()
     backends: tuple[type[VisionBackend], ...] = ()
+    sandboxes: tuple[type[Sandbox], ...] = ()
     services: tuple[Service, ...] = ()
 
     @hookimpl
@@ -157,6 +163,10 @@ class _Given:
     @hookimpl
     def handrail_register_vision_backends(self) -> tuple[type[VisionBackend], ...]:
         return self.backends
+
+    @hookimpl
+    def handrail_register_sandboxes(self) -> tuple[type[Sandbox], ...]:
+        return self.sandboxes
 
     @hookimpl
     def handrail_register_services(self) -> tuple[Service, ...]:

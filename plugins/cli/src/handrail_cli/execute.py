@@ -17,8 +17,10 @@ from handrail import (
     ExecConfirmation,
     HandrailError,
     InvalidArguments,
+    NoSandbox,
     NotFound,
     Run,
+    SandboxDenied,
     TimedOut,
     ToolContext,
     ToolError,
@@ -32,6 +34,7 @@ from handrail_cli.output import PassingThrough
 from handrail_cli.processes import Launch, Process, Processes, scratch_file
 
 TITLE = "Run a command"
+CURE = "`handrail doctor` says how to get a sandbox that works"
 # After its own time limit a call needs a moment to end what it started and to tell what was written.
 CLOSING_S = 15.0
 # A program that opens a window is not waited for. Most commands are over before anybody looks.
@@ -81,6 +84,7 @@ def _describe(command: Command) -> str:
     platforms=frozenset(("linux", "darwin")),
     timeout=lambda command: None if command.background else command.timeout + CLOSING_S,
     live=True,
+    confinable=True,
     describe=_describe,
     confirmation=_confirmation,
 )
@@ -92,7 +96,8 @@ async def execute_cli(command: Command, context: ToolContext) -> Mapping[str, An
     `stdin` is given. Programs that open a window, and those started with `&`, go on running; they get a process_id.
     """
     processes: Processes = await context.service("shell")
-    keeps = not command.background and command.cwd is None and not _only_reads(command.command, context)
+    tells = context.sandbox is None or context.sandbox.sandbox.descriptors
+    keeps = tells and not command.background and command.cwd is None and not _only_reads(command.command, context)
     state = scratch_file("state") if keeps else None
     try:
         launch = await _launch(command, context, processes, state)
@@ -111,7 +116,9 @@ async def _launch(command: Command, context: ToolContext, processes: Processes, 
     bash = processes.bash(context.host_environment.get("PATH"))
     if bash is None:
         raise ToolUnavailable("bash is not on PATH", hint="install bash")
-    environment = on_desktop(processes.host_environment(context.host_environment), await _desktop(context))
+    environment = processes.host_environment(context.host_environment)
+    if context.sandbox is None:
+        environment = on_desktop(environment, await _desktop(context))
     environment.update(context.environment)
     return Launch(
         bash,
@@ -123,6 +130,7 @@ async def _launch(command: Command, context: ToolContext, processes: Processes, 
         state=state,
         open_sink=None if command.background else lambda: PassingThrough(context.artifacts.create()),
         on_output=context.output if context.listening else None,
+        sandbox=context.sandbox,
     )
 
 
@@ -193,6 +201,10 @@ async def _foreground(
     if not ended:
         await processes.stop(process)
         return _timed_out(process, command, context)
+    if (refused := await process.give_back()) is not None:
+        said = process.stderr.shown().text.strip()
+        processes.finished(process)
+        raise NoSandbox(f"nothing was run: {refused}: {said[:500]}", hint=CURE)
     return _ended(process, command, context, processes, state)
 
 
@@ -249,8 +261,24 @@ def _ended(
     report = _report(process, context, exit_code=code, note=note, process_id=id)
     if code == 0:
         return report
+    if context.sandbox is not None and (denial := _denial(process, context, code)) is not None:
+        return {**report, **ToolResult.failure(denial, title=TITLE)}
     told = f"signal {-code}" if code < 0 else f"exit code {code}"
     return {**report, **ToolResult.failure(Downstream(f"the command failed with {told}"), title=TITLE)}
+
+
+def _denial(process: Process, context: ToolContext, code: int) -> SandboxDenied | None:
+    """What the sandbox seems to have refused; None when it is an ordinary failure."""
+    assert context.sandbox is not None
+    said = "\n".join(stream.kept.shown().text for stream in process.streams)
+    found = context.sandbox.denied(said, code)
+    if found is None:
+        return None
+    return SandboxDenied(
+        f"the command failed with exit code {code} in the sandbox: {found.text}",
+        details={"denied": found.what},
+        hint="do it another way, or let a person confirm it for the host",
+    )
 
 
 def _keep_left(process: Process, context: ToolContext, processes: Processes, state: int | None) -> str:

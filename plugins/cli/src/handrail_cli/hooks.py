@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from handrail import hookimpl
 
 if TYPE_CHECKING:
-    from handrail import Evaluator, Service, ServiceContext, Tool
+    from handrail import Evaluator, Sandbox, Service, ServiceContext, Tool
     from handrail_cli.processes import Processes
 
 
@@ -27,6 +27,14 @@ def handrail_register_evaluators() -> Iterable[Evaluator]:
     from handrail_cli.evaluator import ShellEvaluator
 
     return [ShellEvaluator()]
+
+
+@hookimpl
+def handrail_register_sandboxes() -> Iterable[type[Sandbox]]:
+    """Where commands run that may run without a question."""
+    from handrail_cli.sandboxes.bubblewrap import Bubblewrap
+
+    return [Bubblewrap]
 
 
 @hookimpl

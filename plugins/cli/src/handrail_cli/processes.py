@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from handrail import Downstream, NotFound, ServiceContext
+from handrail import Confined, Confinement, Downstream, NotFound, ServiceContext
 from handrail_cli.environment import without_credentials
 from handrail_cli.family import MARK, becoming, family, group_alive, ignores_hangup, send
 from handrail_cli.output import HeadTail, Sink
-from handrail_cli.shell import STATE, Left, arguments, parse_left
+from handrail_cli.shell import STATE, Left, arguments, outside, parse_left
 from handrail_cli.warden import Warden
 
 # A pipe of this size lets a program that writes much run on while we are elsewhere.
@@ -41,7 +41,10 @@ KEPT_ENDED = 32
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What to start: a command for the bash at `bash`. `stdin` None is empty; `state` is where the shell writes what it leaves."""
+    """What to start: a command for the bash at `bash`. `stdin` None is empty; `state` is where the shell writes what it leaves.
+
+    `sandbox` None runs it on the host.
+    """
 
     bash: str
     command: str
@@ -52,6 +55,7 @@ class Launch:
     state: int | None = None
     open_sink: Callable[[], Sink] | None = None
     on_output: Callable[[str, str], None] | None = None
+    sandbox: Confinement | None = None
 
 
 @dataclass(slots=True)
@@ -78,6 +82,7 @@ class Process:
     pid: int
     streams: tuple[Stream, Stream]
     stdin: int | None
+    confined: Confined | None = None
     started: float = field(default_factory=time.time)
     id: str | None = None
     alone: bool = True
@@ -86,6 +91,7 @@ class Process:
     left: bool = False
     _waiting: list[asyncio.Future[None]] = field(default_factory=list["asyncio.Future[None]"])
     _settled: bool = False
+    _given_back: asyncio.Task[str | None] | None = None
     _pidfd: int | None = None
     _grace: asyncio.TimerHandle | None = None
     _watch: asyncio.Task[None] | None = None
@@ -97,6 +103,11 @@ class Process:
     @property
     def stderr(self) -> HeadTail:
         return self.streams[1].kept
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The variables that the shell was started with, without our mark."""
+        return self.launch.environment if self.confined is None else self.confined.environment
 
     @property
     def running(self) -> bool:
@@ -136,13 +147,26 @@ class Process:
         """End it and everything it started, wherever that moved: asked first, then made to. Returns when nothing is left."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             members = await asyncio.to_thread(family, self.pid, mark=self.mark)
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, number)
+            if self.confined is not None and number is signal.SIGTERM:
+                # What is inside ends with the sandbox itself, at once: that one is not asked.
+                members.discard(self.pid)
+            else:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self.pid, number)
             send(number, members)
             if await self._gone(TERM_S):
                 break
         await self.settle(GRACE_S + TERM_S)
         self.close()
+        await self.give_back()
+
+    async def give_back(self) -> str | None:
+        """Once it is over: let the sandbox go. Why it did not come about, so that nothing ran; None when it did, and on the host."""
+        if self.confined is None:
+            return None
+        if self._given_back is None:
+            self._given_back = asyncio.get_running_loop().create_task(asyncio.to_thread(self.confined.ended))
+        return await asyncio.shield(self._given_back)
 
     async def hang_up(self) -> None:
         """End its group as a terminal does that closes: what was started with `nohup` or moved away by `setsid` stays."""
@@ -154,6 +178,7 @@ class Process:
                 break
         await self.settle(GRACE_S)
         self.close()
+        await self.give_back()
 
     def write(self, data: bytes) -> int:
         """How many of the bytes its standard input took at once."""
@@ -251,10 +276,20 @@ class Process:
             self._grace.cancel()
         if not self.left:
             self.end_input()
+        if self.id is not None and self.confined is not None and self._given_back is None:
+            self._given_back = asyncio.get_running_loop().create_task(asyncio.to_thread(self._tidy))
         for future in self._waiting:
             if not future.done():
                 future.set_result(None)
         self._waiting.clear()
+
+    def _tidy(self) -> str | None:
+        """What is done for a confined command that ends when no call waits for it."""
+        assert self.confined is not None
+        assert self.launch.sandbox is not None
+        refused = self.confined.ended()
+        self.launch.sandbox.put_aside()
+        return refused
 
     def _hang_up_stream(self, stream: Stream) -> None:
         if stream.fd is not None:
@@ -331,9 +366,11 @@ class Processes:
         """What the shell of a command left behind. Most leave what the one before them did, and are not read again."""
         plain = written.replace(process.mark.encode(), b"")
         before, given, left = self._left
-        if plain != before or given != process.launch.environment:
-            left = parse_left(written, given=process.launch.environment)
-            self._left = (plain, process.launch.environment, left)
+        if plain != before or given != process.environment:
+            left = parse_left(written, given=process.environment)
+            self._left = (plain, process.environment, left)
+        if left is not None and process.launch.sandbox is not None:
+            return outside(left, process.launch.cwd, process.launch.sandbox.bounds)
         return left if left is None or left.cwd.is_dir() else None
 
     def start(self, launch: Launch) -> Process:
@@ -455,23 +492,32 @@ def _inheritable(fd: int) -> bool:
 
 
 def _spawn(launch: Launch, mark: str, *, strange: Sequence[int]) -> Process:
-    """Start bash in a session of its own. Twice as fast as `subprocess`, which encodes the environment in Python."""
+    """Start bash in a session of its own, or the sandbox that runs it. Twice as fast as `subprocess`, which encodes the environment in Python."""
+    program, words = launch.bash, arguments(launch.command, launch.cwd, keeps=launch.state is not None)
+    environment = {**launch.environment, MARK: mark}
+    confined: Confined | None = None
+    if launch.sandbox is not None:
+        confined = launch.sandbox.confine((program, *words[1:]), cwd=launch.cwd, environment=environment)
+        program, words, environment = confined.argv[0], list(confined.argv), dict(confined.environment)
     stdin, feed = _input(launch)
     out, out_end = os.pipe()
     err, err_end = os.pipe()
+    handed = () if confined is None else confined.pass_fds
     actions = [
         *((os.POSIX_SPAWN_CLOSE, fd) for fd in strange),
         (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0) if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0),
         (os.POSIX_SPAWN_DUP2, out_end, 1),
         (os.POSIX_SPAWN_DUP2, err_end, 2),
+        # Onto itself: from then on it is inherited.
+        *((os.POSIX_SPAWN_DUP2, fd, fd) for fd in handed),
     ]
     if launch.state is not None:
         actions.append((os.POSIX_SPAWN_DUP2, launch.state, STATE))
     try:
         pid = os.posix_spawn(
-            launch.bash,
-            arguments(launch.command, launch.cwd, keeps=launch.state is not None),
-            {**launch.environment, MARK: mark},
+            program,
+            words,
+            environment,
             file_actions=actions,
             setsid=True,
             # Python ignores these; a program that writes into a closed pipe has to end.
@@ -480,14 +526,18 @@ def _spawn(launch: Launch, mark: str, *, strange: Sequence[int]) -> Process:
     except (OSError, ValueError) as exc:
         for fd in (out, err, *(() if feed is None else (feed,))):
             os.close(fd)
+        if confined is not None:
+            confined.ended()
         raise Downstream(f"the command could not be started: {exc}") from exc
     finally:
-        for fd in (out_end, err_end, *(() if stdin is None else (stdin,))):
+        for fd in (out_end, err_end, *handed, *(() if stdin is None else (stdin,))):
             os.close(fd)
+    if confined is not None:
+        confined.started(pid)
     os.set_blocking(out, False)
     os.set_blocking(err, False)
     streams = (Stream("stdout", out, HeadTail(launch.open_sink)), Stream("stderr", err, HeadTail(launch.open_sink)))
-    return Process(launch, mark, pid, streams, feed)
+    return Process(launch, mark, pid, streams, feed, confined)
 
 
 def _input(launch: Launch) -> tuple[int | None, int | None]:

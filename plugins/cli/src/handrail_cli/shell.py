@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from handrail import Bounds
 from handrail_cli.family import MARK
 
 # A command and its folder are arguments and not part of the text, so that nothing in them (an open quote, a here-document) can reach these
@@ -36,6 +37,16 @@ KEEPING_SCRIPT = "; ".join((*LEAVING, *PLAIN, "{ __handrail_leave; } 2>/dev/null
 
 # What the shell sets itself. It is not something that a command exported.
 OWN_VARIABLES = frozenset(("_", "SHLVL", "PWD", "OLDPWD", "BASHOPTS", "SHELLOPTS", MARK))
+# What a sandboxed command exports under these names stays in the sandbox: later programs on the host would load or run what it says.
+STAYS_INSIDE = re.compile(
+    r"""(?x)
+      PATH | HOME | SHELL | TMPDIR | LD_.* | DYLD_.* | BASH_.* | ENV | IFS | CDPATH | GLOBIGNORE | PS[0-4] | PROMPT_.*
+    | .*PAGER | .*EDITOR | VISUAL | BROWSER | LESS.* | GIT_.* | SSH_.* | PYTHON.* | PIP_.* | UV_.* | NODE_.* | NPM_.* | npm_.*
+    | PERL.* | RUBY.* | LUA_.* | PHP.* | R_.* | .*JAVA_.*OPTIONS | JAVA_HOME | .*_OPTS | MAKEFLAGS | MAKEFILES | CC | CXX | LD | AR
+    | .*_WRAPPER | CARGO_.* | RUST.* | GO.* | CMAKE_.* | GCONV_PATH | LOCPATH | NLSPATH | HOSTALIASES | .*_PROXY | .*_proxy
+    | XDG_.* | DOCKER_.* | KUBE.* | AWS_.* | VIRTUAL_ENV | CONDA.* | HANDRAIL_.* | TERMINFO.* | .*_HOOK
+    """
+)
 DECLARATION = re.compile(
     rb"""declare -x[a-zA-Z]* ([A-Za-z_][A-Za-z0-9_]*)(?:="((?:[^"\\]|\\.)*)"|=\$'((?:[^'\\]|\\.)*)')?\n""", re.DOTALL
 )
@@ -86,6 +97,19 @@ def parse_left(written: bytes, *, given: Mapping[str, str]) -> Left | None:
         name: value for name, value in exported.items() if given.get(name) != value and name not in OWN_VARIABLES
     }
     return Left(cwd, changed, frozenset(given.keys() - exported.keys() - OWN_VARIABLES))
+
+
+def outside(left: Left, started_in: Path, bounds: Bounds) -> Left:
+    """What of it may leave the sandbox: a folder that really is there on the host and is shown inside, and variables that no program obeys."""
+    real = os.path.realpath(left.cwd)
+    shown = (*bounds.writable, *bounds.readable, Path("/usr"), Path("/tmp"), Path("/var/tmp"))
+    there = left.cwd.is_dir() and any(Path(real).is_relative_to(root) for root in shown)
+    return replace(
+        left,
+        cwd=left.cwd if there or real == "/" else started_in,
+        changed={name: value for name, value in left.changed.items() if not STAYS_INSIDE.fullmatch(name)},
+        unset=frozenset(name for name in left.unset if not STAYS_INSIDE.fullmatch(name)),
+    )
 
 
 def _parse_declarations(dump: bytes) -> dict[str, str] | None:

@@ -1,0 +1,267 @@
+"""What a session's sandboxed commands may reach, and what is looked after when they are over."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from handrail import repositories
+from handrail.denials import Denial
+from handrail.sandboxes import Bounds, Confined, Limits, Sandbox
+from handrail.scratch import Scratch
+from handrail.settings import SandboxSettings
+from handrail.survey import Found, Survey, stands_for
+from handrail.toolchains import toolchains
+
+MEGABYTE = 2**20
+ASIDE = ".handrail-aside"
+# Places of the system: a workspace that is or holds one of them cannot be opened to a sandbox.
+OF_THE_SYSTEM = (
+    "/usr",
+    "/etc",
+    "/var",
+    "/var/tmp",
+    "/tmp",
+    "/dev",
+    "/proc",
+    "/sys",
+    "/run",
+    "/boot",
+    "/root",
+    "/home",
+    "/opt",
+    "/srv",
+    "/bin",
+)
+# Places that a workspace may not lie in.
+CLOSED = ("/usr", "/etc", "/dev", "/proc", "/sys", "/run", "/boot", "/bin", "/sbin", "/lib", "/lib64")
+# Variables of the host that programs need and that keep no secret. What a session has set itself is given beside them.
+NEEDED = re.compile(
+    r"""(?x)
+      PATH | HOME | USER | LOGNAME | SHELL | LANG | LANGUAGE | LC_[A-Z]+ | TERM | COLORTERM | TZ | COLUMNS | LINES | NO_COLOR | FORCE_COLOR | CI
+    | VIRTUAL_ENV | CONDA_[A-Z_]+ | PYTHON[A-Z]+ | PIP_[A-Z_]+ | UV_[A-Z_]+ | NODE_[A-Z_]+ | NVM_[A-Z]+ | npm_config_[a-z_]+ | JAVA_HOME
+    | GO[A-Z]{2,12} | CARGO_[A-Z_]+ | RUSTUP_[A-Z_]+ | RUST[A-Z_]+ | PYENV_[A-Z_]+ | CC | CXX | LD | AR | [A-Z]*FLAGS | MAKE[A-Z_]* | CMAKE_[A-Z_]+
+    | PKG_CONFIG_[A-Z]+ | LD_LIBRARY_PATH | LIBRARY_PATH | CPATH | C_INCLUDE_PATH | SOURCE_DATE_EPOCH | OMP_[A-Z_]+
+    | GIT_(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE) | DEBIAN_FRONTEND | PAGER | GIT_PAGER | LESS | HANDRAIL_MARK_PROCESS
+    """
+)
+# What leads to the person's keys, screen and other programs, whoever has set it.
+NEVER = re.compile(
+    r"""(?x)
+      SSH_.* | GPG_.* | DBUS_.* | DISPLAY | WAYLAND_.* | XAUTHORITY | XDG_RUNTIME_DIR | XDG_SESSION_.* | AT_SPI_.* | SESSION_MANAGER | TMUX.*
+    | STY | DOCKER_.* | KUBECONFIG | KUBERNETES_.* | AWS_.* | AZURE_.* | GOOGLE_APPLICATION_.* | VAULT_.* | BASH_ENV | ENV | LD_PRELOAD | LD_AUDIT
+    | ICEAUTHORITY | PULSE_.* | INVOCATION_ID | NOTIFY_SOCKET | SUDO_.* | .*_SOCKET
+    """
+)
+# Sections of a person's git settings that keep credentials, or lead to them.
+CREDENTIAL_SECTIONS = re.compile(
+    r"(?i)credential|http|url|sendemail|github|gitlab|hub|gpg|include|includeif|protocol|remote|imap"
+)
+
+
+def unfit(roots: Sequence[Path], *, home: Path) -> str | None:
+    """Why a workspace of these roots cannot be opened to a sandbox; None when it can."""
+    for root in roots:
+        if root == home or home.is_relative_to(root):
+            return f"the workspace {str(root)!r} is or holds the whole home folder; work in a folder of its own"
+        if any(Path(place).is_relative_to(root) for place in OF_THE_SYSTEM):
+            return f"the workspace {str(root)!r} is or holds a folder of the system; work in a folder of its own"
+        if any(root.is_relative_to(place) for place in CLOSED):
+            return f"the workspace {str(root)!r} lies in a folder of the system; work in a folder of its own"
+    return None
+
+
+def cleaned(environment: Mapping[str, str], host: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a sandboxed command gets: what is needed of the host's, and what the session has set."""
+    return {
+        name: value
+        for name, value in environment.items()
+        if not NEVER.fullmatch(name) and (NEEDED.fullmatch(name) or host.get(name) != value)
+    }
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """The sandbox as it is given to one call. What `confine` returns is all that may be started."""
+
+    sandbox: Sandbox
+    bounds: Bounds
+    host: Mapping[str, str]
+    before: Found
+    # Places of the repositories in the workspace that are not there and must not come to be.
+    missing: Mapping[Path, Sequence[Path]]
+    confines: Confines
+
+    @property
+    def name(self) -> str:
+        return self.sandbox.name
+
+    @property
+    def network(self) -> bool:
+        return self.bounds.network
+
+    def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> Confined:
+        """The command that runs `argv` confined. Of the environment it gets what it needs and what the session has set.
+
+        Raises `NoSandbox` when that cannot be done; then nothing may be run.
+        """
+        return self.sandbox.confine(argv, cwd=cwd, environment=cleaned(environment, self.host), bounds=self.bounds)
+
+    def denied(self, output: str, exit_code: int) -> Denial | None:
+        """What the sandbox seems to have refused of a command that ended so; None when nothing points to it."""
+        return self.sandbox.denied(output, exit_code, self.bounds)
+
+    def put_aside(self) -> list[str]:
+        """Rename what the command has left in the workspace for other programs to run unasked; the names that it had."""
+        return self.confines.put_aside(self)
+
+
+class Confines:
+    """The bounds of one session's sandboxed commands: their private folder, and what was found in the workspace."""
+
+    def __init__(
+        self, *, workspace: Sequence[Path], home: Path, environment: Mapping[str, str], protected: Sequence[Path]
+    ) -> None:
+        self._workspace = tuple(workspace)
+        self._home = home
+        self._environment = environment
+        self._protected = tuple(protected)
+        self._survey = Survey()
+        self._scratch: Scratch | None = None
+        self._toolchains: tuple[Path, ...] | None = None
+
+    @property
+    def temporary(self) -> Path | None:
+        """The private folder that is /tmp inside; None before the first sandboxed call."""
+        return self._scratch.temporary if self._scratch else None
+
+    def confinement(self, sandbox: Sandbox, settings: SandboxSettings) -> Confinement:
+        """What the next call is given. Looks at the workspace: some milliseconds the first time."""
+        found = self._survey.look(self._workspace)
+        bounds = self._bounds(found, settings, network=settings.network and sandbox.networks)
+        missing = {git: tuple(repositories.obeyed_later(git)) for git in bounds.anchored}
+        return Confinement(sandbox, bounds, self._environment, found, missing, self)
+
+    def put_aside(self, given: Confinement) -> list[str]:
+        """Rename what came to be in the workspace since a call was confined and would be run or obeyed unasked; the names that it had."""
+        before, missing = given.before, given.missing
+        now = self._survey.look(self._workspace)
+        new = [place for place, identity in now.autorun.items() if before.autorun.get(place) != identity]
+        suspects = [place for place in new if place.name != ".git" or not repositories.harmless(place)]
+        for git in (place for place in before.autorun if place.name == ".git" and place not in new):
+            suspects += [place for place in missing.get(git, ()) if stands_for(place) is not None]
+        return [str(place) for place in suspects if _rename(place, self._workspace)]
+
+    def close(self) -> None:
+        """Remove the private folder and all in it."""
+        if self._scratch is not None:
+            self._scratch.close()
+
+    def _bounds(self, found: Found, settings: SandboxSettings, *, network: bool) -> Bounds:
+        scratch = self._scratch = self._scratch or Scratch()
+        if self._toolchains is None:
+            self._toolchains = toolchains(self._environment, home=self._home, roots=self._workspace)
+        gits = [place for place in found.autorun if place.name == ".git"]
+        repos = [place for place in gits if place.is_dir() and not place.is_symlink()]
+        others = {folder for place in gits if place not in repos for folder in repositories.elsewhere(place)}
+        writable = (*self._workspace, *others, *self._folders(settings.writable))
+        readable = (*self._toolchains, *self._folders(settings.readable))
+        seen = (*writable, *readable)
+        secrets = [path for path in (*found.secrets, *_keys(readable)) if _below(path, seen)]
+        own = [path for path in map(_real, self._protected) if _below(path, seen) and path.exists()]
+        kept = [place for place in found.autorun if place not in repos and not place.is_symlink()]
+        return Bounds(
+            writable=writable,
+            readable=readable,
+            temporary=scratch.temporary,
+            home=self._home,
+            shown=scratch.shown(self._home, _git_settings(self._home)),
+            masked=tuple(dict.fromkeys((*secrets, *own))),
+            kept=tuple(dict.fromkeys((*kept, *(p for git in (*repos, *others) for p in repositories.obeyed(git))))),
+            anchored=tuple(repos),
+            network=network,
+            limits=Limits(
+                memory=settings.memory * MEGABYTE,
+                processes=settings.processes,
+                cpu_seconds=settings.cpu_seconds,
+                file_size=settings.file_size * MEGABYTE,
+            ),
+        )
+
+    def _folders(self, texts: Sequence[str]) -> tuple[Path, ...]:
+        paths = (_real(self._workspace[0] / Path(text.replace("~", str(self._home), 1))) for text in texts)
+        return tuple(path for path in paths if path.exists())
+
+
+def _rename(place: Path, roots: Sequence[Path]) -> bool:
+    """Give it another name in its folder, which is reached without following a link; False when that did not work."""
+    root = next((root for root in roots if place.is_relative_to(root)), None)
+    if root is None:
+        return False
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+    with contextlib.ExitStack() as opened:
+        try:
+            folder = os.open(root, flags)
+            opened.callback(os.close, folder)
+            for name in place.relative_to(root).parts[:-1]:
+                folder = os.open(name, flags, dir_fd=folder)
+                opened.callback(os.close, folder)
+            for number in range(1, 100):
+                aside = f"{place.name}{ASIDE}{number if number > 1 else ''}"
+                if not _there(aside, folder):
+                    os.rename(place.name, aside, src_dir_fd=folder, dst_dir_fd=folder)
+                    return True
+        except OSError:
+            return False
+    return False
+
+
+def _there(name: str, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    return True
+
+
+def _keys(folders: Sequence[Path]) -> list[Path]:
+    """Credentials that lie at the top of folders that are only read."""
+    from handrail import paths
+
+    found: list[Path] = []
+    for folder in folders:
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            found += [_real(Path(entry.path)) for entry in entries if paths.secret(entry.path) is not None]
+    return found
+
+
+def _git_settings(home: Path) -> str:
+    """The person's git settings without what keeps credentials or leads to them."""
+    lines: list[str] = []
+    for file in (home / ".config/git/config", home / ".gitconfig"):
+        keep = False
+        try:
+            if not stat.S_ISREG(file.stat().st_mode) or file.stat().st_size > MEGABYTE:
+                continue
+            text = file.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+        for line in text.splitlines():
+            if line.strip().startswith("["):
+                keep = CREDENTIAL_SECTIONS.match(line.strip()[1:].strip()) is None
+            if keep:
+                lines.append(line)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _real(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _below(path: Path, roots: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(root) for root in roots)

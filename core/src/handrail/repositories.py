@@ -1,0 +1,130 @@
+"""What of a git repository a sandboxed command may change: its content, but nothing that git runs or obeys at the next `git status`."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+# Within the folder of a repository, a submodule's or a worktree's: programs, and names of programs and of folders that hold them.
+OBEYED = ("hooks", "config", "config.worktree", "commondir", "gitdir")
+MAX_BYTES = 64_000
+MAX_MODULES = 100
+# What a new repository's own settings may say without naming a program, a file or another repository's settings.
+PLAIN_SETTINGS = re.compile(
+    r"""(?ix)
+    core\.(?:repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol)
+    | user\.(?:name|email) | init\.defaultbranch | (?:remote|branch)(?:\..+)?\.(?:url|fetch|remote|merge|pushurl|rebase)
+    | commit\.gpgsign | pull\.(?:rebase|ff) | extensions\.objectformat | advice\..+
+    """
+)
+SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]\s*(.*)')
+KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?$")
+
+
+def obeyed(git: Path) -> Iterator[Path]:
+    """The places in a repository's `.git` folder, its submodules' and its worktrees' that no command may change; they are there."""
+    for folder in (git, *_modules(git / "modules"), *_folders(git / "worktrees")):
+        for name in OBEYED:
+            if os.path.lexists(folder / name):
+                yield folder / name
+
+
+def obeyed_later(git: Path) -> Iterator[Path]:
+    """The places of the same kind in `.git` that are not there, and must not come to be."""
+    return (git / name for name in OBEYED if not os.path.lexists(git / name))
+
+
+def elsewhere(git: Path) -> tuple[Path, ...]:
+    """The folders that a `.git` file leads to, when they say that they belong to it: a worktree's own and its repository's, or a submodule's."""
+    text = _text(git)
+    if text is None or not text.startswith("gitdir:"):
+        return ()
+    own = Path(os.path.realpath(git.parent / text[len("gitdir:") :].strip()))
+    back = _text(own / "gitdir")
+    if back is not None and os.path.realpath(back.strip()) == os.path.realpath(git):
+        common = _text(own / "commondir")
+        folder = Path(os.path.realpath(own / (common or ".").strip()))
+        # A worktree's folder lies in its repository's; anything else leads somewhere by the back door.
+        return (folder,) if own.parent.parent == folder and folder.name == ".git" else ()
+    try:
+        settings = dict(_settings(_text(own / "config") or ""))
+    except ValueError:
+        return ()
+    belongs = os.path.realpath(own / settings.get("core.worktree", ".")) == os.path.realpath(git.parent)
+    return (own,) if belongs else ()
+
+
+def harmless(git: Path) -> bool:
+    """Whether a new `.git` folder is one that `git init` makes: no hooks but examples, no setting that names a program."""
+    try:
+        if not stat.S_ISDIR(os.lstat(git).st_mode) or any(os.path.lexists(git / name) for name in OBEYED[2:]):
+            return False
+        hooks = git / "hooks"
+        strange = hooks.is_symlink() or (hooks.exists() and not all(n.endswith(".sample") for n in os.listdir(hooks)))
+        if strange:
+            return False
+    except OSError:
+        return False
+    text = _text(git / "config")
+    try:
+        return text is not None and all(PLAIN_SETTINGS.fullmatch(key) for key, _ in _settings(text))
+    except ValueError:
+        return False
+
+
+def _modules(folder: Path, depth: int = 4) -> Iterator[Path]:
+    """The folders of submodules, whose names may have several parts."""
+    for below in _folders(folder):
+        if os.path.lexists(below / "HEAD"):
+            yield below
+            yield from _modules(below / "modules", depth - 1) if depth else ()
+        elif depth:
+            yield from _modules(below, depth - 1)
+
+
+def _folders(folder: Path) -> Iterable[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            return [
+                Path(e.path)
+                for e, _ in zip(entries, range(MAX_MODULES), strict=False)
+                if e.is_dir(follow_symlinks=False)
+            ]
+    except OSError:
+        return ()
+
+
+def _text(file: Path) -> str | None:
+    """The text of a small ordinary file; None for anything else."""
+    try:
+        fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+            return None
+        return os.read(fd, MAX_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+
+
+def _settings(text: str) -> Iterator[tuple[str, str]]:
+    """The settings of a git configuration as dotted keys. Raises ValueError for a line that is not plainly one."""
+    section = ""
+    for line in text.splitlines():
+        line = line.strip()
+        if (match := SECTION.match(line)) is not None:
+            section = match[1].lower() + (f".{match[2]}" if match[2] is not None else "")
+            line = match[3].strip()
+        if not line or line[0] in "#;":
+            continue
+        pair = KEY.match(line)
+        if pair is None or line.endswith("\\"):
+            raise ValueError(f"{line!r} is not plainly a setting")
+        yield f"{section}.{pair[1].lower()}", (pair[2] or "true").strip().strip('"')

@@ -1,0 +1,91 @@
+"""The private folder of a session's sandboxed commands: theirs alone while the session lives, gone with it, even when nobody said goodbye."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+PREFIX = "handrail-box-"
+LOCK = "owner"
+# Left by processes that were killed; the next ones see to them.
+MAX_STALE = 20
+
+
+class Scratch:
+    """`temporary` is for the commands, 0700; what `shown` makes is for them to read."""
+
+    def __init__(self) -> None:
+        if sys.platform != "win32":
+            _sweep(Path(tempfile.gettempdir()))
+        self._folder = Path(os.path.realpath(tempfile.mkdtemp(prefix=PREFIX)))
+        self._lock = _locked(self._folder / LOCK, create=True)
+        self.temporary = self._folder / "tmp"
+        self.temporary.mkdir(mode=0o700)
+        self._shown: dict[Path, Path] = {}
+
+    def shown(self, home: Path, git_settings: str) -> Mapping[Path, Path]:
+        """Files with a content of their own inside: their place there, and the file on the host that stands for it."""
+        file = self._folder / "gitconfig"
+        if git_settings and home / ".gitconfig" not in self._shown:
+            file.write_text(git_settings, encoding="utf-8")
+            self._shown[home / ".gitconfig"] = file
+        return self._shown
+
+    def close(self) -> None:
+        """Remove all of it."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+        _remove(self._folder)
+
+
+def _sweep(parent: Path) -> None:
+    """Remove the folders whose owner is gone."""
+    with contextlib.suppress(OSError):
+        mine = [path for path in parent.glob(f"{PREFIX}*") if path.lstat().st_uid == os.getuid()]
+        for folder in mine[:MAX_STALE]:
+            lock = _locked(folder / LOCK, create=False)
+            if lock is not None:
+                os.close(lock)
+                _remove(folder)
+
+
+def _locked(file: Path, *, create: bool) -> int | None:
+    """A descriptor that holds the file's lock; None when somebody else has it, or there is no such file."""
+    if sys.platform == "win32":
+        return None
+    import fcntl
+
+    try:
+        fd = os.open(file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_CREAT if create else 0), 0o600)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(fd)
+        return None
+    return fd
+
+
+def _remove(folder: Path) -> None:
+    """Remove a folder whose content may have been made hard to remove."""
+
+    def again(function: Callable[..., object], path: str, _: object) -> None:
+        with contextlib.suppress(OSError):
+            parent = os.path.dirname(path)
+            if stat.S_ISDIR(os.lstat(parent).st_mode):
+                os.chmod(parent, 0o700)
+            if stat.S_ISDIR(os.lstat(path).st_mode):
+                os.chmod(path, 0o700)
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                os.unlink(path)
+
+    shutil.rmtree(folder, onerror=again)

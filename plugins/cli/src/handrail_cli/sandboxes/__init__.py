@@ -1,0 +1,1 @@
+"""Ways to confine a command on each system."""

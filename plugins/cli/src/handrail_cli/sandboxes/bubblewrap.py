@@ -1,0 +1,327 @@
+"""bubblewrap: namespaces of its own, a minimal read-only root, no powers, and a filter of system calls (Linux).
+
+What it shows is listed here and nothing else is there: the system's programs and libraries, a few files of /etc, the bounds of the call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from tempfile import mkdtemp
+
+import anyio
+from pydantic import BaseModel, ConfigDict, Field
+
+from handrail import Bounds, Confined, NoSandbox, Sandbox
+from handrail.sandboxes import WHOLE
+from handrail_cli.sandboxes import limits, seccomp
+
+PROGRAM = "bwrap"
+INSTALL = "install bubblewrap (Debian, Ubuntu, Fedora: the package `bubblewrap`)"
+# Sizes of what is kept in memory inside.
+HOME_BYTES, SHARED_BYTES = 1 << 30, 256 << 20
+# What is a link at the top of many systems, and a folder on others.
+TOPS = ("/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32")
+# Programs of systems that keep them elsewhere.
+STORES = ("/nix/store", "/gnu/store", "/run/current-system")
+# Of /etc: how libraries are found, who this is, certificates, time, and what languages and tools look up. No keys, no passwords, no mounts.
+ETC = (
+    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/certs", "ssl/openssl.cnf", "ca-certificates", "ca-certificates.conf",
+    "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "pki/ca-trust", "crypto-policies", "localtime", "timezone", "mime.types",
+    "magic", "protocols", "services", "os-release", "lsb-release", "debian_version", "gitattributes", "fonts", "inputrc", "terminfo",
+    "java-11-openjdk", "java-17-openjdk", "java-21-openjdk", "java", "jvm", "perl", "python3", "papersize", "locale.conf", "locale.alias",
+    "default/locale", "nsswitch.conf", "host.conf", "gai.conf", "shells", "bash_completion.d", "ant", "maven",
+)  # fmt: skip
+# Of /etc, when the host's network is used.
+ETC_OF_NETWORK = ("resolv.conf", "hosts")
+HOSTS = "127.0.0.1 localhost\n::1 localhost\n"
+# The setting that keeps ordinary users from making namespaces, and the one that lets only some programs make them.
+CLONE_SETTING = Path("/proc/sys/kernel/unprivileged_userns_clone")
+APPARMOR_SETTING = Path("/proc/sys/kernel/apparmor_restrict_unprivileged_userns")
+MAX_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
+CHECK_S = 10.0
+
+
+class Settings(BaseModel):
+    """`[sandboxes.bubblewrap]`"""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    program: str = Field(default=PROGRAM, description="The program bwrap: a name on PATH, or a path.")
+
+
+class Bubblewrap(Sandbox):
+    """Confines with bwrap. No network unless the bounds give it."""
+
+    name = "bubblewrap"
+    confines = WHOLE
+    networks = True
+    descriptors = True
+    Config = Settings
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """A system without it, or settings that keep it from working."""
+        if sys.platform != "linux":
+            return f"it works on Linux, and this is {sys.platform}"
+        if shutil.which(PROGRAM) is None:
+            return f"the program {PROGRAM} is not on PATH; {INSTALL}"
+        if seccomp.program(network=False) is None:
+            return f"the system calls of {platform.machine()!r} are not known to it; use another sandbox"
+        return None if os.geteuid() == 0 else _namespaces_forbidden()
+
+    async def check(self) -> None:
+        """Run `true` in it. Raises `NoSandbox` with what the system has against it."""
+        await anyio.to_thread.run_sync(self._try)
+
+    def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], bounds: Bounds) -> Confined:
+        """The words for bwrap. Its options and its filter are given by descriptors."""
+        _check_folder(cwd, bounds)
+        group = limits.group(bounds.limits)
+        with contextlib.ExitStack() as opened:
+            options = b"".join(os.fsencode(option) + b"\0" for option in self.options(bounds, cwd))
+            filtering = seccomp.program(network=bounds.network)
+            assert filtering is not None
+            fds = [_file("options", options), _file("filter", filtering), _file("status", b"")]
+            for fd in fds:
+                opened.callback(os.close, fd)
+            status = os.dup(fds[2])
+            words = [self._program, "--args", str(fds[0]), "--seccomp", str(fds[1]), "--json-status-fd", str(fds[2])]
+            gate: int | None = None
+            if group is not None:
+                waiting, gate = os.pipe()
+                fds.append(waiting)
+                words += ["--block-fd", str(waiting)]
+            opened.pop_all()
+        run = _Run(status, gate, group)
+        inner = limits.limited(argv, bounds.limits)
+        given = {**environment, "HOME": str(bounds.home), "TMPDIR": "/tmp"}
+        return Confined((*words, "--", *inner), given, tuple(fds), run.started, run.ended)
+
+    def options(self, bounds: Bounds, cwd: Path) -> Iterator[str]:
+        """Bwrap's options for these bounds, in the order in which it carries them out."""
+        yield from ("--unshare-user", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
+        yield from ("--share-net",) if bounds.network else ()
+        yield from ("--disable-userns",) if self._disables else ()
+        yield from ("--hostname", "sandbox")
+        yield from self._root
+        yield from _etc_of_network(bounds, self._own)
+        yield from ("--proc", "/proc", "--dev", "/dev", "--size", str(SHARED_BYTES), "--tmpfs", "/dev/shm")
+        for place in ("/tmp", "/var/tmp"):
+            yield from ("--bind", str(bounds.temporary), place)
+        yield from ("--size", str(HOME_BYTES), "--tmpfs", str(bounds.home))
+        yield from (word for path in bounds.readable for word in ("--ro-bind", str(path), str(path)))
+        yield from (word for place, file in bounds.shown.items() for word in ("--ro-bind", str(file), str(place)))
+        yield from (word for path in (*bounds.writable, *bounds.anchored) for word in ("--bind", str(path), str(path)))
+        yield from (word for path in bounds.kept for word in ("--ro-bind", str(path), str(path)))
+        for path in bounds.masked:
+            yield from ("--ro-bind", str(self._own / ("closed" if path.is_dir() else "hidden")), str(path))
+        yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(cwd))
+
+    async def close(self) -> None:
+        """Remove the files that stand for others."""
+        if "_own" in self.__dict__:
+            await anyio.to_thread.run_sync(shutil.rmtree, self._own, True)
+
+    @cached_property
+    def _program(self) -> str:
+        assert isinstance(self.config, Settings)
+        found = shutil.which(self.config.program)
+        if found is None:
+            raise NoSandbox(f"the program {self.config.program!r} is not there", hint=INSTALL)
+        return found
+
+    @cached_property
+    def _disables(self) -> bool:
+        """Whether this bwrap can take away the making of further namespaces of users (0.8 and later)."""
+        told = subprocess.run(
+            [self._program, "--version"], capture_output=True, text=True, timeout=CHECK_S, check=False
+        )
+        version = re.search(r"(\d+)\.(\d+)", told.stdout)
+        setuid = os.stat(self._program).st_mode & 0o4000 != 0
+        return version is not None and (int(version[1]), int(version[2])) >= (0, 8) and not setuid
+
+    @cached_property
+    def _own(self) -> Path:
+        """A folder with what is shown in the place of other files."""
+        folder = Path(os.path.realpath(mkdtemp(prefix="handrail-bwrap-")))
+        # What may not be opened fails; what looked empty would be taken for changed, and be committed so.
+        (folder / "hidden").touch(mode=0o000)
+        (folder / "closed").mkdir(mode=0o000)
+        (folder / "hosts").write_text(HOSTS)
+        (folder / "passwd").write_text(_passwd())
+        (folder / "group").write_text(_group())
+        return folder
+
+    @cached_property
+    def _root(self) -> Sequence[str]:
+        """What is the same for every command: the system, read-only."""
+        words = ["--ro-bind", "/usr", "/usr"]
+        for top in TOPS:
+            if os.path.islink(top):
+                words += ["--symlink", os.readlink(top), top]
+            elif os.path.isdir(top):
+                words += ["--ro-bind", top, top]
+        words += [word for store in STORES if os.path.exists(store) for word in ("--ro-bind", store, store)]
+        words += ["--dir", "/run", "--dir", "/var", "--symlink", "/run", "/var/run"]
+        for name in ETC:
+            if os.path.exists(file := f"/etc/{name}"):
+                words += ["--ro-bind", os.path.realpath(file), file]
+        for name in ("passwd", "group"):
+            words += ["--ro-bind", str(self._own / name), f"/etc/{name}"]
+        return words
+
+    def _try(self) -> None:
+        bounds = Bounds(writable=(), temporary=self._own, home=Path("/home"))
+        confined = self.confine(("/bin/true",), cwd=Path("/"), environment={"PATH": os.defpath}, bounds=bounds)
+        try:
+            process = subprocess.Popen(
+                confined.argv,
+                env=dict(confined.environment),
+                pass_fds=confined.pass_fds,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        except OSError as exc:
+            confined.ended()
+            raise NoSandbox(f"it does not start: {exc}", hint=INSTALL) from exc
+        finally:
+            for fd in confined.pass_fds:
+                os.close(fd)
+        confined.started(process.pid)
+        try:
+            said = process.communicate(timeout=CHECK_S)[1].strip()
+        except subprocess.TimeoutExpired:
+            process.kill()
+            said = process.communicate()[1] or f"nothing happened in {CHECK_S:g} s"
+        confined.ended()
+        if process.returncode != 0:
+            raise NoSandbox(f"it does not work here: {said or f'exit code {process.returncode}'}", hint=cure(said))
+
+
+class _Run:
+    """One command that bwrap runs: what it says of itself, and the control group it is in."""
+
+    def __init__(self, status: int, gate: int | None, group: limits.Group | None) -> None:
+        self._status = status
+        self._gate = gate
+        self._group = group
+
+    def started(self, pid: int) -> None:
+        """Put it into its group before it may run."""
+        if self._group is not None:
+            self._group.take((pid, *_children(pid)))
+        if self._gate is not None:
+            os.write(self._gate, b"x")
+
+    def ended(self) -> str | None:
+        """Give everything back; why the command never ran."""
+        if self._gate is not None:
+            os.close(self._gate)
+        if self._group is not None:
+            self._group.end()
+        try:
+            said = os.pread(self._status, 4096, 0)
+        finally:
+            os.close(self._status)
+        return None if b"exit-code" in said else NEVER_RAN
+
+
+NEVER_RAN = "bwrap could not set the sandbox up"
+
+
+def cure(said: str) -> str:
+    """How to get a sandbox on a system that refuses one with these words."""
+    container = any(os.path.exists(mark) for mark in ("/.dockerenv", "/run/.containerenv"))
+    if container:
+        return (
+            "inside a container: start it with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined` "
+            '(Docker) so that namespaces can be made in it, or use sandbox.use = ["docker"] with an engine of your own'
+        )
+    if _reads(APPARMOR_SETTING) == "1":
+        return (
+            "AppArmor lets only named programs make namespaces: install the profile for bwrap (Ubuntu: the package `apparmor-profiles`, "
+            "then `sudo ln -s /usr/share/apparmor/extra-profiles/bwrap-userns-restrict /etc/apparmor.d/ && sudo systemctl reload apparmor`)"
+        )
+    return (
+        _namespaces_forbidden()
+        or f"try `{PROGRAM} --unshare-all --ro-bind / / true` in a shell and see what it says ({said[:100]!r})"
+    )
+
+
+def _namespaces_forbidden() -> str | None:
+    if _reads(CLONE_SETTING) == "0":
+        return "ordinary users may not make namespaces here; sudo sysctl -w kernel.unprivileged_userns_clone=1"
+    if _reads(MAX_NAMESPACES) == "0":
+        return "no namespaces of users may be made here; sudo sysctl -w user.max_user_namespaces=15000"
+    return None
+
+
+def _reads(setting: Path) -> str | None:
+    try:
+        return setting.read_text().strip()
+    except OSError:
+        return None
+
+
+def _etc_of_network(bounds: Bounds, own: Path) -> Iterator[str]:
+    if not bounds.network:
+        yield from ("--ro-bind", str(own / "hosts"), "/etc/hosts")
+        return
+    for name in ETC_OF_NETWORK:
+        if os.path.exists(file := f"/etc/{name}"):
+            yield from ("--ro-bind", os.path.realpath(file), file)
+
+
+def _check_folder(cwd: Path, bounds: Bounds) -> None:
+    """Raise when the folder is not one of those that are shown."""
+    shown = (*bounds.writable, *bounds.readable, *map(Path, ("/usr", "/tmp", "/var/tmp")), bounds.home)
+    if cwd != Path("/") and not any(cwd.is_relative_to(path) for path in shown):
+        raise NoSandbox(
+            f"the folder {str(cwd)!r} is not shown in the sandbox, so nothing was run",
+            hint="give a `cwd` in the workspace, or add the folder to sandbox.readable or sandbox.writable",
+        )
+
+
+def _children(pid: int) -> Sequence[int]:
+    try:
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return ()
+
+
+def _file(name: str, content: bytes) -> int:
+    fd = os.memfd_create(f"handrail-{name}")
+    os.write(fd, content)
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def _passwd() -> str:
+    import pwd
+
+    lines = ["nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin"]
+    with contextlib.suppress(KeyError):
+        user = pwd.getpwuid(os.getuid())
+        lines.append(f"{user.pw_name}:x:{user.pw_uid}:{user.pw_gid}::{user.pw_dir}:/bin/bash")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _group() -> str:
+    import grp
+
+    lines = ["nogroup:x:65534:"]
+    with contextlib.suppress(KeyError):
+        group = grp.getgrgid(os.getgid())
+        lines.append(f"{group.gr_name}:x:{group.gr_gid}:")
+    return "".join(f"{line}\n" for line in lines)
