@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from handrail import paths
+from handrail.errors import Denied
 from handrail.events import Output, Progress
+from handrail.places import home_folder
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from handrail.confining import Confinement
     from handrail.desktop import Desktop
     from handrail.invocation import Invocation
+    from handrail.judging import Touching, Verdict
     from handrail.observation import Observations
     from handrail.results import ToolResult
     from handrail.running import Running
@@ -26,15 +30,22 @@ if TYPE_CHECKING:
 class ToolContext:
     """One call's view of its session. A handler that has a parameter of this type is given it; it is not in the schema."""
 
-    __slots__ = ("_children", "_running", "invocation", "sandbox", "session")
+    __slots__ = ("_children", "_running", "invocation", "sandbox", "session", "verdict")
 
     def __init__(
-        self, session: Session, invocation: Invocation, running: Running, sandbox: Confinement | None = None
+        self,
+        session: Session,
+        invocation: Invocation,
+        running: Running,
+        *,
+        verdict: Verdict,
+        sandbox: Confinement | None = None,
     ) -> None:
         self.session = session
         # None: the call runs on the host. Else all that it starts must be what this confines.
         self.sandbox = sandbox
         self.invocation = invocation
+        self.verdict = verdict
         self._running = running
         self._children = 0
 
@@ -81,6 +92,23 @@ class ToolContext:
     def workspace(self) -> tuple[Path, ...]:
         """The roots that file tools may write."""
         return self.session.workspace
+
+    def judged_path(self, text: str, kind: Touching = "read") -> Path:
+        """The real place that was judged when the call named it `text`; open it with `handrail.opened`.
+
+        `kind` is what was declared to be done there. Raises `Denied` when `text` leads elsewhere by now.
+        """
+        judged = {touch.what for part in self.verdict.parts for touch in part.touches if touch.kind == kind}
+        if len(judged) == 1:
+            # Whatever became of links on the way, this is the place that was spoken of.
+            return Path(judged.pop())
+        home = home_folder(self.host_environment)
+        found = paths.resolve(
+            text, cwd=self.cwd, home=home, platform=self.session.runtime.platform, follow_last=kind != "delete"
+        )
+        if found.real not in judged:
+            raise Denied(f"{text!r} leads to {found.real!r} by now, which was not judged", hint="call again")
+        return Path(found.real)
 
     def keep(self, *, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
         """Change the session's working directory or variables for the calls that follow."""

@@ -41,7 +41,11 @@ def of_reading(text: str, found: paths.Resolved, judging: Judging) -> Opinion:
         return view
     if found.doubtful is not None:
         return kept(Decision.CONFIRM, found.doubtful)
-    return READING if _inside(found.path, judging) else READ_OUTSIDE
+    if _inside(found.path, judging):
+        return READING
+    if found.linked:
+        return asked("read_outside", f"{text!r} leads to {found.real!r}, outside the workspace")
+    return READ_OUTSIDE
 
 
 def of_pattern(text: str, found: paths.Resolved, judging: Judging) -> Opinion:

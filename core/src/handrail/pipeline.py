@@ -154,7 +154,7 @@ async def run(session: Session, invocation: Invocation, verdict: Verdict) -> Too
     if session.bus.listening:
         session.bus.publish(Started(invocation.call_id, tool.name))
     try:
-        context = ToolContext(session, invocation, running, sandbox)
+        context = ToolContext(session, invocation, running, verdict=verdict, sandbox=sandbox)
         if tool.exclusive is None:
             running.start_clock()
             returned = await running.drive(invocation.run(context))

@@ -237,12 +237,39 @@ async def test_a_link_out_of_the_workspace_is_asked_about_by_where_it_leads(fold
     asked: list[str] = []
 
     async def ask(approval: Approval) -> Answer:
-        asked.append(str(approval.confirmation))
+        asked.append(approval.verdict.reasons[0].text)
         return Answer(Choice.ONCE)
 
     async with open_session(cwd=folder, confirm=ask) as session:
         assert (await session.call("read_file", {"file_path": "link"}))["stdout"] == "     1\tx"
-    assert str(folder.parent / "other.txt") in asked[-1]
+    assert asked == [f"'link' leads to {str(folder.parent / 'other.txt')!r}, outside the workspace"]
+
+
+async def test_a_folder_that_becomes_a_link_after_the_judgement_opens_nothing_else(folder: Path) -> None:
+    work, other = folder / "cur", folder.parent / "elsewhere"
+    for place, content in ((work, "open"), (other, "SECRET")):
+        place.mkdir()
+        (place / "notes").write_text(content)
+    over = threading.Event()
+
+    def exchange() -> None:
+        while not over.is_set():
+            work.rename(folder / "aside")
+            work.symlink_to(other)
+            work.unlink()
+            (folder / "aside").rename(work)
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=exchange)
+    thread.start()
+    try:
+        async with open_session(cwd=folder) as alone:
+            results = [await alone.call("read_file", {"file_path": "cur/notes"}) for _ in range(1_500)]
+    finally:
+        over.set()
+        thread.join()
+    assert not any("SECRET" in result.get("stdout", "") for result in results)
+    assert any("open" in result.get("stdout", "") for result in results)
 
 
 async def test_an_odd_name_of_the_own_folder_is_no_reason_to_ask(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from handrail import (
     InvalidArguments,
     NoSandbox,
     NotFound,
+    Read,
     Run,
     SandboxDenied,
     TimedOut,
@@ -80,7 +81,7 @@ def _describe(command: Command) -> str:
 @tool(
     layer="core",
     title=TITLE,
-    effects=[Run("shell", arg="command")],
+    effects=[Run("shell", arg="command"), Read("cwd", arg="cwd")],
     platforms=frozenset(("linux", "darwin")),
     timeout=lambda command: None if command.background else command.timeout + CLOSING_S,
     live=True,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import os
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path, PurePath
+from pathlib import Path
 from threading import Event
 from time import monotonic
 from typing import Annotated, Any, Literal
@@ -14,15 +16,16 @@ from typing import Annotated, Any, Literal
 import anyio.to_thread
 from pydantic import Field
 
-from handrail import Decision, Denied, Downstream, Media, Read, ToolContext, paths, tool
-from handrail.places import home_folder
-from handrail_files.opened import Opened, opened, real_path
+from handrail import Downstream, Media, NotFound, Read, ToolContext, opened, tool
+from handrail.opened import Opened
 from handrail_files.text import SAMPLE, blocks, decoded, encoding_of, read_lines
 
 # Up to here the lines are counted even when not all are shown.
 COUNTED_BYTES = 1_048_576
 MAX_MEDIA_BYTES = 20 * 1_048_576
 MAX_SHOWN = 200_000
+# Names that are looked at for one that was meant.
+MAX_NAMES = 2_000
 DEADLINE_S = 20.0
 # Blocks of 64 KB, behind the first, that are read without a thread.
 AT_ONCE = 8
@@ -79,12 +82,9 @@ async def read_file(
 
     Lines are cut at 2,000 characters. `truncated` says that there are lines behind those shown; read on with `offset`.
     """
-    found = real_path(file_path, cwd=context.cwd, home=home_folder(context.host_environment))
-    if await _decision(context, found, file_path) is Decision.CONFIRM and found.linked:
-        # A yes to where the link led before is none to where it leads now: this asks about the file itself.
-        return await context.call("read_file", {"file_path": found.real, "offset": offset, "limit": limit})
+    path = context.judged_path(file_path)
     stop = Event()
-    work = partial(_read, Path(found.path), file_path, offset, limit)
+    work = partial(_read, path, file_path, offset, limit)
     try:
         # What a few blocks hold is read sooner than a thread is woken.
         return work(go_on=_few_blocks())
@@ -92,23 +92,6 @@ async def read_file(
         return await anyio.to_thread.run_sync(partial(work, go_on=_until(stop)), abandon_on_cancel=True)
     finally:
         stop.set()
-
-
-async def _decision(context: ToolContext, found: paths.Resolved, text: str) -> Decision:
-    """What is decided of the file that will be opened, which a link may have led away from since the call was judged; `Denied` for a no."""
-    invocation = context.invocation
-    params = invocation.tool.validate({**invocation.args, "file_path": _spelled(found.path, context.cwd)})
-    verdict = await context.session.judge(replace(invocation, params=params))
-    if verdict.decision is Decision.DENY:
-        reasons = "; ".join(reason.text for reason in verdict.reasons)
-        raise Denied(f"{text!r} leads to a file that may not be read: {reasons}", details={"rule": verdict.rule})
-    return verdict.decision
-
-
-def _spelled(path: PurePath, cwd: Path) -> str:
-    """The path as a call would name it: an odd name of the session's own folder is no reason to doubt what is in it."""
-    own = cwd.resolve()
-    return f"./{path.relative_to(own)}" if path.is_relative_to(own) else str(path)
 
 
 class _TakesLonger(Exception):
@@ -136,7 +119,7 @@ def _until(stop: Event) -> Callable[[], None]:
 
 
 def _read(path: Path, text: str, offset: int, limit: int, *, go_on: Callable[[], None]) -> Mapping[str, Any]:
-    with opened(path, text) as file:
+    with _opened(path, text) as file:
         try:
             sample = os.read(file.fd, SAMPLE)
             if (media := next((magic for magic in MAGIC if magic.fits(sample)), None)) is not None:
@@ -144,6 +127,26 @@ def _read(path: Path, text: str, offset: int, limit: int, *, go_on: Callable[[],
             return _text(file, sample, offset, limit, text, go_on)
         except OSError as exc:
             raise Downstream(f"{text!r} could not be read: {exc.strerror}") from exc
+
+
+@contextmanager
+def _opened(path: Path, text: str) -> Generator[Opened, None, None]:
+    """The judged file, open; what stands in the way is told with what to do instead."""
+    try:
+        with opened.reading(path) as file:
+            yield file
+    except NotFound as exc:
+        raise NotFound(f"there is no file {text!r}", hint=_near(path)) from exc
+
+
+def _near(path: Path) -> str:
+    try:
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry, _ in zip(entries, range(MAX_NAMES), strict=False)]
+    except OSError:
+        return f"there is no folder {str(path.parent)!r} either"
+    close = difflib.get_close_matches(path.name, names, n=3)
+    return f"near it there is {', '.join(close)}" if close else f"{str(path.parent)!r} holds nothing of a similar name"
 
 
 def _text(
