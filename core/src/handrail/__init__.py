@@ -35,6 +35,9 @@ if TYPE_CHECKING:
         Desktops as Desktops,
     )
     from handrail.desktop import (
+        Focusing as Focusing,
+    )
+    from handrail.desktop import (
         Screen as Screen,
     )
     from handrail.desktop import (
@@ -133,6 +136,9 @@ if TYPE_CHECKING:
     )
     from handrail.judging import (
         Evaluator as Evaluator,
+    )
+    from handrail.judging import (
+        Focus as Focus,
     )
     from handrail.judging import (
         Judging as Judging,
@@ -257,7 +263,7 @@ _HOMES = {
     "bag": ("Bag",),
     "confirm": ("Answer", "Approval", "Choice", "Confirmer"),
     "context": ("ToolContext",),
-    "desktop": ("Accessibility", "Desktop", "Desktops", "Screen", "Tree"),
+    "desktop": ("Accessibility", "Desktop", "Desktops", "Focusing", "Screen", "Tree"),
     "errors": (
         "AmbiguousElement",
         "BackendUnavailable",
@@ -295,6 +301,7 @@ _HOMES = {
     "judging": (
         "Decision",
         "Evaluator",
+        "Focus",
         "Judging",
         "Mode",
         "Offer",

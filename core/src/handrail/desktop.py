@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from handrail.observation import Element, Frame, Rect, Window
+
+if TYPE_CHECKING:
+    from handrail.invocation import Invocation
+    from handrail.judging import Focus
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,4 +122,13 @@ class Accessibility(Protocol):
 
     async def fingerprint(self) -> str:
         """A short hash of the active window's visible tree: equal while nothing has changed."""
+        ...
+
+
+@runtime_checkable
+class Focusing(Protocol):
+    """The capability `focus` (scope session): what the input of a call would do to a terminal, asked before the call is judged."""
+
+    async def focus(self, invocation: Invocation) -> Focus | None:
+        """The terminal that its keys would go to; None when they go to no terminal. Changes nothing."""
         ...

@@ -150,6 +150,24 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True)
+class Focus:
+    """Where the keys of a call would go, when that is a terminal: there, text is a command for the host.
+
+    `window` names it, `program` is what reads the keys (a shell, or what runs in it), `shell` whether that is a shell of this user whose
+    language is like bash's, `cwd` its folder. `lines` are the commands that this call would have it run, with what was typed before; `rest`
+    is what would then stand on the line. Both hold only what is known: `unknown` says what is not, as reasons' code and text.
+    """
+
+    window: str
+    program: str
+    shell: bool
+    cwd: Path
+    lines: tuple[str, ...] = ()
+    rest: str | None = ""
+    unknown: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Judging:
     """The circumstances a call is judged in: plain data, so that `handrail evaluate` can judge for another machine.
 
@@ -171,6 +189,8 @@ class Judging:
     allow_private: tuple[str, ...] = ()
     # None: no sandbox is usable here, or the tool's calls cannot run in one.
     sandbox: Offer | None = None
+    # Set for input to a desktop, where its keys go to a terminal.
+    focus: Focus | None = None
     # Whether anybody can be asked at all, and whether that is a person at the terminal that Handrail was started at.
     interactive: bool = True
     at_terminal: bool = False

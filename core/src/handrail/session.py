@@ -22,12 +22,20 @@ from handrail.bag import Bag
 from handrail.choosing import CURE
 from handrail.confining import Confinement, Confines, unfit
 from handrail.confirm import Confirmer
-from handrail.desktop import Desktop
-from handrail.errors import BackendUnavailable, Failsafe, NoSandbox, Stopped, ToolUnavailable, UnknownTool
+from handrail.desktop import Desktop, Focusing
+from handrail.errors import (
+    BackendUnavailable,
+    Failsafe,
+    HandrailError,
+    NoSandbox,
+    Stopped,
+    ToolUnavailable,
+    UnknownTool,
+)
 from handrail.events import BackendChanged, Bus, ToolsChanged
 from handrail.history import History
 from handrail.invocation import GrantOption, Invocation, ToolCall
-from handrail.judging import Judging, Mode, Seat, Verdict
+from handrail.judging import Focus, Judging, Mode, Seat, Verdict
 from handrail.judging import judge as judge_call
 from handrail.observation import Observations
 from handrail.policy import Policy
@@ -263,6 +271,8 @@ class Session:
         if seats is None:
             seats = self._seats[name] = self.runtime.seats_for(invocation.tool)
         judging = await self._with_sandbox() if invocation.tool.confinable else self._judging
+        if invocation.tool.inputs and (focus := await self._focus(invocation)) is not None:
+            judging = replace(judging, focus=focus)
         return await judge_call(invocation, seats=seats, policy=self.policy, judging=judging)
 
     async def _with_sandbox(self) -> Judging:
@@ -270,6 +280,15 @@ class Session:
         if self._confinable is None:
             self._confinable = replace(self._judging, sandbox=await self.runtime.offer(self._judging, self.settings))
         return self._confinable
+
+    async def _focus(self, invocation: Invocation) -> Focus | None:
+        """The terminal that the call's keys would go to. Who types looks again, so that what cannot be told here is not typed there."""
+        try:
+            focusing: Focusing = await self.service("focus")
+            return await focusing.focus(invocation)
+        except HandrailError as exc:
+            log.debug("nobody can tell where the keys of %s would go: %s", invocation.tool.name, exc)
+            return None
 
     def approved(self, verdict: Verdict, grant: GrantOption | None, *, always: bool = False) -> None:
         """Remember what a person's yes is good for beyond this one call: in this session, or `always`."""

@@ -196,6 +196,11 @@ class Tool:
         return next((word for kind, word in KINDS.items() if any(isinstance(e, kind) for e in self.effects)), "other")
 
     @cached_property
+    def inputs(self) -> bool:
+        """Whether it acts as a person's hands on a desktop."""
+        return any(isinstance(effect, Input) and effect.what == "desktop" for effect in self.effects)
+
+    @cached_property
     def read_only(self) -> bool:
         """Whether it leaves no trace: it has no effects, or only reads."""
         return all(isinstance(effect, Read) for effect in self.effects)

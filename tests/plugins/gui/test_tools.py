@@ -179,28 +179,6 @@ async def test_understanding_without_a_model_is_an_outline_and_says_so(agent: Ag
     assert '"7"' in seen["stdout"]
 
 
-async def test_nothing_is_typed_into_a_terminal_past_the_judge_of_commands(agent: Agent, programs: Any, tmp_path: Path):
-    out = tmp_path / "typed"
-    screen = await agent.session.service("screen")
-    await programs.open(await agent.session.desktop(), screen, sys.executable, PLAIN_WINDOW, str(out), "terminal")
-    for call in ({"action": "type", "text": "echo\n"}, {"action": "press_key", "key": "enter"}):
-        error = await agent.fails("execute_gui", **call)
-        assert error["code"] == "denied_by_policy"
-        assert "execute_cli" in error["message"]
-    assert out.read_text() == ""
-
-
-async def test_a_terminal_gets_keys_when_a_person_allows_it(programs: Any, tmp_path: Path):
-    out = tmp_path / "typed"
-    async with open_session(desktop="private", cwd=tmp_path, plugins={"gui": {"terminals": "allow"}}) as session:
-        screen = await session.service("screen")
-        await programs.open(await session.desktop(), screen, sys.executable, PLAIN_WINDOW, str(out), "terminal")
-        assert await (await session.service("hands")).in_terminal()
-        typed = await session.call("execute_gui", {"action": "type", "text": "echo 漢字\n"})
-        assert typed["route"] == "keys"
-        assert out.read_text() == "echo 漢字\n"
-
-
 async def test_nothing_is_clicked_in_a_window_that_moved(agent: Agent):
     await agent.open("galculator")
     seen = await agent("observe_screen")

@@ -16,6 +16,8 @@ async def set_value(act: Act) -> Outcome:
     if act.element.role == "combo box":
         return await choose(act, value)
     refuse_unusable(act.element)
+    if act.element.role == "terminal":
+        return await _type_command(act, value)
     if act.element.role in ("slider", "spin button", "dial"):
         return await _set_number(act, value)
     if "set_value" not in act.element.actions and "editable" not in act.element.states:
@@ -23,6 +25,13 @@ async def set_value(act: Act) -> Outcome:
             f"{named(act.element)} takes no value", hint="use click, toggle or select, or execute_gui to type by keys"
         )
     return await (_set_password if "password" in act.element.states else _set_text)(act, value)
+
+
+async def _type_command(act: Act, value: str) -> Outcome:
+    """Text in a terminal is a command: it is typed there by a call that is judged as one, and never set past it."""
+    await act.pointer()
+    await act.gui(action="type", text=value)
+    return Outcome("unverified", "pointer", note="it was typed into a terminal; look at what came of it")
 
 
 async def _set_text(act: Act, value: str) -> Outcome:

@@ -21,11 +21,17 @@ class ShellEvaluator(Evaluator):
     name = "shell"
 
     def applies(self, tool: Tool) -> bool:
-        """Tools that run shell commands."""
-        return any(isinstance(effect, Run) and effect.what == "shell" and effect.arg for effect in tool.effects)
+        """Tools that run shell commands, and those that may type them into a terminal."""
+        return tool.inputs or any(
+            isinstance(effect, Run) and effect.what == "shell" and effect.arg for effect in tool.effects
+        )
 
     async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
-        """Its view of the command in the call; None when there is none."""
+        """Its view of the command in the call, or of what it types into a terminal; None when there is none."""
+        if judging.focus is not None:
+            from handrail_cli.typed import judge_typed
+
+            return judge_typed(judging.focus, judging)
         texts = list(_shell_texts(invocation))
         if not texts:
             return None
@@ -41,7 +47,7 @@ class ShellEvaluator(Evaluator):
 
 
 def _shell_texts(invocation: Invocation) -> Iterator[str]:
-    """The texts of a call that a shell will read. Text typed into a terminal belongs here, once it is known where the focus is."""
+    """The texts of a call that a shell will read."""
     for effect in invocation.tool.effects:
         value: Any = invocation.argument(effect) if isinstance(effect, Run) and effect.what == "shell" else None
         if isinstance(value, str):

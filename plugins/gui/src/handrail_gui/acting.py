@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from handrail import (
     Accessibility,
     Denied,
     Downstream,
+    Focus,
     InvalidArguments,
     Screen,
     StaleObservation,
@@ -23,6 +25,7 @@ from handrail_gui import aiming, outline, settling
 from handrail_gui.aiming import Target
 from handrail_gui.chords import Chord, chord_of, refuse_blocked
 from handrail_gui.config import GuiConfig
+from handrail_gui.focusing import Focusing
 from handrail_gui.hands import Hands
 from handrail_gui.held import HeldInput
 from handrail_gui.writing import Writer, Written
@@ -173,7 +176,9 @@ class Acting:
         await self._go()
         button, times = CLICKS[self.request.action]
         self.context.checkpoint()
-        await self.hands.click(button or self.request.button, times)
+        # The middle button pastes.
+        async with self._into_terminal():
+            await self.hands.click(button or self.request.button, times)
 
     async def _type(self) -> None:
         if not self.request.text:
@@ -190,9 +195,10 @@ class Acting:
             await settling.settle(
                 self.before or await settling.scene(self.screen, None), self.screen, self.hands, self.accessibility
             )
-        await self._refuse_terminal()
         await self._remember()
-        self.written = await Writer(self.context, self.hands, self.accessibility).write(self.request.text)
+        async with self._into_terminal() as focus:
+            writer = Writer(self.context, self.hands, self.accessibility, terminal=focus is not None)
+            self.written = await writer.write(self.request.text)
 
     async def _scroll(self) -> None:
         if self.request.direction is None:
@@ -206,18 +212,27 @@ class Acting:
         if self.request.chord is None:
             raise InvalidArguments("there is no key to press", hint='give key, for example "ctrl+s"')
         refuse_blocked(self.request.chord, self._config().blocked_keys)
-        await self._refuse_terminal()
         await self._remember()
         self.context.checkpoint()
-        await self.hands.chord(self.request.chord)
+        async with self._into_terminal():
+            await self.hands.chord(self.request.chord)
 
-    async def _refuse_terminal(self) -> None:
-        """Keys into a terminal are shell commands that nobody has judged."""
-        if self._config().terminals == "refuse" and await self.hands.in_terminal():
+    @contextlib.asynccontextmanager
+    async def _into_terminal(self) -> AsyncGenerator[Focus | None]:
+        """Around keys: the terminal that they go to, as it was judged; None when they go to none. Keys into a terminal are commands."""
+        focusing: Focusing = await self.context.service("focus")
+        focus = await focusing.still(self.context.invocation)
+        if focus is not None and self._config().terminals == "refuse":
             raise Denied(
-                "the active window is a terminal: what is typed there runs as a command without being judged",
-                hint='use execute_cli; a person may set [plugins.gui] terminals = "allow"',
+                "the active window is a terminal, where keys are commands, and the settings refuse them",
+                hint='use execute_cli; a person may set [plugins.gui] terminals = "judge"',
             )
+        whole = False
+        try:
+            yield focus
+            whole = True
+        finally:
+            focusing.pressed(focus, whole=whole)
 
     def _config(self) -> GuiConfig:
         config = self.context.config

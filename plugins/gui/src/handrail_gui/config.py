@@ -20,9 +20,9 @@ class GuiConfig(BaseModel):
     blocked_keys: tuple[str, ...] = Field(
         default=BLOCKED, description="Chords that are never pressed, in any spelling."
     )
-    terminals: Literal["refuse", "allow"] = Field(
-        default="refuse",
-        description="Keys into a terminal run commands past the judge of commands: refuse them, or allow.",
+    terminals: Literal["judge", "refuse"] = Field(
+        default="judge",
+        description="Keys into a terminal are commands: judge them as such, or refuse them all.",
     )
 
     @field_validator("blocked_keys")

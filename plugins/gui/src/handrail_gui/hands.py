@@ -7,6 +7,7 @@ from typing import Protocol
 
 from handrail import Window
 from handrail_gui.chords import Chord
+from handrail_gui.terminals import Terminal
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,11 @@ class Hands(Protocol):
     Each input method is one step that is done whole or not at all, and raises `Failsafe` before it when a person has moved the pointer into a
     corner of the screen; everything that was held is released then.
     """
+
+    @property
+    def private(self) -> bool:
+        """Whether the desktop is a private one, where nobody else types."""
+        ...
 
     async def pointer(self) -> tuple[int, int]:
         """Where the pointer is."""
@@ -86,8 +92,12 @@ class Hands(Protocol):
         """Everything that covers a part of the screen and takes clicks, topmost first, with its decoration."""
         ...
 
-    async def in_terminal(self) -> bool:
-        """Whether the active window's program runs others on a terminal of its own, so that typed text is a command."""
+    async def terminals(self) -> list[Terminal]:
+        """The windows whose programs run others on a terminal of their own, so that typed text is a command; the active one first."""
+        ...
+
+    async def idle(self) -> float | None:
+        """Seconds since the last input of anybody, ours too; None where the platform does not count them."""
         ...
 
     async def activate(self, window: str) -> bool:

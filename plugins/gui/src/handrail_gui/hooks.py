@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from handrail import Service, ServiceContext, Tool
     from handrail_gui.config import GuiConfig
+    from handrail_gui.focusing import Focusing
     from handrail_gui.held import HeldInput
     from handrail_gui.private.service import LocalDesktops
     from handrail_gui.x11.connection import Connection
@@ -77,6 +78,13 @@ async def open_held(context: ServiceContext) -> HeldInput:
     return await open_held(context)
 
 
+async def open_focusing(context: ServiceContext) -> Focusing:
+    """The terminals of the desktop as one session knows them."""
+    from handrail_gui.focusing import open_focusing
+
+    return await open_focusing(context)
+
+
 @hookimpl
 def handrail_register_tools() -> list[Tool]:
     """The tools that see and act, and those for windows and clipboard."""
@@ -105,6 +113,7 @@ def handrail_register_services() -> list[Service]:
         Service("screen", open_screen, "desktop", _not_here),
         Service("hands", open_hands, "desktop", _not_here),
         Service("held_input", open_held, "session", _not_here),
+        Service("focus", open_focusing, "session", _not_here),
     ]
 
 

@@ -38,6 +38,8 @@ class Writer:
     context: ToolContext
     hands: Hands
     accessibility: Accessibility | None
+    # Whether what has the focus is a terminal.
+    terminal: bool
 
     async def write(self, text: str) -> Written:
         """Write by the first route that works; nothing is written twice."""
@@ -60,7 +62,7 @@ class Writer:
         A terminal takes keys only: its text cannot be set, and Ctrl+V is something else to a shell. Where nothing editable has the focus, keys
         are commands. A line break or tab in a single line is a key to press, not a letter.
         """
-        if (focus is not None and focus.role == "terminal") or await self.hands.in_terminal():
+        if self.terminal or (focus is not None and focus.role == "terminal"):
             return ["keys"]
         if focus is None:
             return ["keys", "clipboard"] if text.isascii() and len(text) <= SHORT else ["clipboard", "keys"]

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable
-from pathlib import Path
 from time import monotonic
+
+from Xlib.ext import screensaver
 
 from handrail import Downstream, Rect, ServiceContext, Window
 from handrail_gui.chords import Chord
 from handrail_gui.hands import Place
+from handrail_gui.terminals import Terminal, terminal_of
 from handrail_gui.x11 import windows
 from handrail_gui.x11.clipboard import Clipboard
 from handrail_gui.x11.connection import Client, Connection
@@ -29,6 +30,7 @@ class X11Hands:
 
     def __init__(self, connection: Connection, *, private: bool) -> None:
         self._connection = connection
+        self.private = private
         self._mouse = Mouse(private)
         self._keyboard = Keyboard()
         self._clipboard = Clipboard()
@@ -107,8 +109,11 @@ class X11Hands:
     async def surfaces(self) -> list[Window]:
         return await self._connection.run(windows.surfaces)
 
-    async def in_terminal(self) -> bool:
-        return await self._connection.run(_in_terminal)
+    async def terminals(self) -> list[Terminal]:
+        return await self._connection.run(_terminals)
+
+    async def idle(self) -> float | None:
+        return await self._connection.run(_idle)
 
     async def activate(self, window: str) -> bool:
         number = int(window, 16)
@@ -209,22 +214,26 @@ def _half(room: Rect, layout: str) -> Rect:
     }[layout]
 
 
-def _in_terminal(client: Client) -> bool:
-    """A program that emulates a terminal holds the master side of a pseudo-terminal."""
-    active = next((window for window in windows.windows(client) if window.active), None)
-    if active is None or active.pid is None:
-        return False
-    try:
-        return any(_is_master(link) for link in Path(f"/proc/{active.pid}/fd").iterdir())
-    except OSError:
-        return False
+def _terminals(client: Client) -> list[Terminal]:
+    found = [
+        terminal_of(window.id, window.pid, _classes(client, window), active=window.active)
+        for window in windows.windows(client)
+        if window.state != "minimized"
+    ]
+    return sorted((terminal for terminal in found if terminal is not None), key=lambda terminal: not terminal.active)
 
 
-def _is_master(link: Path) -> bool:
+def _classes(client: Client, window: Window) -> tuple[str, ...]:
     try:
-        return os.readlink(link) in ("/dev/ptmx", "/dev/pts/ptmx")
-    except OSError:
-        return False
+        return client.window(int(window.id, 16)).get_wm_class() or ()
+    except windows.GONE:
+        return ()
+
+
+def _idle(client: Client) -> float | None:
+    if not client.display.has_extension(screensaver.extname):
+        return None
+    return screensaver.query_info(client.root).idle / 1000
 
 
 async def open_hands(context: ServiceContext) -> X11Hands:
