@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from handrail_cli.commandline import Word
-from handrail_cli.programs.taking import Taking
+from handrail_cli.programs.taking import Taking, role_of
 from handrail_cli.programs.values import Inner
 
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL | re.ASCII)
@@ -160,3 +160,182 @@ def _template(taking: Taking, command: Sequence[Word], at: int, items: Sequence[
 
 
 MAX_ITEMS = 32
+
+
+def command(taking: Taking, start: int) -> None:
+    """`command NAME …` runs it, `command -v NAME` tells what it is."""
+    words = taking.words
+    at = start
+    if at < len(words) and words[at].text in ("-v", "-V"):
+        wrong = [n for n in range(at + 1, len(words)) if words[n].text is None or words[n].guess.startswith("-")]
+        if wrong:
+            taking.doubt(wrong[0])
+        return
+    while at < len(words) and words[at].text in ("-p", "--"):
+        at += 1
+    if at < len(words):
+        taking.inner.append(Inner(at, len(words)))
+
+
+def flock(taking: Taking, start: int) -> None:
+    """`flock FILE COMMAND…`, `flock FILE -c CODE`, `flock NUMBER`."""
+    words = taking.words
+    at = start
+    while at < len(words) and (text := words[at].text) is not None and text.startswith("-"):
+        if re.fullmatch(r"-[wE]|--(wait|timeout|conflict-exit-code)", text):
+            at += 1
+        elif not re.fullmatch(r"-[sexunoFv]+|-w\d+|--[a-z-]+(=\d+)?", text):
+            taking.doubt(at)
+        at += 1
+    if at < len(words):
+        role_of(taking, "create", at)
+    if at + 2 < len(words) and words[at + 1].text in ("-c", "--command"):
+        role_of(taking, "shell", at + 2)
+    elif at + 1 < len(words):
+        taking.inner.append(Inner(at + 1, len(words)))
+
+
+def watch(taking: Taking, start: int) -> None:
+    """`watch COMMAND…` gives its words to a shell, `watch -x COMMAND…` runs them."""
+    words = taking.words
+    at = start
+    execute = False
+    while at < len(words) and (text := words[at].text) is not None and text.startswith("-"):
+        execute |= re.fullmatch(r"-[a-zA-Z]*x[a-zA-Z]*|--exec", text) is not None
+        if re.fullmatch(r"-[a-zA-Z]*[nqs]|--(interval|equexit|shotsdir)", text):
+            at += 1
+        elif not re.fullmatch(r"-[bcCdegrtwxfp]+|-n[\d.,]+|-d=\w+|--[a-z-]+(=[\w.]+)?", text):
+            taking.doubt(at)
+        at += 1
+    if at >= len(words):
+        return
+    texts = [word.text for word in words[at:]]
+    if execute:
+        taking.inner.append(Inner(at, len(words)))
+    elif None in texts:
+        taking.doubt(at)
+    else:
+        taking.inner.append(Inner(at, len(words), " ".join(text for text in texts if text is not None), "bash"))
+
+
+def script(taking: Taking, start: int) -> None:
+    """`script -c CODE FILE`; without code it starts a shell."""
+    words = taking.words
+    at = start
+    code = False
+    while at < len(words) and (text := words[at].text) is not None and text.startswith("-"):
+        if re.fullmatch(r"-[aefq]*c|--command", text) and at + 1 < len(words):
+            at += 1
+            role_of(taking, "shell", at)
+            code = True
+        elif (attached := re.fullmatch(r"-[aefq]*c(.+)|--command=(.*)", text, re.DOTALL)) is not None:
+            role_of(taking, "shell", at, attached[1] or attached[2])
+            code = True
+        elif not re.fullmatch(r"-[aefqE]+|--(append|return|flush|force|quiet)", text):
+            taking.doubt(at)
+        at += 1
+    for number in range(at, len(words)):
+        role_of(taking, "write", number)
+    if not code:
+        taking.worsen("dangerous", code="shell", why="script starts a shell", at=0)
+
+
+def applets(taking: Taking, start: int) -> None:
+    """`busybox NAME …`."""
+    words = taking.words
+    if len(words) <= start or words[start].text in ("--list", "--help", "--list-full"):
+        return
+    if words[start].text == "httpd":
+        taking.worsen("dangerous", code="serves", why="httpd serves files", at=start)
+    taking.inner.append(Inner(start, len(words)))
+
+
+def hyperfine(taking: Taking, start: int) -> None:
+    """Each operand is code for a shell."""
+    words = taking.words
+    at = start
+    while at < len(words):
+        text = words[at].text
+        if text in ("-p", "--prepare", "-s", "--setup", "-c", "--cleanup", "--conclude") and at + 1 < len(words):
+            at += 1
+            role_of(taking, "shell", at)
+        elif re.fullmatch(r"-[wrmMn]|--(warmup|runs|min-runs|max-runs|command-name|style|time-unit)", text or ""):
+            at += 1
+        elif re.fullmatch(r"--export-(json|csv|markdown|asciidoc|orgmode)", text or "") and at + 1 < len(words):
+            at += 1
+            role_of(taking, "write", at)
+        elif text is None or (text.startswith("-") and text not in ("-N", "-i", "--ignore-failure", "--show-output")):
+            taking.doubt(at)
+        elif not text.startswith("-"):
+            role_of(taking, "shell", at)
+        at += 1
+
+
+def privilege(taking: Taking, start: int) -> None:
+    """`sudo [OPTIONS] COMMAND…`, `su -c CODE USER`: dangerous whatever it runs, which is shown for what it is."""
+    words = taking.words
+    name = taking.path
+    at = start
+    while (
+        at < len(words)
+        and (text := words[at].text) is not None
+        and (text.startswith("-") or ASSIGNMENT.fullmatch(text))
+    ):
+        if (
+            name in ("su", "runuser", "sg")
+            and re.fullmatch(r"-[a-z]*c|--(session-)?command", text)
+            and at + 1 < len(words)
+        ):
+            role_of(taking, "shell", at + 1)
+            return
+        if text == "--":
+            at += 1
+            break
+        at += (
+            2
+            if re.fullmatch(
+                r"-[a-zA-Z]*[ugpCDRrtTUhaE]|--(user|group|prompt|chdir|chroot|role|type|host|unit|property|setenv|slice|uid|gid|working-directory)",
+                text,
+            )
+            and not (text.endswith("E") and name == "sudo")
+            else 1
+        )
+    if name in ("sg", "su-exec", "gosu", "setuidgid", "newgrp", "su"):
+        at += 1
+    if at < len(words) and name != "su":
+        taking.inner.append(Inner(at, len(words)))
+
+
+SETTINGS = frozenset(("set", "declare", "typeset", "export", "readonly", "local", "alias", "trap"))
+
+
+def builtin(taking: Taking, start: int) -> None:
+    """Builtins that show or change the shell: what only shows is told from what changes."""
+    words = taking.words
+    name = taking.path
+    texts = [word.text for word in words[start:]]
+    if name in ("set", "declare", "typeset", "export", "readonly") and all(text in SHOWS for text in texts):
+        taking.worsen("dangerous", code="secret", why="it shows all variables, credentials among them", at=0)
+    elif name == "history" and not all(re.fullmatch(r"\d+", text or "x") for text in texts):
+        taking.worsen("dangerous", code="destructive", why="it changes the history of commands", at=0)
+    elif name == "fc" and texts[:1] != ["-l"]:
+        taking.worsen("dangerous", code="hidden_code", why="it runs earlier commands", at=0)
+    elif name in ("eval", "trap", "source", ".", "enable", "bind", "complete"):
+        taking.worsen("dangerous", code="hidden_code", why=f"{name} runs other code", at=0)
+        if name == "eval" and texts and None not in texts:
+            taking.inner.append(Inner(start, len(words), " ".join(text for text in texts if text is not None), "bash"))
+        elif name == "trap" and len(texts) > 1 and texts[0] is not None and not texts[0].startswith("-"):
+            taking.inner.append(Inner(start, start + 1, texts[0], "bash"))
+        elif name in ("source", ".") and texts:
+            taking.name("execute", start)
+    elif name in SHOWING or (
+        name in ("umask", "ulimit", "shopt", "alias") and all(SHOW.fullmatch(text or "=") for text in texts)
+    ):
+        return
+    else:
+        taking.worsen("effect")
+
+
+SHOWS = frozenset(("-p", "-x", "-xp", "-px", "-o", "+o"))
+SHOW = re.compile(r"-[aSHpqtnfuvlcdesimrxT]+|\w+")
+SHOWING = frozenset(("dirs", "jobs", "times", "caller", "compgen", "history", "fc"))

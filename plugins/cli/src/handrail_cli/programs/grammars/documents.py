@@ -1,0 +1,198 @@
+"""Pictures, sounds, documents and what shows them."""
+
+from __future__ import annotations
+
+import re
+
+from handrail_cli.programs.taking import Taking, role_of
+
+CODER = re.compile(
+    r"(?i)(@|msl:|mvg:|ephemeral:|text:|label:@|caption:@|https?:|ftp:|url:|epi:|eps:|ps:|pdf:|delegate|video:|x:|inline:|show:|win:|print:|scan:).*|.*[|].*"
+)
+FORMULA = re.compile(r"[\d\s+\-*/%^().,;=<>!&|a-zA-Z_\[\]{}\"'\n\\]*")
+
+
+def less(taking: Taking) -> None:
+    """`+command` types a key in it."""
+    for at in taking.operands:
+        if (taking.words[at].text or "").startswith("+") and not re.fullmatch(
+            r"\+(\d+|F|G|g|/[^!|]*|\?[^!|]*)", taking.words[at].text or ""
+        ):
+            taking.doubt(at)
+
+
+def man(taking: Taking) -> None:
+    """A page is a name; a path would be a file."""
+    for at in taking.operands:
+        text = taking.words[at].text
+        if text is not None and "/" in text:
+            role_of(taking, "read", at)
+    if taking.given("-l", "--local-file"):
+        for at in taking.operands:
+            role_of(taking, "read", at)
+
+
+def exiftool(taking: Taking) -> None:
+    """Without `-TAG=value` it shows."""
+    if taking.unknown is None and not taking.reasons:
+        taking.kind = "reads"
+
+
+def magick(taking: Taking) -> None:
+    """`convert IN… OPTIONS OUT`: coders in names may read other files or run programs."""
+    for at, word in enumerate(taking.words[1:], 1):
+        if word.text is None or CODER.fullmatch(word.text):
+            taking.worsen(
+                "dangerous", code="runs_program", why="names of pictures may run programs or read other files", at=at
+            )
+        elif (
+            re.fullmatch(r"-(write|script|cache|authenticate|define|set|print|fx|format)", word.text)
+            and taking.path != "identify"
+        ):
+            taking.doubt(at)
+    if taking.path == "identify":
+        return
+    taking.unknown = None if not taking.operands else taking.unknown
+    if taking.path in ("display", "import", "conjure", "animate", "stream"):
+        taking.worsen("dangerous", code="processes", why=f"{taking.path} shows or takes what is on the screen", at=0)
+    files = [at for at in range(1, len(taking.words)) if re.search(r"\.\w{2,5}$", taking.words[at].text or "")]
+    for at in files[:-1]:
+        role_of(taking, "write" if taking.path == "mogrify" else "read", at)
+    if files:
+        role_of(taking, "write", files[-1])
+
+
+def ffmpeg(taking: Taking) -> None:
+    """`ffmpeg -i IN OPTIONS OUT`: plain files only; filters and protocols may read, send and listen."""
+    words = taking.words
+    taking.unknown = None
+    at = 1
+    while at < len(words):
+        text = words[at].text
+        if text is None or re.search(
+            r"(?i)^(https?|ftp|rtmp|tcp|udp|concat|file|pipe|subfile|crypto|data|async|cache|srt|rtp|unix|sftp|smb|gopher):|movie=|^-(filter_script|filter_complex_script|attach|dump_attachment|passlogfile|report|init_hw_device|sdp_file|progress|vstats_file|fpre|vpre|pre|safe|protocol_whitelist)$",
+            text,
+        ):
+            taking.doubt(at)
+        elif text == "-i" and at + 1 < len(words):
+            role_of(taking, "read", at + 1)
+            at += 1
+        elif text.startswith("-") and len(text) > 1:
+            if re.fullmatch(
+                r"-(y|n|an|vn|sn|dn|hide_banner|nostdin|nostats|stats|shortest|copyts|ignore_unknown|version|formats|codecs|encoders|decoders|filters|pix_fmts|protocols|h)",
+                text,
+            ):
+                pass
+            elif re.fullmatch(
+                r"-(c|codec|b|r|s|f|ss|t|to|vf|af|filter|filter_complex|lavfi|map|map_metadata|metadata|ac|ar|q|crf|preset|tune|profile|level|pix_fmt|aspect|frames|vframes|loop|stream_loop|movflags|threads|loglevel|v|itsoffset|g|bf|vcodec|acodec|scodec|ab|vb|maxrate|bufsize|minrate|vol|framerate|pattern_type|start_number|max_muxing_queue_size|async|vsync|fps_mode|disposition|tag|bsf|fs|sws_flags|compression_level|sample_fmt|channel_layout|hwaccel|segment_time|reset_timestamps|pass|qscale|strict|x264-params|x265-params|color_primaries|color_trc|colorspace)(:[\w:]+)?",
+                text,
+            ) and at + 1 < len(words):
+                at += 1
+                if re.search(
+                    r"(?i)movie|subtitles|drawtext|textfile|zmq|sendcmd|lut3d|ladspa|lv2|frei0r|fdk|http",
+                    words[at].text or "movie",
+                ):
+                    taking.doubt(at)
+            else:
+                taking.doubt(at)
+        else:
+            role_of(taking, "write", at)
+        at += 1
+
+
+CONVERTERS_PLAIN = frozenset(("jpegoptim", "optipng", "pngcrush", "pngquant", "cwebp", "dwebp", "gifsicle", "svgo", "jpegtran", "cjpeg", "djpeg",
+                              "rsvg-convert", "pdftoppm", "pdftocairo", "pdfimages", "pdfunite", "pdfseparate", "img2pdf", "qpdf", "pandoc",
+                              "asciidoctor", "asciidoc", "rst2html", "markdown", "dot", "neato", "fdp", "plantuml", "mmdc", "lame", "oggenc", "flac",
+                              "opusenc", "tesseract", "weasyprint"))  # fmt: skip
+
+
+def converter(taking: Taking, start: int) -> None:
+    """Files in, files out, in the plainest forms; each has options that do more."""
+    words = taking.words
+    name = taking.path
+    if name not in CONVERTERS_PLAIN:
+        return
+    if len(words) == 2 and re.fullmatch(r"-v|-V|--version|--help|-h", words[1].text or "x"):
+        taking.kind = "reads"
+        taking.reasons.clear()
+        return
+    taking.kind = "effect"
+    taking.reasons.clear()
+    at = start
+    files: list[int] = []
+    while at < len(words):
+        text = words[at].text
+        if text is None:
+            taking.doubt(at)
+        elif text in ("-o", "--output", "--outfile", "--out-file", "--dir", "-D", "--destination-dir") and at + 1 < len(
+            words
+        ):
+            at += 1
+            role_of(taking, "write", at)
+        elif re.match(r"-o[\w./]|--output=|--outfile=", text):
+            role_of(taking, "write", at, re.sub(r"^--\w+=|^-o", "", text))
+        elif re.fullmatch(
+            r"-[fFtTwqrslmjJ]|--(from|to|format|read|write|quality|toc-depth|metadata|variable|template-name|width|height|max|size|resize|ext)",
+            text,
+        ) and at + 1 < len(words):
+            at += 1
+        elif re.fullmatch(
+            r"-[sSnNvVqkpaO]\d*|-(png|jpeg|jpg|svg|pdf|r|f|l|singlefile|lossless|q|m|T\w+|[fFtq]\w+|K\w+)|--(standalone|toc|number-sections|mathjax|katex|wrap=\w+|quiet|strip-all|overwrite|lossless|progressive|all-progressive|linearize|check|show-npages|pages|empty|reference-links|ascii|atx-headers|section-divs|(from|to|read|write|toc-depth|quality|columns|shift-heading-level-by|markdown-headings|max|dpi|format|width|height|size|metadata|variable)=[\w.+:-]+)",
+            text,
+        ):
+            pass
+        elif text.startswith("-") and text != "-":
+            taking.doubt(at)
+        elif text != "-":
+            files.append(at)
+        at += 1
+    single = name in ("jpegoptim", "optipng", "svgo")
+    for number, at in enumerate(files):
+        last = number == len(files) - 1 and number > 0 and name not in ("pandoc", "dot", "neato", "fdp")
+        role_of(taking, "write" if single or last else "read", at)
+
+
+def calculator(taking: Taking) -> None:
+    """In dc, `!` runs a command; files for it may hold one."""
+    for option, at, value in taking.options:
+        text = value if value is not None else taking.words[at].text
+        if option.name in ("-e", "--expression") and (text is None or "!" in text):
+            taking.doubt(at)
+        elif option.name in ("-f", "--file"):
+            taking.worsen("effect")
+    if taking.path == "dc" and taking.operands:
+        taking.worsen("effect")
+
+
+def versions(taking: Taking, start: int) -> None:
+    """`svn status`, `hg log` and the like look."""
+    words = taking.words
+    texts = [word.text for word in words[start:]]
+    if texts and re.fullmatch(
+        r"status|st|log|diff|di|info|blame|annotate|praise|ann|list|ls|cat|show|branches|tags|heads|parents|tip|summary|identify|id|root|paths|manifest|files|version|help|grep|timeline|op|proplist|propget|pl|pg|outgoing|incoming",
+        texts[0] or "x",
+    ):
+        if all(
+            text is not None
+            and not re.match(
+                r"--(config|diff-cmd|diff3-cmd|editor-cmd|extcmd|tool|password|username|repository|cwd|config-option|config-dir)|-R|-[A-Za-z]*x",
+                text,
+            )
+            for text in texts
+        ):
+            taking.kind = "reads" if texts[0] not in ("outgoing", "incoming") else "effect"
+            taking.reasons.clear()
+            taking.needs.add("repository")
+            return
+        taking.doubt(start)
+    elif texts and re.fullmatch(
+        r"add|commit|ci|update|up|checkout|co|clone|pull|copy|cp|mkdir|branch|bookmark|tag|init|merge|resolve|resolved|mv|move|rename|new|describe|squash|edit|switch|sw",
+        texts[0] or "x",
+    ):
+        taking.kind = "effect"
+        taking.reasons.clear()
+        taking.needs |= {"repository", "code"}
+        if texts[0] in ("update", "up", "checkout", "co", "clone", "pull", "commit", "ci"):
+            taking.needs.add("network")
+        if not all(text is not None and not re.match(r"--(config|force|clean)|-C$|-f$", text) for text in texts):
+            taking.doubt(start)

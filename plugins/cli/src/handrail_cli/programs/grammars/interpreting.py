@@ -1,0 +1,255 @@
+"""Interpreters: `-c CODE` is looked at, a file is run, and code on standard input is not seen."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from handrail_cli.programs.taking import Taking, role_of
+from handrail_cli.programs.values import Kind
+
+PYTHON_PLAIN = re.compile(r"-[bBdEhiIOPqRsSuv]+|--check-hash-based-pycs=\w+")
+# Modules that are programs: what `python -m NAME` is.
+PYTHON_MODULES: Mapping[str, str] = {
+    "json.tool": "reads", "calendar": "reads", "tokenize": "reads", "ast": "reads", "dis": "reads", "platform": "reads", "site": "reads",
+    "sysconfig": "reads", "this": "reads", "base64": "reads", "tabnanny": "reads",
+    "pydoc": "effect", "py_compile": "effect", "compileall": "effect", "venv": "effect",
+    "virtualenv": "effect", "pytest": "effect", "unittest": "effect", "mypy": "effect", "ruff": "effect", "black": "effect", "isort": "effect",
+    "flake8": "effect", "pylint": "effect", "tox": "effect", "nox": "effect", "coverage": "effect", "build": "effect", "doctest": "effect",
+    "timeit": "code", "cProfile": "effect", "trace": "effect", "zipfile": "effect", "tarfile": "effect", "gzip": "effect", "http.server": "serves",
+    "pip": "inner", "pipx": "inner", "poetry": "inner", "uv": "inner",
+}  # fmt: skip
+PERL_PLAIN = re.compile(r"-[wWtTUXnpaslc]+|-[nplawW]*0[0-7xXa-fA-F]*|-F.+|-l[0-7]*")
+SCRIPTING: Mapping[str, tuple[str, str, str]] = {
+    # Program: its language, options that hold code, options that do nothing else.
+    "ruby": ("ruby", r"-e", r"-[wWnplas]+|-W\d|-v|--version|-F.+|--disable=\w+|-[Ku]"),
+    "jruby": ("ruby", r"-e", r"-[wnplas]+"),
+    "node": ("node", r"-e|-p|-pe|--eval|--print", r"--no-warnings|--trace-warnings|--input-type=\w+|--stack-trace-limit=\d+|--test|--watch"),
+    "nodejs": ("node", r"-e|-p|-pe|--eval|--print", r"--no-warnings"),
+    "php": ("php", r"-r", r"-[nqsCH]+|-d(display_errors|error_reporting|memory_limit)=\w+"),
+    "lua": ("lua", r"-e", r"-W|-E"),
+    "luajit": ("lua", r"-e", r"-"),
+    "lua5.1": ("lua", r"-e", r"-W|-E"),
+    "lua5.3": ("lua", r"-e", r"-W|-E"),
+    "lua5.4": ("lua", r"-e", r"-W|-E"),
+    "Rscript": ("r", r"-e", r"--vanilla|--quiet|--no-\w+|--slave"),
+}  # fmt: skip
+ASKS = re.compile(r"-v|-V|-VV|--version|--help|-h|-\?")
+
+
+def python(taking: Taking, start: int) -> None:
+    """`python -c CODE`, `-m MODULE`, `FILE`, or standard input."""
+    words = taking.words
+    at = start
+    if _asks(taking, start):
+        return
+    while at < len(words) and (text := words[at].text) is not None and text.startswith("-") and text != "-":
+        code = re.fullmatch(r"-[bBdEiIOPqRsSuv]*c(.*)", text, re.DOTALL)
+        if code is not None:
+            _literal(taking, "python", at, code[1])
+            return
+        if text == "-m":
+            _module(taking, at + 1)
+            return
+        if (
+            re.fullmatch(r"-[WX]", text)
+            and at + 1 < len(words)
+            and not (words[at + 1].text or "").startswith("importtime=")
+        ):
+            at += 1
+        elif not (PYTHON_PLAIN.fullmatch(text) or re.fullmatch(r"-[WX][\w:.=]+", text)):
+            taking.doubt(at)
+            return
+        at += 1
+    _file(taking, at)
+
+
+def _module(taking: Taking, at: int) -> None:
+    words = taking.words
+    name = words[at].text if at < len(words) else None
+    what = PYTHON_MODULES.get(name or "")
+    if name is None or what is None:
+        taking.name("name", at) if at < len(words) else taking.doubt(at - 1)
+        return
+    rest = range(at + 1, len(words))
+    if what == "serves":
+        taking.worsen("dangerous", code="serves", why="it serves files to whoever asks", at=at)
+    elif what == "inner":
+        from handrail_cli.programs.values import Inner
+
+        taking.inner.append(Inner(at, len(words)))
+    elif what == "reads" and all(words[n].text is not None for n in rest):
+        taking.kind = "reads"
+        taking.needs.clear()
+        files = [n for n in rest if not (words[n].text or "").startswith("-")]
+        for number, n in enumerate(files):
+            role_of(taking, "write" if name == "json.tool" and number == 1 else "read", n)
+        if name not in ("json.tool", "tokenize", "ast", "dis", "base64", "tabnanny"):
+            taking.named.clear()
+    elif what == "code":
+        for n in rest:
+            if not (words[n].text or "-").startswith("-"):
+                role_of(taking, "code/python", n)
+
+
+def perl(taking: Taking, start: int) -> None:
+    """`perl -e CODE`, with `-n`, `-p`, `-i` over files."""
+    words = taking.words
+    at = start
+    if _asks(taking, start):
+        return
+    has_code = in_place = False
+    while at < len(words) and (text := words[at].text) is not None and text.startswith("-") and text not in ("-", "--"):
+        code = re.fullmatch(r"-([wWntaplsc0-7]*)(i[\w.~]*)?[wWntaplsc]*[eE]", text)
+        edit = re.fullmatch(r"-[wnpal0]*i[\w.~]*", text)
+        if code is not None and at + 1 < len(words):
+            at += 1
+            in_place |= code[2] is not None
+            role_of(taking, "code/perl", at)
+            has_code = True
+        elif edit is not None:
+            in_place = True
+        elif not (
+            PERL_PLAIN.fullmatch(text)
+            or re.fullmatch(
+                r"-M(strict|warnings|utf8|List::Util[=\w,]*|POSIX[=\w,]*|Data::Dumper|JSON::PP|Time::HiRes[=\w,]*)",
+                text,
+            )
+        ):
+            taking.doubt(at)
+            return
+        at += 1
+    if not has_code:
+        _file(taking, at)
+        return
+    _visible(taking)
+    for n in range(at, len(words)):
+        if words[n].text != "--":
+            role_of(taking, "write" if in_place else "read", n)
+
+
+def scripting(taking: Taking, start: int) -> None:
+    """The same for interpreters whose options are simple."""
+    words = taking.words
+    language, codes, plain = SCRIPTING[taking.path]
+    at = start
+    if _asks(taking, start):
+        return
+    while at < len(words) and (text := words[at].text) is not None and text.startswith("-") and text not in ("-", "--"):
+        name, equals, value = text.partition("=")
+        if re.fullmatch(codes, text) and at + 1 < len(words):
+            _literal(taking, language, at, "")
+            return
+        if equals and re.fullmatch(codes, name):
+            _literal(taking, language, at, value)
+            return
+        if re.fullmatch(r"-c|--check|-l|--syntax-check", text) and taking.path in ("ruby", "node", "php"):
+            taking.kind = "reads"
+            for n in range(at + 1, len(words)):
+                role_of(taking, "read", n)
+            return
+        if text in ("-i", "-m") and taking.path == "php":
+            taking.worsen("dangerous", code="secret", why="it shows all variables, credentials among them", at=at)
+            return
+        if not re.fullmatch(plain, text):
+            taking.doubt(at)
+            return
+        at += 1
+    _file(taking, at)
+
+
+def shell(taking: Taking, start: int) -> None:
+    """`bash -c CODE`, `bash FILE`, or a shell that takes what it is given."""
+    words = taking.words
+    at = start
+    if len(words) == start + 1 and words[start].text == "--version":
+        _visible(taking)
+        return
+    while at < len(words) and (text := words[at].text) is not None and text.startswith(("-", "+")) and text != "-":
+        if re.fullmatch(r"-[abefhiklmnprtuvxBCEHPT]*c[abefhklmnprtuvxBCEHPT]*|-Command|--command", text):
+            operand = next(
+                (n for n in range(at + 1, len(words)) if not re.fullmatch(r"[-+][A-Za-z]+", words[n].text or "x")), None
+            )
+            if operand is None:
+                return
+            _visible(taking)
+            language = (
+                "bash" if taking.path in ("bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "rbash") else "other"
+            )
+            role_of(taking, f"code/{language}", operand)
+            if language == "other" or taking.path == "rbash":
+                taking.doubt(operand)
+            return
+        if re.fullmatch(r"[-+][oO]", text) and at + 1 < len(words):
+            at += 1
+        elif re.fullmatch(r"--(rcfile|init-file)(=.*)?", text) or re.fullmatch(r"-[a-zA-Z]*s[a-zA-Z]*", text):
+            taking.worsen("dangerous", code="hidden_code", why="it runs code that cannot be seen", at=at)
+            return
+        elif not re.fullmatch(
+            r"[-+][abefhilmnpruvxBCEHPT]+|--(norc|noprofile|login|posix|verbose|restricted|noediting)", text
+        ):
+            taking.doubt(at)
+            return
+        at += 1
+    if at >= len(words):
+        taking.worsen("dangerous", code="shell", why=f"{taking.path} is a shell that runs what it is given", at=0)
+    else:
+        _file(taking, at)
+
+
+def other(taking: Taking, start: int) -> None:
+    """Interpreters whose language is not looked at: a file is run, code is not understood."""
+    words = taking.words
+    if _asks(taking, start):
+        return
+    text = words[start].text if start < len(words) else None
+    if text is None or text.startswith("-"):
+        taking.doubt(min(start, len(words) - 1))
+        return
+    if re.search(r"[./]", text):
+        role_of(taking, "execute", start)
+    elif re.fullmatch(
+        r"build|test|run|check|format|fmt|compile|clean|deps\.get|doc|lint|analyze|pub|exec|repl|help|version", text
+    ):
+        taking.needs.add("code")
+    else:
+        taking.doubt(start)
+
+
+def _asks(taking: Taking, start: int) -> bool:
+    words = taking.words
+    if len(words) == start + 1 and ASKS.fullmatch(words[start].text or "x"):
+        _visible(taking)
+        return True
+    return False
+
+
+def _visible(taking: Taking) -> None:
+    """Nothing but the code that is looked at is run."""
+    taking.kind = KIND_OF_NOTHING
+    taking.needs.clear()
+
+
+KIND_OF_NOTHING: Kind = "reads"
+
+
+def _literal(taking: Taking, language: str, at: int, attached: str) -> None:
+    """The code behind an option; what follows are its arguments."""
+    if not attached and at + 1 >= len(taking.words):
+        taking.doubt(at)
+        return
+    _visible(taking)
+    role_of(taking, f"code/{language}", at if attached else at + 1, attached or None)
+
+
+def _file(taking: Taking, at: int) -> None:
+    words = taking.words
+    if at >= len(words) or words[at].text in ("-", "/dev/stdin", "/proc/self/fd/0", "/dev/fd/0"):
+        taking.worsen(
+            "dangerous", code="hidden_code", why=f"{taking.path} runs what it reads, which cannot be seen", at=0
+        )
+        taking.needs.add("input")
+        return
+    if words[at].text is None:
+        taking.doubt(at)
+    role_of(taking, "execute", at)

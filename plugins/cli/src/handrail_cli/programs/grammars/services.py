@@ -1,0 +1,238 @@
+"""Containers, clusters, clouds and databases: what operands say beyond the options."""
+
+from __future__ import annotations
+
+import re
+
+from handrail_cli.programs.taking import Taking, role_of
+
+LOOKS = re.compile(
+    r"(describe|list|get|show|ls|status|info|view|head|search|lookup|version|help|whoami|check|inspect|tail|logs?|diff|validate|lint|outputs|ps|regions|history|read|dump|snapshots|stats|find)(-[a-z0-9-]+)?"
+)
+CHANGES = re.compile(
+    r"(delete|destroy|remove|rm|apply|create|update|put|terminate|stop|start|reboot|run|deploy|set|push|publish|sync|cp|mv|modify|attach|detach|revoke|authorize|disable|enable|reset|purge|drop|scale|restore|rollback|invoke|send|import|export|upload|exec|ssh|prune|forget|unlock|init|backup|login|logout|up|down|edit|add|resize|release|rename|promote|migrate|clone|fork|merge|close|reopen|comment|transfer|archive|lock|cancel|rerun|secret|ssm|sts|console|connect|proxy|tunnel|config)(-[a-z0-9-]+)?"
+)
+SECRET = re.compile(
+    r"(?i).*(secret|credential|password|token|access-key|ssh-key|keypair|login-profile|session-token|decrypt|kms|parameter|env(ironment)?s?$|config:get|config$|vars?$|auth).*"
+)
+GH_LOOKS = re.compile(
+    r"(pr|issue|run|repo|release|workflow|gist|label|project|cache|ruleset|org|codespace|ssh-key|gpg-key|variable|extension|alias|attestation|search|status|browse|completion)"
+)
+
+
+def container_run(taking: Taking) -> None:
+    """What of this machine the container is given: folders, and the whole when it is all."""
+    for option, at, value in taking.options:
+        text = value if value is not None else taking.words[at].text
+        if option.name in ("-v", "--volume"):
+            _mount(taking, at, (text or "").split(":")[0], text)
+        elif option.name == "--mount":
+            source = re.search(r"(?:^|,)(?:source|src)=([^,]+)", text or "")
+            if text is None or (source is not None and "type=volume" not in text):
+                _mount(taking, at, source[1] if source is not None else "", text)
+        elif option.name in ("--network", "--net", "--userns") and (
+            text is None or text == "host" or text.startswith("container:")
+        ):
+            taking.worsen("dangerous", code="privilege", why=f"{option.name} {text} joins it with this machine", at=at)
+    taking.needs.add("network")
+
+
+def _mount(taking: Taking, at: int, source: str, text: str | None) -> None:
+    if text is None:
+        taking.doubt(at)
+    elif re.match(r"[/.~]", source):
+        # What is mounted can be read and written from inside.
+        taking.name("read" if text.endswith(":ro") or "readonly" in text or ",ro" in text else "write", at, source)
+        if re.fullmatch(r"/|/(etc|root|home|var|usr|boot|dev|proc|sys|run)(/.*)?|.*docker\.sock|~/?(\..*)?", source):
+            taking.worsen("dangerous", code="privilege", why=f"the container gets {source!r} of this machine", at=at)
+
+
+def container_text(taking: Taking) -> None:
+    """`build` reads its folder; `cp` copies to or from here."""
+    name = taking.path.rpartition(" ")[2]
+    for number, at in enumerate(taking.operands):
+        text = taking.words[at].text
+        if text is None:
+            taking.doubt(at)
+        elif name == "build" and not re.match(r"https?:|git@|-", text):
+            role_of(taking, "read", at)
+        elif name == "cp" and ":" not in text and text != "-":
+            role_of(taking, "dest" if number == len(taking.operands) - 1 else "read", at)
+
+
+def compose(taking: Taking) -> None:
+    """`down` and `rm` take away what can be made again; what they take is named by options."""
+    if taking.path.endswith((" rm", " push", " publish")):
+        taking.worsen("dangerous", code="destructive", why=f"{taking.path} deletes or publishes", at=0)
+    taking.needs.discard("network")
+
+
+def kubectl(taking: Taking) -> None:
+    """Secrets are not shown."""
+    for at in taking.operands:
+        if re.search(r"(?i)(^|,|/)secrets?(\.|$|,|/)", taking.words[at].text or "secret"):
+            taking.worsen("dangerous", code="secret", why="it shows secrets of the cluster", at=at)
+
+
+def cloud(taking: Taking, start: int) -> None:
+    """The verb tells: one that looks reads, one that changes is dangerous, any other is unknown."""
+    words = taking.words
+    texts: list[str] = []
+    for at in range(start, len(words)):
+        text = words[at].text
+        if text is None:
+            taking.doubt(at)
+        elif text.startswith("-"):
+            if re.match(
+                r"--(endpoint-url|profile|cli-input-json|ca-bundle|no-verify-ssl|impersonate-service-account|account|server|host|kubeconfig|config-file|vault|private-key|extra-vars|module-path|connection)\b",
+                text,
+            ):
+                taking.doubt(at)
+            elif re.search(r"(?i)with-decryption|show-secret|reveal|include-secret", text):
+                taking.worsen("dangerous", code="secret", why="it shows secrets", at=at)
+        else:
+            texts.append(text)
+    verbs = texts[:4]
+    if (
+        re.fullmatch(r"-v|--version|version|help|--help", words[start].text or "x" if start < len(words) else "--help")
+        or "help" in texts[:3]
+    ):
+        _reads(taking)
+    elif any(CHANGES.fullmatch(verb) for verb in verbs) or any(SECRET.fullmatch(verb) for verb in verbs):
+        return
+    elif any(LOOKS.fullmatch(verb.rpartition(":")[2]) for verb in verbs):
+        _reads(taking)
+        if not texts or re.match(r"(restic|borg|ansible|salt|knife|puppet)", taking.path):
+            taking.doubt(start)
+    else:
+        taking.doubt(min(start, len(words) - 1))
+
+
+def _reads(taking: Taking) -> None:
+    taking.kind = "reads"
+    taking.reasons.clear()
+
+
+def gh(taking: Taking, start: int) -> None:
+    """`gh THING VERB`: list, view, status, diff and checks look; `gh api` does with GET."""
+    words = taking.words
+    texts = [word.text for word in words[start:]]
+    if None in texts:
+        taking.doubt(start + texts.index(None))
+        return
+    known = [text for text in texts if text is not None]
+    if not known or known[0] in ("--version", "version", "--help", "help", "status"):
+        return
+    bare = [text for text in known if not text.startswith("-")]
+    if known[:2] == ["auth", "status"] and not {"-t", "--show-token"} & set(known):
+        return
+    if bare[:1] == ["api"]:
+        if (
+            any(
+                re.match(r"-X|--method|-f|-F|--field|--raw-field|--input|-H|--header|--hostname", text)
+                for text in known
+            )
+            or "graphql" in bare
+        ):
+            taking.worsen("dangerous", code="remote", why="it may change what is on GitHub", at=start)
+        return
+    if (
+        len(bare) > 1
+        and GH_LOOKS.fullmatch(bare[0])
+        and re.fullmatch(
+            r"list|ls|view|status|diff|checks|watch|repos|issues|prs|commits|code|item-list|field-list|deploy-key|check",
+            bare[1],
+        )
+    ):
+        if {"-w", "--web"} & set(known) or bare[1] == "deploy-key":
+            taking.doubt(start)
+        return
+    if bare[:2] in (
+        ["pr", "create"],
+        ["issue", "create"],
+        ["pr", "comment"],
+        ["issue", "comment"],
+        ["pr", "checkout"],
+        ["repo", "clone"],
+        ["run", "download"],
+        ["release", "download"],
+    ):
+        taking.worsen("effect")
+        taking.needs.add("network")
+        return
+    taking.worsen("dangerous", code="remote", why="it changes what is on GitHub", at=start)
+
+
+def sql(taking: Taking) -> None:
+    """With nothing but queries that look, it reads what the person has set up."""
+    codes = [one for one in taking.inner if one.language in ("psql", "mysql")]
+    if taking.given("-l", "--list") and not taking.reasons[1:] and not codes:
+        _reads(taking)
+    elif codes and taking.unknown is None and not taking.reasons[1:] and not taking.given("-f", "--file"):
+        taking.reasons.clear()
+        taking.kind = "effect" if any(one.role in ("write", "append") for one in taking.named) else "reads"
+    for option, at, value in taking.options:
+        if option.name in ("-p", "--password") and value:
+            taking.worsen("dangerous", code="secret", why="a password stands in it", at=at)
+    for at in taking.operands:
+        if re.search(r"://", taking.words[at].text or ""):
+            taking.doubt(at)
+
+
+def sqlite(taking: Taking) -> None:
+    """`sqlite3 FILE [SQL]`: a file of the project with queries that look."""
+    if not taking.operands:
+        return
+    role_of(taking, "read", taking.operands[0])
+    for at in taking.operands[1:]:
+        role_of(taking, "code/sqlite", at)
+    if len(taking.inner) and taking.unknown is None and not taking.reasons[1:]:
+        _reads(taking)
+    elif (
+        len(taking.inner)
+        and taking.unknown is None
+        and all(reason.code in ("remote", "destructive") for reason in taking.reasons)
+    ):
+        # Changing a file of the project is like any other write.
+        changes = not any(re.search(r"(?i)\b(drop|delete|truncate)\b", one.code or "") for one in taking.inner)
+        if changes:
+            taking.kind = "effect"
+            taking.reasons.clear()
+            taking.name("write", taking.operands[0])
+
+
+def redis(taking: Taking) -> None:
+    """The first operand is the command."""
+    if taking.operands and taking.unknown is None:
+        taking.inner.clear()
+        role_of(taking, "code/redis", taking.operands[0])
+        if not taking.reasons[1:]:
+            _reads(taking)
+
+
+def multiplexer(taking: Taking, start: int) -> None:
+    """`tmux ls` looks; everything else runs shells."""
+    texts = [word.text for word in taking.words[start:]]
+    if (
+        texts
+        and texts[0]
+        in (
+            "ls",
+            "list-sessions",
+            "list-windows",
+            "list-panes",
+            "lsw",
+            "lsp",
+            "lsc",
+            "list-clients",
+            "list-keys",
+            "lsk",
+            "-V",
+            "-ls",
+            "-list",
+            "has-session",
+            "has",
+        )
+        and all(text is not None and not re.search(r"[#;]\(?", text) for text in texts)
+    ):
+        _reads(taking)
