@@ -52,6 +52,13 @@ class Artifacts:
         self._held[id] = Artifact(id, kind, self._folder / f"{id}.{kind}")
         return self._held[id]
 
+    def keep(self, text: str) -> dict[str, Any]:
+        """Keep a text whole; how a result names it. Raises OSError when the disk is full."""
+        artifact = self.create()
+        artifact.write(text.encode("utf-8", "replace"))
+        artifact.close()
+        return artifact.wire()
+
     def close(self) -> None:
         """No artifact will be written any more."""
         for artifact in self._held.values():

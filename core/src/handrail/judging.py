@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 if TYPE_CHECKING:
     from handrail.invocation import Invocation
     from handrail.policy import Policy
+    from handrail.taint import Untrusted
     from handrail.tools import Tool
 
 log = logging.getLogger(__name__)
@@ -196,6 +197,8 @@ class Judging:
     at_terminal: bool = False
     # The session's private folder that sandboxed commands have as /tmp and /var/tmp; None before there is one.
     temporary: Path | None = None
+    # What third parties told the session; None as long as there is nothing of them.
+    untrusted: Untrusted | None = None
 
 
 class Evaluator(ABC):
@@ -235,6 +238,11 @@ async def judge(invocation: Invocation, *, seats: Sequence[Seat], policy: Policy
             return _crashed(seat.evaluator, exc)
         if opinion is not None:
             opinions.append(opinion if seat.trusted else _tightening(opinion))
+    if (
+        judging.untrusted is not None
+        and (tainted := judging.untrusted.opinion(invocation, opinions, judging)) is not None
+    ):
+        opinions.append(tainted)
     return policy.decide(invocation, opinions, judging)
 
 

@@ -34,6 +34,7 @@ from handrail.errors import (
 )
 from handrail.events import BackendChanged, Bus, ToolsChanged
 from handrail.history import History
+from handrail.intake import Intake
 from handrail.invocation import GrantOption, Invocation, ToolCall
 from handrail.judging import Focus, Judging, Mode, Seat, Verdict
 from handrail.judging import judge as judge_call
@@ -41,7 +42,7 @@ from handrail.observation import Observations
 from handrail.policy import Policy
 from handrail.recorder import Recorder
 from handrail.registry import Owned, Registry
-from handrail.results import ToolResult
+from handrail.results import ToolResult, cleaned
 from handrail.running import Running
 from handrail.services import close
 from handrail.settings import Settings
@@ -96,6 +97,7 @@ class Session:
         self.workspace = tuple(workspace)
         self.bus = Bus()
         self.history = History()
+        self.intake = Intake(self.history)
         self.observations = Observations()
         self.artifacts = Artifacts(runtime.places.artifacts / self.id)
         self.stash = Bag()
@@ -316,6 +318,24 @@ class Session:
             self.environment = dict(environment)
         self._change()
 
+    def present(self, invocation: Invocation, verdict: Verdict | None, result: ToolResult) -> ToolResult:
+        """The result as it may be shown: what comes from the world is cleaned, kept to a size, and remembered as what it is."""
+        if invocation.tool.trusted:
+            return result
+        origin = self.intake.origin(invocation, verdict, self._judging)
+        result = cleaned(
+            result, limit=self.settings.output.max_bytes, foreign=origin is not None, keep=self.artifacts.keep
+        )
+        if verdict is not None and result["status"] != "denied":
+            if origin is not None:
+                self.intake.take(invocation, verdict, result, origin, self._judging)
+            tainted = verdict.reasons and any(reason.code == "taint" for reason in verdict.reasons)
+            if tainted:
+                self.intake.vouched(invocation)
+            if origin is not None or tainted:
+                self._judging = replace(self._judging, untrusted=self.intake.seen)
+        return result
+
     def check_stopped(self) -> None:
         """Raise `Failsafe` while a person holds the stop switch of this desktop."""
         if self.runtime.stops.engaged(self.settings.desktop):
@@ -339,6 +359,7 @@ class Session:
             interactive=self._confirmer is not None and self.settings.mode is not Mode.HEADLESS,
             at_terminal=getattr(self._confirmer, "at_terminal", False) is True,
             temporary=self._confines.temporary if self._confines else None,
+            untrusted=self.intake.seen,
         )
 
     # Sandbox

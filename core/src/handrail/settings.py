@@ -100,6 +100,15 @@ class AuditSettings(Section):
     enabled: bool = Field(default=True, description="Write a file of every call, chained by hashes.")
 
 
+class OutputSettings(Section):
+    """`[output]`"""
+
+    max_bytes: Annotated[int, Field(ge=1_024, le=10_000_000)] = Field(
+        default=51_200,
+        description="Bytes of one text of a result that are shown; of a longer one its head and its tail.",
+    )
+
+
 class PluginSettings(BaseModel):
     """`[plugins]`: `require`, `disabled`, and a table for each plugin, checked against the plugin's own model."""
 
@@ -144,3 +153,4 @@ class Settings(Section):
     confirmation: ConfirmationSettings = ConfirmationSettings()
     network: NetworkSettings = NetworkSettings()
     audit: AuditSettings = AuditSettings()
+    output: OutputSettings = OutputSettings()

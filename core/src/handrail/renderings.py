@@ -1,0 +1,91 @@
+"""Markup that acts when it is shown: pictures that are fetched, and links that carry data or lead elsewhere than they say.
+
+A host shows what a model repeats. Nothing is taken out here: the markup is broken by a character, so that the whole address stays in view.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from urllib.parse import urlsplit
+
+_REMOTE = r"(?:https?:|ftps?:)?//|(?:javascript|vbscript|data|file):"
+_TARGET = re.compile(rf"\]\((?=\s{{0,9}}<?(?P<url>(?:{_REMOTE})[^\s()\[\]<>]{{0,4000}}))", re.IGNORECASE)
+_DEFINITION = re.compile(
+    rf"^(?P<label>[ ]{{0,3}}\[[^\]\n]{{1,200}}\]):(?=\s{{0,9}}<?(?P<url>(?:{_REMOTE})[^\s<>]{{0,4000}}))",
+    re.IGNORECASE | re.MULTILINE,
+)
+# A tag that makes a browser fetch or send something. It ends at the next bracket, so that no text is looked at twice.
+_FETCHING = re.compile(
+    rf"""<(?=[a-z][^<>]{{0,4000}}?(?:
+          \b(?:src|srcset|poster|background|data|action|formaction|ping|xlink:href)\s{{0,9}}=\s{{0,9}}["']?\s{{0,9}}(?:{_REMOTE})
+        | \burl\(\s{{0,9}}["']?(?:{_REMOTE})
+        | (?<=<link)[^<>]{{0,4000}}?\bhref | (?<=<base)[^<>]{{0,4000}}?\bhref | (?<=<meta)[^<>]{{0,4000}}?\burl\s{{0,9}}=
+      ))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ANCHOR = re.compile(
+    rf"""<(?=(?:a|area)\s[^<>]{{0,4000}}?\bhref\s{{0,9}}=\s{{0,9}}["']?\s{{0,9}}(?P<url>(?:{_REMOTE})[^\s"'<>]*))""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_PICTURE = "!["
+# How far before its target the text of a link may begin.
+_LABEL = 300
+_OPAQUE = re.compile(r"/[A-Za-z0-9+=_%]{32,}")
+_NAMES_A_HOST = re.compile(r"(?:https?://)?((?:[a-z0-9-]{1,63}\.)+[a-z]{2,24})(?:[/:\s]|$)", re.IGNORECASE)
+
+
+def neutralised(text: str, removed: Counter[str]) -> str:
+    """The text with its pictures, links that hide something and fetching tags made inert, counting `images` and `links` in `removed`."""
+    if "](" in text:
+        text = _TARGET.sub(lambda match: _apart(match, removed), text)
+    if "]:" in text:
+        pictured = _PICTURE in text
+        text = _DEFINITION.sub(lambda match: _undefined(match, removed, pictured=pictured), text)
+    if "<" in text:
+        text = _FETCHING.sub(lambda match: _as_text(removed, "images"), text)
+        text = _ANCHOR.sub(lambda match: _as_text(removed, "links") if _hides(match["url"]) else match[0], text)
+    return text
+
+
+def _apart(match: re.Match[str], removed: Counter[str]) -> str:
+    """`](` where the link may stay, else with a blank between the two: then it is no link."""
+    before = match.string[max(0, match.start() - _LABEL) : match.start()].rpartition("\n")[2]
+    if _PICTURE in before:
+        removed["images"] += 1
+        return "] ("
+    if _hides(match["url"], label=before.rpartition("[")[2]):
+        removed["links"] += 1
+        return "] ("
+    return match[0]
+
+
+def _undefined(match: re.Match[str], removed: Counter[str], *, pictured: bool) -> str:
+    if not pictured and not _hides(match["url"]):
+        return match[0]
+    removed["images" if pictured else "links"] += 1
+    return f"{match['label']} :"
+
+
+def _as_text(removed: Counter[str], code: str) -> str:
+    removed[code] += 1
+    return "&lt;"
+
+
+def _hides(url: str, *, label: str = "") -> bool:
+    """Whether an address carries data, runs something, or is another one than the text of the link says."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return True
+    if parts.scheme.lower() not in ("http", "https", "") or "@" in parts.netloc:
+        return True
+    if parts.query or "=" in parts.fragment or _OPAQUE.search(parts.path):
+        return True
+    said = _NAMES_A_HOST.match(label.strip())
+    return said is not None and not _same(said[1].lower(), host)
+
+
+def _same(said: str, host: str) -> bool:
+    return said.removeprefix("www.") == host.removeprefix("www.")

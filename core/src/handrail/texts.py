@@ -1,0 +1,24 @@
+"""The texts in plain data, wherever they stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, cast
+
+# Data that is nested deeper is nobody's to read.
+DEEPEST = 60
+
+
+def texts_in(value: Any, *, leave_out: frozenset[str] = frozenset(), depth: int = 0) -> Iterator[str]:
+    """Every text in the value, in order; not the keys, and not what stands under a key of `leave_out`."""
+    if isinstance(value, str):
+        yield value
+    elif depth > DEEPEST:
+        return
+    elif isinstance(value, Mapping):
+        for key, item in cast("Mapping[Any, Any]", value).items():
+            if key not in leave_out:
+                yield from texts_in(item, leave_out=leave_out, depth=depth + 1)
+    elif isinstance(value, list | tuple):
+        for item in cast("list[Any]", value):
+            yield from texts_in(item, leave_out=leave_out, depth=depth + 1)
