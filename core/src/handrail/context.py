@@ -10,6 +10,7 @@ from handrail import paths
 from handrail.errors import Denied
 from handrail.events import Output, Progress
 from handrail.places import home_folder
+from handrail.untrusted import clean
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -143,9 +144,10 @@ class ToolContext:
         return self.session.bus.listening
 
     def output(self, stream: str, text: str) -> None:
-        """Tell listeners of new output on `stream` (stdout or stderr)."""
+        """Tell listeners of new output on `stream` (stdout or stderr), cleaned piece by piece."""
         if self.listening:
-            self.session.bus.publish(Output(self.call_id, stream, text))
+            shown = text if self.invocation.tool.trusted else clean(text, foreign=False).text
+            self.session.bus.publish(Output(self.call_id, stream, shown))
 
     def progress(self, fraction: float | None, message: str = "") -> None:
         """Tell listeners how far the call is: from 0 to 1, or None when that is not known."""

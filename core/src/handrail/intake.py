@@ -11,7 +11,7 @@ from handrail.history import BULKY, History
 from handrail.invocation import Invocation, paths_in
 from handrail.judging import Judging, Verdict
 from handrail.results import ToolResult
-from handrail.taint import KNOWN, REMEMBERED, SOURCES, Own, Remembered, Untrusted, fold, run_by
+from handrail.taint import KNOWN, REMEMBERED, SOURCES, Own, Remembered, Untrusted, fold, names_address, run_by
 from handrail.texts import texts_in
 from handrail.tools import Read, Run, Send, Tool, Write
 from handrail.untrusted import SHOWN
@@ -62,7 +62,7 @@ class Intake:
         downloads = self.seen.downloads if self.seen is not None else frozenset[str]()
         read = list(_files_read(invocation, judging))
         for part in verdict.parts if verdict is not None else ():
-            if any(touch.kind == "network" for touch in part.touches):
+            if any(touch.kind == "network" for touch in part.touches) or (not part.touches and names_address(part)):
                 return NETWORK
             read += [touch.what for touch in part.touches if touch.kind == "read" and touch.what]
             if downloads:
@@ -80,26 +80,34 @@ class Intake:
         own = (*before.own, *self._own_since(invocation, seq))
         text = fold("\n".join(texts_in(result, leave_out=FRAME))[:TAKEN])
         source = Remembered(origin, invocation.tool.name, invocation.call_id, seq, text)
-        self.seen = Untrusted(
-            _newest((*before.sources, source), REMEMBERED)[-SOURCES:],
-            _newest(own, KNOWN),
-            frozenset([*before.downloads, *_downloaded(invocation, verdict, judging)][-DOWNLOADS:]),
+        downloads = before.downloads
+        if origin == NETWORK:
+            downloads |= frozenset(_downloaded(invocation, verdict, judging))
+        self.seen = replace(
+            before,
+            sources=_newest((*before.sources, source), REMEMBERED)[-SOURCES:],
+            own=_newest(own, KNOWN),
+            downloads=downloads if len(downloads) <= DOWNLOADS else before.downloads,
         )
         self._foreign.add(invocation.call_id)
 
     def vouched(self, invocation: Invocation) -> None:
-        """A person has looked at this call and said yes: what it says is theirs from now on."""
+        """A person has said yes to this call: what it says is theirs from now on, and a page's links are once one of them was followed."""
         if self.seen is not None:
             own = Own(0, fold("\n".join(texts_in(invocation.args))))
-            self.seen = replace(self.seen, own=_newest((*self.seen.own, own), KNOWN))
+            self.seen = replace(
+                self.seen,
+                own=_newest((*self.seen.own, own), KNOWN),
+                followed=self.seen.followed | self.seen.linked_from(invocation),
+            )
 
     def _own_since(self, invocation: Invocation, seq: int) -> Iterator[Own]:
         """The calls since the last time, and the arguments of this one."""
         new = min(self._history.total - self._noted, len(self._history.last()))
         self._noted = self._history.total
         for record in self._history.last(new):
-            own = record.result if record.call.call_id not in self._foreign else {}
-            yield Own(seq, fold("\n".join(texts_in([record.call.args, own], leave_out=FRAME))[:TAKEN]))
+            own = [record.call.args] if record.call.call_id in self._foreign else [record.call.args, record.result]
+            yield Own(seq, fold("\n".join(texts_in(own, leave_out=FRAME))[:TAKEN]))
         self._foreign.clear()
         yield Own(seq, fold("\n".join(texts_in(invocation.args))[:TAKEN]))
 

@@ -203,8 +203,13 @@ def record(
     began: float,
 ) -> ToolResult:
     """Keep what happened, whatever it was, and give the result back."""
-    if invocation is not None:
-        result = _presented(session, invocation, verdict, result)
+    if invocation is not None and not invocation.tool.trusted:
+        try:
+            result = session.present(invocation, verdict, result)
+        # Handlers return anything: texts and mappings of their own kinds, which may fail at a touch.
+        except Exception as exc:
+            log.exception("the result of %s cannot be shown", invocation.tool.name)
+            result = ToolResult.failure(_masked(exc, invocation.tool.name), title=invocation.tool.title)
     result.setdefault("duration_ms", round((perf_counter() - began) * 1000))
     if invocation is not None and invocation.before is not None:
         # What ran, or was refused, is not what the model asked for.
@@ -222,16 +227,6 @@ def record(
             )
         )
     return result
-
-
-def _presented(session: Session, invocation: Invocation, verdict: Verdict | None, result: ToolResult) -> ToolResult:
-    """The result as it may be shown. One that cannot be looked through is not shown at all."""
-    try:
-        return session.present(invocation, verdict, result)
-    # Handlers return anything: texts and mappings of their own kinds, which may fail at a touch.
-    except Exception as exc:
-        log.exception("the result of %s cannot be shown", invocation.tool.name)
-        return ToolResult.failure(_masked(exc, invocation.tool.name), title=invocation.tool.title)
 
 
 def _stopped(result: ToolResult, why: Stopped, title: str) -> ToolResult:

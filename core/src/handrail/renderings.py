@@ -43,8 +43,8 @@ def neutralised(text: str, removed: Counter[str]) -> str:
         pictured = _PICTURE in text
         text = _DEFINITION.sub(lambda match: _undefined(match, removed, pictured=pictured), text)
     if "<" in text:
-        text = _FETCHING.sub(lambda match: _as_text(removed, "images"), text)
-        text = _ANCHOR.sub(lambda match: _as_text(removed, "links") if _hides(match["url"]) else match[0], text)
+        text = _FETCHING.sub(lambda match: _broken(removed, "images"), text)
+        text = _ANCHOR.sub(lambda match: _broken(removed, "links") if _hides(match["url"]) else match[0], text)
     return text
 
 
@@ -67,9 +67,10 @@ def _undefined(match: re.Match[str], removed: Counter[str], *, pictured: bool) -
     return f"{match['label']} :"
 
 
-def _as_text(removed: Counter[str], code: str) -> str:
+def _broken(removed: Counter[str], code: str) -> str:
+    """The beginning of a tag that is none: a blank follows the bracket."""
     removed[code] += 1
-    return "&lt;"
+    return "< "
 
 
 def _hides(url: str, *, label: str = "") -> bool:

@@ -20,6 +20,7 @@ STATUSES: frozenset[str] = frozenset(("success", "error", "denied", "cancelled",
 # Keys whose values are pictures in base64, the one to look at first.
 PICTURES = ("image_b64", "raw_image_b64")
 
+NO_TEXT = frozenset((int, float, bool, type(None)))
 # Keys whose values are no text at all.
 BASE64 = frozenset({*PICTURES, "data_b64"})
 # What a third party's text may hold that acts when it is shown.
@@ -157,22 +158,22 @@ class _Cleaning:
             return value
         if isinstance(value, Media):
             return value if value.text is None else replace(value, text=self.text(value.text))
-        if isinstance(value, dict | list | tuple | Mapping):
-            return self._nested(cast("Any", value))
-        return value
+        # `dict` first: the check for any other mapping is slow.
+        return self._nested(cast("object", value)) if isinstance(value, dict | list | tuple | Mapping) else value
 
-    def _nested(self, value: Any) -> Any:
-        if id(value) in self._above or len(self._above) >= DEEPEST:
+    def _nested(self, value: object) -> object:
+        place = id(value)
+        if place in self._above or len(self._above) >= DEEPEST:
             return TOO_DEEP
-        self._above.add(id(value))
+        self._above.add(place)
         try:
             if isinstance(value, Mapping):
                 return self._mapping(cast("Mapping[Any, Any]", value))
-            items = [self.value(item) for item in value]
-            same = all(new is old for new, old in zip(items, value, strict=True))
-            return value if same else items
+            old = cast("list[Any] | tuple[Any, ...]", value)
+            new = [self.value(item) for item in old]
+            return value if all(a is b for a, b in zip(new, old, strict=True)) else new
         finally:
-            self._above.remove(id(value))
+            self._above.remove(place)
 
     def _mapping(self, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
         items = {
@@ -183,6 +184,15 @@ class _Cleaning:
         return value if same else items
 
 
+def holds_text(result: ToolResult) -> bool:
+    """Whether there is anything to clean: values other than numbers beside `status`."""
+    # Every call comes through here: a generator would cost as much as all the rest.
+    for key, value in result.items():  # noqa: SIM110
+        if type(value) not in NO_TEXT and key != "status":
+            return True
+    return False
+
+
 def cleaned(result: ToolResult, *, limit: int, foreign: bool, keep: Callable[[str], Mapping[str, Any]]) -> ToolResult:
     """The result with every text in it cleaned and within `limit` bytes; `removed` says what was taken out, where something was.
 
@@ -191,7 +201,7 @@ def cleaned(result: ToolResult, *, limit: int, foreign: bool, keep: Callable[[st
     cleaning = _Cleaning(limit=limit, foreign=foreign)
     changed: dict[str, Any] = {}
     for key, value in result.items():
-        if type(value) is int or key in BASE64:
+        if key in BASE64:
             continue
         cut = cleaning.removed["truncated"]
         new = cleaning.value(value)

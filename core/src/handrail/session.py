@@ -42,7 +42,7 @@ from handrail.observation import Observations
 from handrail.policy import Policy
 from handrail.recorder import Recorder
 from handrail.registry import Owned, Registry
-from handrail.results import ToolResult, cleaned
+from handrail.results import ToolResult, cleaned, holds_text
 from handrail.running import Running
 from handrail.services import close
 from handrail.settings import Settings
@@ -320,20 +320,20 @@ class Session:
 
     def present(self, invocation: Invocation, verdict: Verdict | None, result: ToolResult) -> ToolResult:
         """The result as it may be shown: what comes from the world is cleaned, kept to a size, and remembered as what it is."""
-        if invocation.tool.trusted:
-            return result
         origin = self.intake.origin(invocation, verdict, self._judging)
-        result = cleaned(
-            result, limit=self.settings.output.max_bytes, foreign=origin is not None, keep=self.artifacts.keep
-        )
-        if verdict is not None and result["status"] != "denied":
-            if origin is not None:
-                self.intake.take(invocation, verdict, result, origin, self._judging)
-            tainted = verdict.reasons and any(reason.code == "taint" for reason in verdict.reasons)
-            if tainted:
-                self.intake.vouched(invocation)
-            if origin is not None or tainted:
-                self._judging = replace(self._judging, untrusted=self.intake.seen)
+        if holds_text(result):
+            result = cleaned(
+                result, limit=self.settings.output.max_bytes, foreign=origin is not None, keep=self.artifacts.keep
+            )
+        if verdict is None or (origin is None and not verdict.reasons) or result["status"] == "denied":
+            return result
+        tainted = any(reason.code == "taint" for reason in verdict.reasons)
+        if origin is not None:
+            self.intake.take(invocation, verdict, result, origin, self._judging)
+        if tainted:
+            self.intake.vouched(invocation)
+        if tainted or origin is not None:
+            self._change()
         return result
 
     def check_stopped(self) -> None:

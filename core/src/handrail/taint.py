@@ -103,12 +103,24 @@ class Untrusted:
     own: tuple[Own, ...] = ()
     # Files that were downloaded, resolved.
     downloads: frozenset[str] = frozenset()
+    # Texts whose links a person has let the session follow, by their `seq`.
+    followed: frozenset[int] = frozenset()
 
     def opinion(self, invocation: Invocation, opinions: Sequence[Opinion], judging: Judging) -> Opinion | None:
         """The floor `taint` when the call repeats a third party's text where that matters, or runs a file that was downloaded."""
         parts = [part for opinion in opinions for part in opinion.parts]
+        if self.linked_from(invocation) & self.followed:
+            return None
         reason = self._downloaded(parts, judging) or self._repeated(invocation, parts, judging)
         return Opinion("taint", floor=Decision.CONFIRM, reasons=(reason,)) if reason is not None else None
+
+    def linked_from(self, invocation: Invocation) -> frozenset[int]:
+        """The texts that hold the whole address of a call which does nothing but fetch it: the session adds nothing to it."""
+        effects = invocation.tool.effects
+        if len(effects) != 1 or effects[0].what != "fetch" or len(invocation.args) > 1:
+            return frozenset()
+        address = fold(str(invocation.argument(effects[0])))
+        return frozenset(source.seq for source in self.sources if address in source.text)
 
     def _downloaded(self, parts: Iterable[Part], judging: Judging) -> Reason | None:
         for part in parts if self.downloads else ():
@@ -239,6 +251,11 @@ def _of_part(part: Part) -> Iterator[Needle]:
         yield from _of_sent(word) if networked else _of_addresses(word)
     if networked and len(words) > 1:
         yield from _phrases("sent", "".join(words))
+
+
+def names_address(part: Part) -> bool:
+    """Whether an address is among the words of a command."""
+    return any(_ADDRESS.search(word) for word in part.argv)
 
 
 def _interprets(part: Part) -> bool:

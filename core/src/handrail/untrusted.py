@@ -65,11 +65,12 @@ def shown(text: str, *, limit: int = SHOWN, foreign: bool = True) -> Cleaned:
     if len(text) <= FAR * limit:
         cleaned = clean(text, foreign=foreign)
         return _within(cleaned.text, limit, cleaned.removed)
-    ends = (text[: FAR // 2 * limit], text[-FAR // 2 * limit :])
-    head, tail = (clean(end, foreign=foreign) for end in ends)
+    reach = FAR // 2 * limit
+    beside = len(text[reach:-reach].encode("utf-8", "surrogatepass"))
+    head, tail = clean(text[:reach], foreign=foreign), clean(text[-reach:], foreign=foreign)
     removed = Counter(head.removed)
     removed.update(tail.removed)
-    return _cut(head.text, tail.text, limit, removed, beside=len(text) - sum(map(len, ends)))
+    return _cut(head.text, tail.text, limit, removed, beside=beside)
 
 
 def _within(text: str, limit: int, removed: Mapping[str, int]) -> Cleaned:
@@ -80,7 +81,7 @@ def _within(text: str, limit: int, removed: Mapping[str, int]) -> Cleaned:
 
 
 def _cut(head: str, tail: str, limit: int, removed: Mapping[str, int], *, beside: int = 0) -> Cleaned:
-    """The beginning of one text and the end of another, or of the same. `beside`: characters that neither holds."""
+    """The beginning of one text and the end of another, or of the same. `beside`: bytes that neither holds."""
     half = limit // 2
     first = head[:half].encode()[:half].decode(errors="ignore")
     last = tail[-half:].encode()[-half:].decode(errors="ignore")
