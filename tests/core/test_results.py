@@ -87,6 +87,11 @@ async def test_a_long_text_is_shown_as_head_and_tail_and_kept_whole() -> None:
         assert result["artifact"]["bytes"] == 2_000_000
 
 
+async def test_a_text_that_its_tool_has_measured_may_be_longer() -> None:
+    assert "removed" not in await given({"stdout": "x" * 150_000, "truncated": False})
+    assert (await given({"stdout": "x" * 250_000, "truncated": True}))["removed"]["truncated"]
+
+
 async def test_a_value_that_holds_itself_is_shown_as_far_as_it_goes() -> None:
     value: dict[str, Any] = {"a": "\x1b[1mb"}
     value["self"] = [value, value]

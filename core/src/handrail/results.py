@@ -25,6 +25,8 @@ NO_TEXT = frozenset((int, float, bool, type(None)))
 BASE64 = frozenset({*PICTURES, "data_b64"})
 # What a third party's text may hold that acts when it is shown.
 MARKUP = re.compile(r"\]\(|\]:|<")
+# So many times the usual size may have what a tool has measured itself.
+MEASURED = 4
 # Data that is nested deeper, or holds itself, is not shown.
 DEEPEST = 60
 TOO_DEEP = "[left out: nested too deep]"
@@ -198,7 +200,8 @@ def cleaned(result: ToolResult, *, limit: int, foreign: bool, keep: Callable[[st
 
     `foreign`: it speaks for a third party. `keep` puts a text that is cut into an artifact whole, once a result. Pictures stay as they are.
     """
-    cleaning = _Cleaning(limit=limit, foreign=foreign)
+    # A tool that says whether it left something out has measured its text by itself, and says where to go on.
+    cleaning = _Cleaning(limit=limit * MEASURED if "truncated" in result else limit, foreign=foreign)
     changed: dict[str, Any] = {}
     for key, value in result.items():
         if key in BASE64:

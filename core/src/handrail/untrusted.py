@@ -15,9 +15,9 @@ from handrail.renderings import neutralised
 from handrail.terminal import STEERING, as_seen
 from handrail.unseen import made_visible
 
-# Bytes of one text that a model is shown, and lines.
+# Bytes of one text that a model is shown. Of lines, there may be as many as have this length.
 SHOWN = 51_200
-LINES = 5_000
+SHORT_LINE = 5
 # What a text may have above the limit when its tool has cut it already, with a word on it.
 SLACK = 256
 # Of a text longer than so many limits, only the ends are looked at.
@@ -61,7 +61,7 @@ def clean(text: str, *, foreign: bool = True) -> Cleaned:
 
 
 def shown(text: str, *, limit: int = SHOWN, foreign: bool = True) -> Cleaned:
-    """The cleaned text within `limit` bytes of UTF-8 and 5,000 lines: its head and its tail, and between them how much is left out."""
+    """The cleaned text within `limit` bytes of UTF-8 and a fifth as many lines: its head and its tail, and between them how much is left out."""
     if len(text) <= FAR * limit:
         cleaned = clean(text, foreign=foreign)
         return _within(cleaned.text, limit, cleaned.removed)
@@ -75,18 +75,18 @@ def shown(text: str, *, limit: int = SHOWN, foreign: bool = True) -> Cleaned:
 
 def _within(text: str, limit: int, removed: Mapping[str, int]) -> Cleaned:
     size = len(text) if text.isascii() else len(text.encode())
-    if size <= limit + SLACK and text.count("\n") <= LINES + 2:
+    if size <= limit + SLACK and text.count("\n") <= limit // SHORT_LINE + 2:
         return Cleaned(text, removed)
     return _cut(text, text, limit, removed)
 
 
 def _cut(head: str, tail: str, limit: int, removed: Mapping[str, int], *, beside: int = 0) -> Cleaned:
     """The beginning of one text and the end of another, or of the same. `beside`: bytes that neither holds."""
-    half = limit // 2
+    half, lines = limit // 2, limit // SHORT_LINE // 2
     first = head[:half].encode()[:half].decode(errors="ignore")
     last = tail[-half:].encode()[-half:].decode(errors="ignore")
-    first = "\n".join(first.split("\n", LINES // 2)[: LINES // 2])
-    last = "\n".join(last.rsplit("\n", LINES // 2)[-(LINES // 2) :])
+    first = "\n".join(first.split("\n", lines)[:lines])
+    last = "\n".join(last.rsplit("\n", lines)[-lines:])
     whole = beside + len(head.encode()) + (0 if head is tail else len(tail.encode()))
     gap = whole - len(first.encode()) - len(last.encode())
     text = f"{first}\n[… {gap} bytes left out …]\n{last}"

@@ -69,7 +69,8 @@ async def test_the_folder_and_exported_variables_are_kept(run: Run, folder: Path
     value = "two\nlines 'and' \"quotes\" $HOME `x` \\ ü\x01"
     await run(f"mkdir 'a b'; cd 'a b'; export KEPT={_quoted(value)}; LOCAL=1; unset PLAIN")
     result = await run('pwd; printf "%s|%s|%s" "$KEPT" "${LOCAL-none}" "${PLAIN-gone}"')
-    assert result["stdout"] == f"{folder}/a b\n{value}|none|gone"
+    assert result["stdout"] == f"{folder}/a b\n{value}|none|gone".replace("\x01", "")
+    assert (await run('printf %s "${KEPT: -1}" | od -An -tx1'))["stdout"].strip() == "01"
     assert result["cwd"] == str(folder / "a b")
 
 
@@ -142,7 +143,8 @@ async def test_credentials_of_the_host_do_not_reach_commands(run: Run) -> None:
 
 
 async def test_bytes_that_are_no_text_are_replaced(run: Run) -> None:
-    assert (await run(r"printf 'a\0b\xffc\xed\xa0\x80d'"))["stdout"] == "a\0b\ufffdc\ufffd\ufffd\ufffdd"
+    result = await run(r"printf 'a\0b\xffc\xed\xa0\x80d'")
+    assert (result["stdout"], result["removed"]) == ("ab\ufffdc\ufffd\ufffd\ufffdd", {"control": 1})
 
 
 async def test_long_output_is_shown_as_head_and_tail_and_kept_whole(run: Run) -> None:

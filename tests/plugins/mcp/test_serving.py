@@ -172,7 +172,8 @@ async def test_what_json_cannot_say_does_not_end_the_server(place: Place):
         result = await client.call_tool("oddities", {})
         assert structured(result) | {"duration_ms": 0} == {
             "status": "success",
-            "name": "lone ?",
+            "name": "lone \ufffd",
+            "removed": {"invalid_utf8": 1},
             "ratio": None,
             "list": [None],
             "duration_ms": 0,
