@@ -17,6 +17,7 @@ from handrail.testing.fakes import FakeScreen as FakeScreen
 from handrail.testing.fakes import ScriptedConfirmer as ScriptedConfirmer
 from handrail.testing.fakes import fake_backend as fake_backend
 from handrail.testing.fakes import fake_service as fake_service
+from handrail.testing.sandboxes import SandboxContract as SandboxContract
 from handrail.testing.sessions import open_test_runtime as open_test_runtime
 from handrail.testing.sessions import open_test_session as open_test_session
 
@@ -26,6 +27,7 @@ __all__ = [
     "FakeBackend",
     "FakeDesktops",
     "FakeScreen",
+    "SandboxContract",
     "ScriptedConfirmer",
     "ToolContract",
     "fake_backend",

@@ -15,19 +15,24 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from tempfile import mkdtemp
 
 import anyio
 from pydantic import BaseModel, ConfigDict, Field
 
 from handrail import Bounds, Confined, NoSandbox, Sandbox
 from handrail.sandboxes import WHOLE
+from handrail.scratch import Scratch
 from handrail_cli.sandboxes import limits, seccomp
 
 PROGRAM = "bwrap"
 INSTALL = "install bubblewrap (Debian, Ubuntu, Fedora: the package `bubblewrap`)"
 # Sizes of what is kept in memory inside.
 HOME_BYTES, SHARED_BYTES = 1 << 30, 256 << 20
+# Names in a folder of /etc that is copied and not bound.
+MAX_COPIED = 30
+# Folders of /proc that show a process its own and hold nothing to be set.
+HARMLESS = frozenset(("tty", "sysvipc", "pressure"))
+TEMPORARY = ("/tmp", "/var/tmp")
 # What is a link at the top of many systems, and a folder on others.
 TOPS = ("/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32")
 # Programs of systems that keep them elsewhere.
@@ -85,7 +90,7 @@ class Bubblewrap(Sandbox):
     def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], bounds: Bounds) -> Confined:
         """The words for bwrap. Its options and its filter are given by descriptors."""
         _check_folder(cwd, bounds)
-        group = limits.group(bounds.limits)
+        group = self._groups.take(bounds.limits)
         with contextlib.ExitStack() as opened:
             options = b"".join(os.fsencode(option) + b"\0" for option in self.options(bounds, cwd))
             filtering = seccomp.program(network=bounds.network)
@@ -101,7 +106,7 @@ class Bubblewrap(Sandbox):
                 fds.append(waiting)
                 words += ["--block-fd", str(waiting)]
             opened.pop_all()
-        run = _Run(status, gate, group)
+        run = _Run(status, gate, group, self._groups)
         inner = limits.limited(argv, bounds.limits)
         given = {**environment, "HOME": str(bounds.home), "TMPDIR": "/tmp"}
         return Confined((*words, "--", *inner), given, tuple(fds), run.started, run.ended)
@@ -113,9 +118,11 @@ class Bubblewrap(Sandbox):
         yield from ("--disable-userns",) if self._disables else ()
         yield from ("--hostname", "sandbox")
         yield from self._root
-        yield from _etc_of_network(bounds, self._own)
-        yield from ("--proc", "/proc", "--dev", "/dev", "--size", str(SHARED_BYTES), "--tmpfs", "/dev/shm")
-        for place in ("/tmp", "/var/tmp"):
+        yield from _etc_of_network(bounds)
+        # What the kernel can be told through /proc belongs to root, with or without powers: some of it (core_pattern) runs programs on the host.
+        yield from ("--proc", "/proc", *(word for path in self._settings for word in ("--ro-bind", path, path)))
+        yield from ("--dev", "/dev", "--size", str(SHARED_BYTES), "--tmpfs", "/dev/shm")
+        for place in TEMPORARY:
             yield from ("--bind", str(bounds.temporary), place)
         yield from ("--size", str(HOME_BYTES), "--tmpfs", str(bounds.home))
         yield from (word for path in bounds.readable for word in ("--ro-bind", str(path), str(path)))
@@ -127,9 +134,14 @@ class Bubblewrap(Sandbox):
         yield from ("--remount-ro", "/dev", "--remount-ro", "/", "--chdir", str(cwd))
 
     async def close(self) -> None:
-        """Remove the files that stand for others."""
-        if "_own" in self.__dict__:
-            await anyio.to_thread.run_sync(shutil.rmtree, self._own, True)
+        """Remove the files that stand for others, and the control groups."""
+        await anyio.to_thread.run_sync(self._groups.close)
+        if "_scratch" in self.__dict__:
+            await anyio.to_thread.run_sync(self._scratch.close)
+
+    @cached_property
+    def _groups(self) -> limits.Groups:
+        return limits.Groups()
 
     @cached_property
     def _program(self) -> str:
@@ -150,16 +162,37 @@ class Bubblewrap(Sandbox):
         return version is not None and (int(version[1]), int(version[2])) >= (0, 8) and not setuid
 
     @cached_property
+    def _scratch(self) -> Scratch:
+        return Scratch()
+
+    @cached_property
     def _own(self) -> Path:
         """A folder with what is shown in the place of other files."""
-        folder = Path(os.path.realpath(mkdtemp(prefix="handrail-bwrap-")))
+        folder = self._scratch.temporary
         # What may not be opened fails; what looked empty would be taken for changed, and be committed so.
         (folder / "hidden").touch(mode=0o000)
         (folder / "closed").mkdir(mode=0o000)
-        (folder / "hosts").write_text(HOSTS)
-        (folder / "passwd").write_text(_passwd())
-        (folder / "group").write_text(_group())
+        # A copy: each place that is bound by itself costs every command a part of a millisecond.
+        etc = folder / "etc"
+        etc.mkdir()
+        for name in ETC:
+            _copy(Path("/etc", name), etc / name)
+        for name, text in (("hosts", HOSTS), ("resolv.conf", ""), ("passwd", _passwd()), ("group", _group())):
+            (etc / name).write_text(text)
         return folder
+
+    @cached_property
+    def _settings(self) -> Sequence[str]:
+        """The folders of /proc that are of no process, and files in it that can be written; only root could."""
+        if os.geteuid() != 0:
+            return ()
+        with os.scandir("/proc") as entries:
+            found = [
+                entry
+                for entry in entries
+                if not entry.name.isdigit() and entry.name not in HARMLESS and not entry.is_symlink()
+            ]
+        return [e.path for e in found if e.is_dir() or (e.is_file() and e.stat().st_mode & 0o222)]
 
     @cached_property
     def _root(self) -> Sequence[str]:
@@ -172,12 +205,12 @@ class Bubblewrap(Sandbox):
                 words += ["--ro-bind", top, top]
         words += [word for store in STORES if os.path.exists(store) for word in ("--ro-bind", store, store)]
         words += ["--dir", "/run", "--dir", "/var", "--symlink", "/run", "/var/run"]
-        for name in ETC:
-            if os.path.exists(file := f"/etc/{name}"):
-                words += ["--ro-bind", os.path.realpath(file), file]
-        for name in ("passwd", "group"):
-            words += ["--ro-bind", str(self._own / name), f"/etc/{name}"]
-        return words
+        words += ["--ro-bind", str(self._own / "etc"), "/etc"]
+        large = [name for name in ETC if _large(Path("/etc", name))]
+        return [
+            *words,
+            *(word for name in large for word in ("--ro-bind", os.path.realpath(f"/etc/{name}"), f"/etc/{name}")),
+        ]
 
     def _try(self) -> None:
         bounds = Bounds(writable=(), temporary=self._own, home=Path("/home"))
@@ -212,15 +245,20 @@ class Bubblewrap(Sandbox):
 class _Run:
     """One command that bwrap runs: what it says of itself, and the control group it is in."""
 
-    def __init__(self, status: int, gate: int | None, group: limits.Group | None) -> None:
+    def __init__(self, status: int, gate: int | None, group: limits.Group | None, groups: limits.Groups) -> None:
         self._status = status
         self._gate = gate
         self._group = group
+        self._groups = groups
 
     def started(self, pid: int) -> None:
         """Put it into its group before it may run."""
         if self._group is not None:
-            self._group.take((pid, *_children(pid)))
+            # One after another: what a process starts once it is in the group is in it, too.
+            waiting = [pid]
+            while waiting:
+                self._group.put(waiting[0])
+                waiting += _children(waiting.pop(0))
         if self._gate is not None:
             os.write(self._gate, b"x")
 
@@ -229,7 +267,7 @@ class _Run:
         if self._gate is not None:
             os.close(self._gate)
         if self._group is not None:
-            self._group.end()
+            self._groups.give_back(self._group)
         try:
             said = os.pread(self._status, 4096, 0)
         finally:
@@ -274,19 +312,41 @@ def _reads(setting: Path) -> str | None:
         return None
 
 
-def _etc_of_network(bounds: Bounds, own: Path) -> Iterator[str]:
-    if not bounds.network:
-        yield from ("--ro-bind", str(own / "hosts"), "/etc/hosts")
-        return
-    for name in ETC_OF_NETWORK:
+def _etc_of_network(bounds: Bounds) -> Iterator[str]:
+    for name in ETC_OF_NETWORK if bounds.network else ():
         if os.path.exists(file := f"/etc/{name}"):
             yield from ("--ro-bind", os.path.realpath(file), file)
 
 
+def _large(source: Path) -> bool:
+    """Whether it is a folder with more in it than is copied."""
+    try:
+        with os.scandir(source) as entries:
+            return sum(1 for _ in entries) > MAX_COPIED
+    except OSError:
+        return False
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a file or a small folder of the system, links as they are; of a large one make the place. What cannot be read is left out."""
+    with contextlib.suppress(OSError, shutil.Error):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_symlink() and not str(source.resolve()).startswith("/usr/"):
+            source = source.resolve()
+        if _large(source):
+            target.mkdir()
+        elif source.is_dir() and not source.is_symlink():
+            shutil.copytree(source, target, symlinks=True, ignore_dangling_symlinks=True)
+        else:
+            shutil.copyfile(source, target, follow_symlinks=False)
+
+
 def _check_folder(cwd: Path, bounds: Bounds) -> None:
     """Raise when the folder is not one of those that are shown."""
-    shown = (*bounds.writable, *bounds.readable, *map(Path, ("/usr", "/tmp", "/var/tmp")), bounds.home)
-    if cwd != Path("/") and not any(cwd.is_relative_to(path) for path in shown):
+    shown = (*bounds.writable, *bounds.readable, Path("/usr"))
+    private = [bounds.temporary / cwd.relative_to(tmp) for tmp in TEMPORARY if cwd.is_relative_to(tmp)]
+    there = any(cwd.is_relative_to(path) for path in shown) or any(path.is_dir() for path in private)
+    if not there and cwd not in (Path("/"), bounds.home):
         raise NoSandbox(
             f"the folder {str(cwd)!r} is not shown in the sandbox, so nothing was run",
             hint="give a `cwd` in the workspace, or add the folder to sandbox.readable or sandbox.writable",

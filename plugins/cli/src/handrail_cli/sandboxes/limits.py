@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,6 +18,8 @@ ROOT = Path("/sys/fs/cgroup")
 OWN = Path("/proc/self/cgroup")
 # How long the last process of a group may take to be gone.
 LEAVING_S = 1.0
+MAX_FREE = 4
+PREFIX = "handrail-"
 # `ulimit` counts sizes in these.
 KILOBYTE, BLOCK = 1024, 512
 
@@ -42,25 +46,76 @@ class Group:
 
     folders: tuple[Path, ...]
 
-    def take(self, pids: Sequence[int]) -> None:
-        """Put processes into it, with what they will start."""
+    def put(self, pid: int) -> None:
+        """Put a process into it, with what it will start."""
         for folder in self.folders:
-            for pid in pids:
-                with contextlib.suppress(OSError):
-                    (folder / "cgroup.procs").write_text(str(pid))
+            with contextlib.suppress(OSError):
+                (folder / "cgroup.procs").write_text(str(pid))
 
-    def end(self) -> None:
-        """End what is left in it, and remove it."""
+    def empty(self) -> bool:
+        """End what is left in it; whether nothing is any more."""
+        deadline = time.monotonic() + LEAVING_S
+        while any(_kill(folder) for folder in self.folders):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.002)
+        return True
+
+    def remove(self) -> None:
+        """Make an end of it."""
         for folder in self.folders:
-            deadline = time.monotonic() + LEAVING_S
-            while not _removed(folder) and time.monotonic() < deadline:
-                _kill(folder)
-                time.sleep(0.005)
+            _removed(folder)
+
+
+class Groups:
+    """Control groups, each used for one command at a time and again for a later one: making one takes as long as starting a program."""
+
+    def __init__(self) -> None:
+        self._free: list[tuple[Limits, Group]] = []
+        self._used: dict[Group, Limits] = {}
+        self._possible = True
+        self._swept = False
+        self._lock = threading.Lock()
+
+    def take(self, limits: Limits) -> Group | None:
+        """A group with these limits; None where this process may not make one."""
+        with self._lock:
+            for at, (kept, free) in enumerate(self._free):
+                if kept == limits:
+                    del self._free[at]
+                    self._used[free] = limits
+                    return free
+        if not self._possible:
+            return None
+        if not self._swept:
+            self._swept = True
+            _sweep(limits)
+        made = group(limits)
+        self._possible = made is not None
+        if made is not None:
+            self._used[made] = limits
+        return made
+
+    def give_back(self, group: Group) -> None:
+        """The command is over; what it has left behind is ended."""
+        limits = self._used.pop(group)
+        with self._lock:
+            if group.empty() and len(self._free) < MAX_FREE:
+                self._free.append((limits, group))
+                return
+        group.remove()
+
+    def close(self) -> None:
+        """Remove those that are free."""
+        with self._lock:
+            for _, group in self._free:
+                group.remove()
+            self._free.clear()
 
 
 def group(limits: Limits, *, root: Path = ROOT, own: Path = OWN) -> Group | None:
     """A new control group with these limits; None where this process may not make one."""
-    name = f"handrail-{os.getpid()}-{secrets.token_hex(4)}"
+    name = f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
     made: list[Path] = []
     for parent, values in _parents(limits, root, own):
         folder = parent / name
@@ -108,6 +163,15 @@ def _delegated(own: Path, root: Path) -> Path | None:
     return None
 
 
+def _sweep(limits: Limits) -> None:
+    """Remove the groups of processes that are gone."""
+    for parent, _ in _parents(limits, ROOT, OWN):
+        for folder in parent.glob(f"{PREFIX}*"):
+            owner = folder.name[len(PREFIX) :].partition("-")[0]
+            if owner.isdigit() and not os.path.exists(f"/proc/{owner}"):
+                _removed(folder)
+
+
 def _set(file: Path, value: int) -> bool:
     try:
         file.write_text(str(value))
@@ -126,10 +190,13 @@ def _removed(folder: Path) -> bool:
     return True
 
 
-def _kill(folder: Path) -> None:
-    import signal
-
-    with contextlib.suppress(OSError):
-        for pid in (folder / "cgroup.procs").read_text().split():
-            with contextlib.suppress(OSError, ValueError):
-                os.kill(int(pid), signal.SIGKILL)
+def _kill(folder: Path) -> bool:
+    """End what is in a group; whether there was anything."""
+    try:
+        pids = (folder / "cgroup.procs").read_text().split()
+    except OSError:
+        return False
+    for pid in pids:
+        with contextlib.suppress(OSError, ValueError):
+            os.kill(int(pid), signal.SIGKILL)
+    return bool(pids)

@@ -11,6 +11,7 @@ import platform
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 
 # <linux/bpf_common.h>, <linux/seccomp.h>
 LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
@@ -95,6 +96,7 @@ class _Program:
         return b"".join(struct.pack("<HBBI", *step) for step in self.steps)
 
 
+@cache
 def program(*, network: bool, machine: str | None = None) -> bytes | None:
     """The filter for this machine (or the named one); None where its calls are not known.
 

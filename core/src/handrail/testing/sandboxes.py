@@ -1,0 +1,613 @@
+"""A contract for sandboxes: every test tries to get out. A sandbox passes when nothing outside was read, changed, reached or left behind."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import pty
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import termios
+import textwrap
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail.errors import NoSandbox
+from handrail.sandboxes import Bounds, Limits, Sandbox
+
+# A sandboxed command of these tests is over long before that.
+PATIENCE_S = 30.0
+LINUX = sys.platform == "linux"
+# Tried inside before the code of each test: says what came of an attempt, whatever it was.
+PRELUDE = """
+import ctypes, errno, os, socket, sys, time
+libc = ctypes.CDLL(None, use_errno=True)
+def attempt(what, *args, **kwargs):
+    try:
+        return what(*args, **kwargs)
+    except BaseException as exc:
+        return exc
+def called(result):
+    return errno.errorcode.get(ctypes.get_errno(), "?") if result == -1 else "done"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a sandboxed command gave."""
+
+    stdout: str
+    stderr: str
+    code: int
+    never: str | None
+
+
+class Box:
+    """A sandbox with bounds in a folder: `work` is the workspace, `home` the person's home, `outside` what is none of its business."""
+
+    def __init__(self, sandbox: Sandbox, folder: Path, python: Sequence[str] = ()) -> None:
+        self.sandbox = sandbox
+        self.folder = Path(os.path.realpath(folder))
+        self.work, self.home, self.outside, self.temporary = (
+            self.folder / name for name in ("work", "home", "outside", "private")
+        )
+        for made in (self.work, self.home, self.outside, self.temporary):
+            made.mkdir(exist_ok=True)
+        interpreter = os.path.realpath(sys.executable)
+        self.python = tuple(python) or (interpreter, "-I")
+        readable = tuple({Path(sys.base_prefix), Path(interpreter).parent}) if not python else ()
+        self.bounds = Bounds(
+            writable=(self.work,),
+            temporary=self.temporary,
+            home=self.home,
+            readable=readable,
+            limits=Limits(processes=64),
+        )
+
+    def run(self, code: str, *, environment: Mapping[str, str] | None = None, **bounds: Any) -> Ran:
+        """Run code for Python inside, with changed bounds; what it printed and how it ended."""
+        with self.started(code, environment=environment, **bounds) as (process, confined):
+            stdout, stderr = process.communicate(timeout=PATIENCE_S)
+        return Ran(stdout, stderr, process.returncode, confined.never)
+
+    @contextlib.contextmanager
+    def started(
+        self, code: str, *, environment: Mapping[str, str] | None = None, stdin: int = subprocess.DEVNULL, **bounds: Any
+    ) -> Generator[tuple[subprocess.Popen[str], _Handle]]:
+        """Code for Python that runs inside as long as the block; killed at its end."""
+        text = PRELUDE + textwrap.dedent(code)
+        confined = self.sandbox.confine(
+            (*self.python, "-c", text),
+            cwd=self.work,
+            environment={"PATH": os.defpath, **(environment or {})},
+            bounds=replace(self.bounds, **bounds),
+        )
+        handle = _Handle()
+        try:
+            process = subprocess.Popen(
+                confined.argv,
+                env=dict(confined.environment),
+                pass_fds=confined.pass_fds,
+                stdin=stdin,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+                # With a terminal as its standard input that is its own, as a shell's is.
+                preexec_fn=None if stdin < 0 else lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0) and None,
+            )
+        finally:
+            for fd in confined.pass_fds:
+                os.close(fd)
+        confined.started(process.pid)
+        try:
+            with process:
+                try:
+                    yield process, handle
+                finally:
+                    process.kill()
+        finally:
+            handle.never = confined.ended()
+
+
+@dataclass(slots=True)
+class _Handle:
+    never: str | None = None
+
+
+class SandboxContract:
+    """What every sandbox promises: real work inside, and no way out.
+
+    class TestJail(SandboxContract):
+        @pytest.fixture
+        def sandbox(self):
+            return Jail()
+
+    Tests are skipped by what the sandbox says that it `confines`. Give the fixture `python` (words) when the Python that runs the tests is not
+    to be found inside.
+    """
+
+    @pytest.fixture
+    def sandbox(self) -> Sandbox:
+        """The sandbox under test."""
+        raise NotImplementedError("give a fixture `sandbox` that returns the Sandbox")
+
+    @pytest.fixture
+    def python(self) -> Sequence[str]:
+        """The words that start Python inside, when it is another than this one."""
+        return ()
+
+    @pytest.fixture
+    def box(self, sandbox: Sandbox, python: Sequence[str], tmp_path: Path) -> Generator[Box]:
+        """The sandbox, with bounds in a temporary folder; skips where it is not usable."""
+        if (lacks := type(sandbox).missing()) is not None:
+            pytest.skip(lacks)
+        yield Box(sandbox, tmp_path, python)
+        asyncio.run(sandbox.close())
+
+    # Real work
+
+    def test_a_command_gives_its_output_and_its_exit_code(self, box: Box) -> None:
+        ran = box.run("print('out'); print('err', file=sys.stderr); sys.exit(7)")
+        assert (ran.stdout, ran.stderr, ran.code, ran.never) == ("out\n", "err\n", 7, None), (
+            "If this fails, `confine` changes what a command says or how it ends."
+        )
+
+    def test_the_workspace_is_the_real_one_and_it_runs_there(self, box: Box) -> None:
+        ran = box.run("open('made', 'w').write('x'); os.mkdir('folder'); print(os.getcwd())")
+        assert ran.stdout.strip() == str(box.work)
+        assert (box.work / "made").read_text() == "x"
+        assert (box.work / "folder").is_dir()
+
+    def test_tmp_is_private_and_lasts(self, box: Box) -> None:
+        name = f"handrail-{secrets.token_hex(8)}"
+        box.run(f"open('/tmp/{name}', 'w').write('x')")
+        assert not os.path.lexists(f"/tmp/{name}"), "If this fails, /tmp inside is the host's."
+        assert box.run(f"print(open('/tmp/{name}').read())").stdout == "x\n"
+
+    def test_only_the_given_environment_is_there(self, box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SECRET_OF_THE_HOST", "x")
+        ran = box.run("print(sorted(os.environ))", environment={"GIVEN": "1"})
+        assert "'GIVEN'" in ran.stdout
+        assert "SECRET_OF_THE_HOST" not in ran.stdout
+
+    def test_no_descriptors_of_the_host_are_there(self, box: Box) -> None:
+        _needs(box, "process")
+        ran = box.run("print(sorted(int(fd) for fd in os.listdir('/proc/self/fd')))")
+        # The fourth is the listing itself.
+        assert ran.stdout.strip() in ("[0, 1, 2, 3]", "[0, 1, 2]"), (
+            "If this fails, descriptors of the sandbox's own leak into it."
+        )
+
+    # Writing
+
+    def test_nothing_outside_is_written(self, box: Box) -> None:
+        _needs(box, "write")
+        (box.outside / "file").write_text("before")
+        (box.work / "link").symlink_to(box.outside)
+        ways = (box.outside, box.work / "link", f"/proc/self/root{box.outside}", f"/proc/1/root{box.outside}")
+        for way in map(str, ways):
+            box.run(f"""
+                attempt(os.makedirs, {way!r}, exist_ok=True)
+                attempt(lambda: open({way + "/file"!r}, "w").write("after"))
+                attempt(lambda: open({way + "/new"!r}, "w").write("after"))
+                attempt(os.chmod, {way + "/file"!r}, 0o777)
+                attempt(os.chown, {way + "/file"!r}, 12345, 12345)
+                attempt(os.unlink, {way + "/file"!r})
+                attempt(os.link, {way + "/file"!r}, "stolen")
+            """)
+        assert [path.name for path in box.outside.iterdir()] == ["file"]
+        found = (box.outside / "file").stat()
+        assert ((box.outside / "file").read_text(), found.st_nlink, found.st_uid) == ("before", 1, os.getuid())
+        assert found.st_mode & 0o777 != 0o777
+
+    def test_the_system_is_not_written(self, box: Box) -> None:
+        _needs(box, "write")
+        name = f"handrail-{secrets.token_hex(8)}"
+        places = (
+            "/",
+            "/etc",
+            "/usr",
+            "/usr/bin",
+            "/usr/local/bin",
+            "/var",
+            "/var/lib",
+            "/opt",
+            "/home",
+            "/root",
+            "/dev",
+            "/run",
+            "/sys",
+        )
+        box.run(f"for place in {places!r}: attempt(lambda: open(place + '/{name}', 'w').close())")
+        assert [place for place in places if os.path.lexists(f"{place}/{name}")] == []
+
+    @pytest.mark.skipif(not LINUX, reason="mounts of Linux")
+    def test_nothing_can_be_mounted_or_uncovered(self, box: Box) -> None:
+        _needs(box, "write")
+        name = f"handrail-{secrets.token_hex(8)}"
+        secret = _secret_in(box.work)
+        ran = box.run(
+            f"""
+            NEWNS, NEWUSER, REMOUNT, BIND = 0x20000, 0x10000000, 32, 4096
+            def everything(where):
+                for place in ("/", "/usr", "/etc", "/dev"):
+                    print(where, "remount", called(libc.mount(None, place.encode(), None, REMOUNT | BIND, None)))
+                print(where, "bind", called(libc.mount(b"/usr", b"/tmp", None, BIND, None)))
+                print(where, "proc", called(libc.mount(b"proc", b"/tmp", b"proc", 0, None)))
+                print(where, "umount", called(libc.umount2({str(secret)!r}.encode(), 2)))
+                attempt(lambda: open("/usr/{name}", "w").close())
+                print(attempt(lambda: open({str(secret)!r}).read()))
+            everything("as it is")
+            if os.fork() == 0:
+                print("inner", called(libc.unshare(NEWUSER | NEWNS)))
+                everything("in a namespace of its own")
+                os._exit(0)
+            os.wait()
+            """,
+            masked=(secret,),
+        )
+        assert not os.path.lexists(f"/usr/{name}"), (
+            "If this fails, root inside can write the host: drop all capabilities."
+        )
+        assert "done" not in ran.stdout, f"If this fails, mounts can be changed inside:\n{ran.stdout}"
+        assert "hunter2" not in ran.stdout
+
+    def test_what_is_kept_cannot_be_changed_moved_or_replaced(self, box: Box) -> None:
+        _needs(box, "write")
+        git = box.work / ".git"
+        (git / "hooks").mkdir(parents=True)
+        (git / "config").write_text("[core]\n")
+        kept = (git / "hooks", git / "config")
+        ran = box.run(
+            """
+            attempt(lambda: open(".git/hooks/pre-commit", "w").write("evil"))
+            attempt(lambda: open(".git/config", "a").write("evil"))
+            attempt(lambda: os.rename(".git/config", ".git/old"))
+            attempt(lambda: os.unlink(".git/config"))
+            open(".git/new", "w").write("evil")
+            attempt(lambda: os.rename(".git/new", ".git/config"))
+            attempt(lambda: os.rename(".git/hooks", ".git/old"))
+            attempt(lambda: os.rename(".git", "moved"))
+            attempt(lambda: os.mkdir(".git"))
+            print(open(".git/config").read(), open(".git/new").read())
+            """,
+            kept=kept,
+            anchored=(git,),
+        )
+        assert (git / "config").exists(), "If this fails, a folder with kept files can be moved away whole."
+        assert (git / "config").read_text() == "[core]\n"
+        assert list((git / "hooks").iterdir()) == []
+        assert not (box.work / "moved").exists()
+        assert ran.stdout == "[core]\n evil\n", "kept files are read, and beside them can be written"
+
+    # Reading
+
+    def test_secrets_are_not_read(self, box: Box) -> None:
+        _needs(box, "read")
+        secret, folder = _secret_in(box.work), box.work / "keys"
+        folder.mkdir()
+        (folder / "id").write_text("hunter2")
+        ran = box.run(
+            f"""
+            for path in ({str(secret)!r}, {str(folder / "id")!r}):
+                print(attempt(lambda: open(path).read()))
+                print(attempt(os.chmod, path, 0o777), attempt(os.rename, path, "stolen"), attempt(os.link, path, "linked"))
+                for name in ("stolen", "linked"):
+                    print(attempt(lambda: open(name).read()))
+            print(attempt(os.listdir, {str(folder)!r}), attempt(os.rename, {str(folder)!r}, "moved"), attempt(lambda: open("moved/id").read()))
+            """,
+            masked=(secret, folder),
+        )
+        assert "hunter2" not in ran.stdout
+        assert (secret.read_text(), (folder / "id").read_text()) == ("TOKEN=hunter2", "hunter2")
+
+    def test_what_is_hidden_does_not_look_empty(self, box: Box) -> None:
+        _needs(box, "read")
+        ran = box.run("print(repr(attempt(lambda: open('.env').read())))", masked=(_secret_in(box.work),))
+        assert "Error" in ran.stdout, "If this fails, a hidden file reads as an empty one, and is committed so."
+
+    def test_the_home_and_other_folders_are_not_read(self, box: Box) -> None:
+        _needs(box, "read")
+        (box.home / ".ssh").mkdir()
+        for file in (box.home / ".ssh/id_rsa", box.outside / "file"):
+            file.write_text("hunter2")
+        ran = box.run(f"""
+            for path in ({str(box.home / ".ssh/id_rsa")!r}, {str(box.outside / "file")!r}, "/etc/shadow", "/proc/1/root/etc/shadow"):
+                print(attempt(lambda: open(path).read()))
+            print(os.listdir({str(box.home)!r}))
+        """)
+        assert "hunter2" not in ran.stdout
+        assert "root:" not in ran.stdout
+        assert ran.stdout.endswith("[]\n"), "If this fails, the home inside is not an empty folder."
+
+    # Network
+
+    def test_no_port_of_the_host_is_reached(self, box: Box) -> None:
+        _needs(box, "network")
+        with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+            udp.bind(("127.0.0.1", 0))
+            ports = tcp.getsockname()[1], udp.getsockname()[1]
+            box.run(f"""
+                attempt(socket.create_connection, ("127.0.0.1", {ports[0]}), 2)
+                attempt(lambda: socket.socket(type=socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", {ports[1]})))
+            """)
+            for listening in (tcp, udp):
+                listening.setblocking(False)
+            assert not _reached(tcp.accept), "If this fails, a port of the host is reached from inside."
+            assert not _reached(lambda: udp.recv(1)), "If this fails, datagrams get out."
+
+    def test_no_name_is_resolved_and_no_address_reached(self, box: Box) -> None:
+        _needs(box, "network")
+        ran = box.run("""
+            print(isinstance(attempt(socket.getaddrinfo, "example.com", 80), OSError))
+            print(isinstance(attempt(socket.create_connection, ("192.0.2.1", 80), 2), OSError))
+        """)
+        assert ran.stdout == "True\nTrue\n"
+
+    @pytest.mark.skipif(not LINUX, reason="sockets of Linux")
+    @pytest.mark.parametrize("network", [False, True])
+    def test_no_socket_of_the_desktop_is_reached(self, box: Box, network: bool) -> None:
+        _needs(box, "network")
+        if network and not box.sandbox.networks:
+            pytest.skip("it never gives the network")
+        name = f"handrail-{secrets.token_hex(8)}"
+        with socket.socket(socket.AF_UNIX) as abstract, socket.socket(socket.AF_UNIX) as named:
+            abstract.bind(f"\0{name}")
+            named.bind(f"/tmp/{name}")
+            try:
+                for listening in (abstract, named):
+                    listening.listen()
+                    listening.setblocking(False)
+                box.run(
+                    f"""
+                    for path in ("\\0{name}", "/tmp/{name}"):
+                        attempt(lambda: socket.socket(socket.AF_UNIX).connect(path))
+                    """,
+                    network=network,
+                )
+                for listening in (abstract, named):
+                    assert not _reached(listening.accept), (
+                        "If this fails, a desktop's bus or screen is reached from inside."
+                    )
+            finally:
+                os.unlink(f"/tmp/{name}")
+
+    @pytest.mark.skipif(not LINUX, reason="sockets of Linux")
+    def test_no_rare_kind_of_socket_is_made(self, box: Box) -> None:
+        _needs(box, "network")
+        ran = box.run("""
+            for family, kind, protocol in ((17, 3, 3), (40, 1, 0), (38, 5, 0), (16, 3, 9), (16, 3, 12), (2, 3, 1)):
+                print(isinstance(attempt(socket.socket, family, kind, protocol), OSError))
+        """)
+        assert ran.stdout == "True\n" * 6, "packet, vsock, alg, audit and netfilter netlink, raw"
+
+    # Processes
+
+    def test_no_process_of_the_host_is_seen_signalled_or_traced(self, box: Box) -> None:
+        _needs(box, "process")
+        with subprocess.Popen(["sleep", "60"]) as victim:
+            try:
+                ran = box.run(f"""
+                    import signal
+                    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                    for pid in ({victim.pid}, -1):
+                        attempt(os.kill, pid, signal.SIGTERM)
+                    attempt(os.kill, {victim.pid}, signal.SIGKILL)
+                    libc.ptrace(16, {victim.pid}, None, None)
+                    print(attempt(lambda: open("/proc/{victim.pid}/environ").read()))
+                    print(*(attempt(lambda: open(f"/proc/{{pid}}/cmdline").read()) for pid in os.listdir("/proc") if pid.isdigit()))
+                """)
+                assert victim.poll() is None, "If this fails, signals get out."
+                assert "sleep\0" not in ran.stdout, "If this fails, processes of the host are seen."
+            finally:
+                victim.kill()
+
+    @pytest.mark.skipif(not LINUX, reason="capabilities of Linux")
+    def test_there_is_no_power_and_none_can_be_gained(self, box: Box) -> None:
+        _needs(box, "process")
+        ran = box.run("print(open('/proc/self/status').read())")
+        status = dict(line.split(":\t") for line in ran.stdout.splitlines() if ":\t" in line)
+        for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
+            assert int(status[name], 16) == 0, f"If this fails, {name} still holds powers."
+        assert status["NoNewPrivs"] == "1", "If this fails, a setuid program gives its owner's power."
+
+    @pytest.mark.skipif(not LINUX, reason="system calls of Linux")
+    @pytest.mark.parametrize(
+        ("name", "call"),
+        [
+            ("ptrace", "libc.ptrace(0, 0, None, None)"),
+            ("unshare", "libc.unshare(0x10000000)"),
+            ("clone", "libc.syscall({'x86_64': 56, 'aarch64': 220}[os.uname().machine], 0x10000000 | 17, 0, 0, 0, 0)"),
+            ("keyctl", "libc.syscall({'x86_64': 250, 'aarch64': 219}[os.uname().machine], 0, -3, 0)"),
+            ("bpf", "libc.syscall({'x86_64': 321, 'aarch64': 280}[os.uname().machine], 0, 0, 0)"),
+            ("userfaultfd", "libc.syscall({'x86_64': 323, 'aarch64': 282}[os.uname().machine], 1)"),
+            ("perf_event_open", "libc.syscall({'x86_64': 298, 'aarch64': 241}[os.uname().machine], 0, 0, -1, -1, 0)"),
+            ("io_uring_setup", "libc.syscall(425, 1, ctypes.create_string_buffer(200))"),
+        ],
+    )
+    def test_a_dangerous_call_is_refused(self, box: Box, name: str, call: str) -> None:
+        _needs(box, "process")
+        ran = box.run(f"""
+            result = {call}
+            if result == 0 and {name == "clone"}:
+                os._exit(0)
+            print(called(result))
+        """)
+        assert ran.stdout in ("EPERM\n", "ENOSYS\n", "EACCES\n"), (
+            f"If this fails, {name} is not refused: {ran.stdout!r}"
+        )
+
+    @pytest.mark.skipif(not LINUX, reason="the kernel's settings of Linux")
+    def test_no_setting_of_the_kernel_is_changed(self, box: Box) -> None:
+        _needs(box, "process")
+        pattern = Path("/proc/sys/kernel/core_pattern")
+        before = pattern.read_text()
+        ran = box.run("""
+            for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/vm/drop_caches", "/proc/sysrq-trigger", "/proc/sys/kernel/modprobe",
+                         "/proc/irq/0/smp_affinity", "/sys/kernel/uevent_helper", "/proc/sys/kernel/hostname", "/proc/self/oom_score_adj"):
+                print(path, type(attempt(lambda: os.close(os.open(path, os.O_WRONLY)))).__name__)
+        """)
+        assert pattern.read_text() == before
+        opened = [line.split()[0] for line in ran.stdout.splitlines() if line.endswith("NoneType")]
+        # A process may make itself more likely to be ended, and nothing else.
+        assert set(opened) <= {"/proc/self/oom_score_adj"}, (
+            f"If this fails, the kernel's settings can be opened for writing: {opened}"
+        )
+
+    @pytest.mark.skipif(not LINUX, reason="devices of Linux")
+    def test_there_are_no_devices(self, box: Box) -> None:
+        _needs(box, "write")
+        ran = box.run("""
+            import stat
+            print(*(name for name in os.listdir("/dev") if stat.S_ISBLK(os.lstat("/dev/" + name).st_mode)), "none")
+            print(type(attempt(os.mknod, "/tmp/disk", 0o600 | stat.S_IFBLK, os.makedev(8, 0))).__name__)
+            print(*(type(attempt(lambda: open("/dev/" + name, "rb"))).__name__ for name in ("mem", "kmem", "kmsg", "fuse", "kvm", "sda", "vda")))
+        """)
+        assert ran.stdout.splitlines()[:2] == ["none", "PermissionError"]
+        assert set(ran.stdout.splitlines()[2].split()) <= {"FileNotFoundError", "PermissionError"}
+
+    def test_nothing_is_typed_into_the_terminal(self, box: Box) -> None:
+        _needs(box, "process")
+        leader, follower = pty.openpty()
+        try:
+            with box.started(
+                """
+                import fcntl, termios
+                for fd in (0, attempt(os.open, "/dev/tty", os.O_RDWR)):
+                    print(type(attempt(fcntl.ioctl, fd, termios.TIOCSTI, b"x")).__name__, isinstance(fd, int))
+                """,
+                stdin=follower,
+            ) as (process, _):
+                said = process.communicate(timeout=PATIENCE_S)[0].splitlines()
+        finally:
+            os.close(leader)
+            os.close(follower)
+        assert said[0].split()[0] in ("PermissionError", "OSError"), (
+            "If this fails, it types commands into the person's shell (TIOCSTI)."
+        )
+        assert said[1].split()[1] == "False", "If this fails, it has the person's terminal: start a new session."
+
+    def test_nothing_is_left_when_the_command_ends(self, box: Box) -> None:
+        _needs(box, "process")
+        seconds = f"9{secrets.randbelow(10**6)}.5"
+        box.run(f"""
+            import subprocess
+            subprocess.Popen(["sleep", {seconds!r}], start_new_session=True, stdin=-3, stdout=-3, stderr=-3)
+        """)
+        assert _gone(seconds), "If this fails, what it started outlives it."
+
+    def test_nothing_is_left_when_it_is_killed(self, box: Box) -> None:
+        _needs(box, "process")
+        seconds = f"9{secrets.randbelow(10**6)}.5"
+        code = f"""
+            import subprocess
+            subprocess.Popen(["sleep", {seconds!r}], start_new_session=True)
+            print("ready", flush=True)
+            time.sleep(60)
+        """
+        with box.started(code) as (process, _):
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            os.kill(process.pid, signal.SIGKILL)
+            assert _gone(seconds), "If this fails, killing the sandbox does not end what is in it."
+
+    # Limits
+
+    def test_a_fork_bomb_stays_small_and_the_host_goes_on(self, box: Box) -> None:
+        _needs(box, "process")
+        code = """
+            made = 0
+            for _ in range(400):
+                child = attempt(os.fork)
+                if not isinstance(child, int):
+                    break
+                if child == 0:
+                    time.sleep(20)
+                    os._exit(0)
+                made += 1
+            print(made, flush=True)
+        """
+        made: list[int] = []
+        slowest = _slowest_start_meanwhile(lambda: made.append(int(box.run(code).stdout)))
+        assert made[0] <= 64, "If this fails, the number of processes is not limited."
+        assert slowest < 5.0, "If this fails, the host does not answer meanwhile."
+
+    def test_memory_and_files_are_limited(self, box: Box) -> None:
+        _needs(box, "process")
+        limits = Limits(memory=256 * 2**20, file_size=1_000_000, processes=64)
+        ran = box.run("x = bytearray(600 * 2**20); print('got it')", limits=limits)
+        assert "got it" not in ran.stdout
+        box.run("with open('big', 'wb') as file: file.write(bytes(3_000_000))", limits=limits)
+        assert (box.work / "big").stat().st_size <= 1_000_000
+
+    # Honesty
+
+    def test_a_folder_that_is_not_shown_is_refused(self, box: Box) -> None:
+        with pytest.raises(NoSandbox):
+            box.sandbox.confine(("true",), cwd=box.outside, environment={}, bounds=box.bounds)
+
+    def test_it_gives_no_network_that_it_does_not_have(self, box: Box) -> None:
+        if box.sandbox.networks:
+            pytest.skip("it can give the network")
+        with pytest.raises(NoSandbox):
+            box.sandbox.confine(("true",), cwd=box.work, environment={}, bounds=replace(box.bounds, network=True))
+
+
+def _needs(box: Box, what: str) -> None:
+    if what not in box.sandbox.confines:
+        pytest.skip(f"{box.sandbox.name} does not say that it confines {what!r}")
+
+
+def _reached(take: Callable[[], Any]) -> bool:
+    """Whether something came to a socket that does not wait."""
+    try:
+        came = take()
+    except BlockingIOError:
+        return False
+    if isinstance(came, tuple):
+        came[0].close()
+    return True
+
+
+def _secret_in(folder: Path) -> Path:
+    secret = folder / ".env"
+    secret.write_text("TOKEN=hunter2")
+    return secret
+
+
+def _gone(word: str, seconds: float = 3.0) -> bool:
+    """Whether within some seconds no process with that word in its arguments is left."""
+    deadline = time.monotonic() + seconds
+    while True:
+        listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+        if not any(line.split()[:2] == ["sleep", word] for line in listed.splitlines() if line.strip()):
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)
+
+
+def _slowest_start_meanwhile(job: Callable[[], None]) -> float:
+    """The longest that starting a program took on the host while the job ran, in seconds."""
+    thread = threading.Thread(target=job)
+    thread.start()
+    slowest = 0.0
+    while thread.is_alive():
+        began = time.monotonic()
+        subprocess.run(["true"], check=True)
+        slowest = max(slowest, time.monotonic() - began)
+        time.sleep(0.02)
+    thread.join()
+    return slowest
