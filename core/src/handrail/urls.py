@@ -130,7 +130,14 @@ def _of_scheme(scheme: str, rest: str, allow_private: Collection[str]) -> View:
         if inner.suggestion is Decision.DENY or inner.scheme not in PORTS:
             return replace(inner, suggestion=Decision.DENY, floor=Decision.DENY)
         odd = Reason("browser_scheme", f"{scheme}: only means something inside a browser")
-        return replace(inner, suggestion=Decision.CONFIRM, reasons=(odd, *inner.reasons))
+        return replace(
+            inner,
+            suggestion=Decision.CONFIRM,
+            reasons=(odd, *inner.reasons),
+            scheme=scheme,
+            port=0 if inner.port == PORTS[inner.scheme] else inner.port,
+            url=f"{scheme}:{inner.url}",
+        )
     if scheme == "about" and rest.lower() in ("blank", "srcdoc"):
         return View(Decision.CONFIRM, None, (Reason("browser_scheme", "about: only means something inside a browser"),))
     return _refused(Reason("scheme", f"{scheme}: is not http or https"))

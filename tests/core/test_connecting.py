@@ -1,0 +1,328 @@
+"""Connections go where they were checked to go: over real sockets, on this machine only."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from handrail import Denied, Downstream, TimedOut
+from handrail.connecting import Resolver, refuses, resolve_public
+from handrail.urls import View
+from handrail.web import Limits, Web
+
+PUBLIC = "93.184.215.14"
+LOOPBACK = ("127.0.0.1", "::1")
+
+
+@dataclass
+class Served:
+    """A server of ours: where it listens, what it answers by path, and what it was asked."""
+
+    port: int = 0
+    answers: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    asked: list[str] = field(default_factory=list[str])
+    over: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def answer(self, path: str, body: bytes = b"", status: int = 200, **headers: str) -> None:
+        lines = [f"HTTP/1.1 {status} X", f"content-length: {len(body)}", "connection: close"]
+        lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+        self.answers[path] = "\r\n".join([*lines, "", ""]).encode() + body
+
+    def url(self, path: str, host: str = "good.example") -> str:
+        return f"http://{host}:{self.port}{path}"
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+        self.asked.append(head)
+        path = head.split(" ")[1]
+        if path in self.answers:
+            writer.write(self.answers[path])
+            await writer.drain()
+        else:
+            await self.over.wait()
+        writer.close()
+        await writer.wait_closed()
+
+
+@asynccontextmanager
+async def serving(host: str = "127.0.0.1") -> AsyncGenerator[Served, None]:
+    served = Served()
+    server = await asyncio.start_server(served.serve, host, 0)
+    served.port = server.sockets[0].getsockname()[1]
+    try:
+        yield served
+    finally:
+        served.over.set()
+        server.close()
+        # The handlers end their connections.
+        await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+async def server() -> AsyncGenerator[Served, None]:
+    async with serving() as served:
+        yield served
+
+
+def answering(**names: Sequence[str]) -> Resolver:
+    """A resolver that knows these names (`_` for `.`)."""
+
+    async def resolve(host: str, port: int) -> Sequence[str]:
+        return names[host.replace(".", "_")]
+
+    return resolve
+
+
+async def yes(view: View) -> bool:
+    return True
+
+
+def local(**given: object) -> Web:
+    """A client to which this machine's own addresses are allowed."""
+    known = answering(good_example=["127.0.0.1"], other_example=["127.0.0.1"], six_example=["::1"])
+    return Web(**{"allow_private": LOOPBACK, "resolver": known, "approve": yes, **given})
+
+
+async def got(web: Web, url: str, **given: object) -> bytes:
+    async with web, web.request(url, **given) as answer:  # type: ignore[arg-type]
+        return await answer.read()
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        ["127.0.0.1"],
+        [PUBLIC, "10.0.0.1"],
+        ["::ffff:127.0.0.1"],
+        ["fe80::1%eth0"],
+        ["64:ff9b::a9fe:a9fe"],
+        [PUBLIC, "169.254.169.254"],
+        ["203.0.113.1"],
+    ],
+)
+async def test_a_name_with_any_address_that_is_not_public_is_refused(found: list[str]) -> None:
+    with pytest.raises(Denied):
+        await resolve_public("x.example", 80, resolver=answering(x_example=found))
+
+
+async def test_all_addresses_of_a_public_name_are_given() -> None:
+    found = await resolve_public("x.example", 80, resolver=answering(x_example=[PUBLIC, "2606:4700::1111", PUBLIC]))
+    assert [str(address) for address in found] == [PUBLIC, "2606:4700::1111"]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "169.254.169.254", "localhost"])
+async def test_this_machine_is_refused_by_address_and_by_the_systems_own_resolver(host: str) -> None:
+    with pytest.raises(Denied):
+        await resolve_public(host, 80)
+
+
+async def test_a_name_that_a_person_allowed_may_be_private_but_no_metadata_service() -> None:
+    known = answering(printer_lan=["192.168.1.7"], trap_lan=["169.254.169.254"])
+    allowed = ("printer.lan", "trap.lan")
+    assert await resolve_public("printer.lan", 80, allow_private=allowed, resolver=known)
+    with pytest.raises(Denied):
+        await resolve_public("trap.lan", 80, allow_private=allowed, resolver=known)
+
+
+async def test_an_unknown_name_is_said_to_be_unknown() -> None:
+    with pytest.raises(Downstream, match="no address"):
+        await resolve_public("x.example", 80, resolver=answering(x_example=[]))
+
+
+async def test_a_page_is_fetched_under_its_own_name(server: Served) -> None:
+    server.answer("/a", b"hello")
+    assert await got(local(), server.url("/a")) == b"hello"
+    assert f"Host: good.example:{server.port}" in server.asked[0]
+
+
+async def test_ipv6_is_connected_to() -> None:
+    async with serving("::1") as server:
+        server.answer("/a", b"six")
+        assert await got(local(), server.url("/a", "six.example")) == b"six"
+        assert await got(local(), server.url("/a", "[::1]")) == b"six"
+
+
+async def test_the_next_address_is_tried_when_one_does_not_answer(server: Served) -> None:
+    server.answer("/a", b"hello")
+    both = answering(good_example=["::1", "127.0.0.1"])
+    assert await got(local(resolver=both), server.url("/a")) == b"hello"
+
+
+async def test_a_name_that_is_bound_anew_after_the_check_is_not_connected_to(server: Served) -> None:
+    server.answer("/a", b"SECRET")
+    answers = iter([[PUBLIC], ["127.0.0.1"]])
+
+    async def rebinding(host: str, port: int) -> Sequence[str]:
+        return next(answers)
+
+    assert await resolve_public("x.example", server.port, resolver=rebinding)
+    with pytest.raises(Denied, match="loopback"):
+        await got(Web(resolver=rebinding), server.url("/a", "x.example"))
+    assert server.asked == []
+
+
+async def test_a_connection_asks_for_the_name_once_and_goes_to_what_it_got(server: Served) -> None:
+    server.answer("/a", b"hello")
+    asked: list[str] = []
+
+    async def counting(host: str, port: int) -> Sequence[str]:
+        asked.append(host)
+        return ["127.0.0.1"] if len(asked) == 1 else ["127.9.9.9"]
+
+    assert await got(local(resolver=counting), server.url("/a")) == b"hello"
+    assert asked == ["good.example"]
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1:1/", "http://localhost/", "file:///etc/passwd", "view-source:https://x.example/"]
+)
+async def test_a_first_address_that_is_denied_is_not_asked_for(url: str) -> None:
+    with pytest.raises(Denied):
+        await got(Web(resolver=answering()), url)
+
+
+async def test_redirects_are_followed_and_told(server: Served) -> None:
+    server.answer("/a", status=302, location="/b?x=1")
+    server.answer("/b?x=1", b"hello")
+    async with local(approve=None) as web, web.request(server.url("/a")) as answer:
+        assert await answer.read() == b"hello"
+        assert (answer.status, answer.url) == (200, server.url("/b?x=1"))
+        assert answer.hops == (server.url("/a"), server.url("/b?x=1"))
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "http://127.0.0.1:9/",
+        "http://169.254.169.254/latest/",
+        "http://[::1]/",
+        "//2130706433/",
+        "file:///etc/passwd",
+        "javascript:alert(1)",
+        "http:127.0.0.1/",
+        "http://private.example/",
+        "view-source:http://good.example/",
+    ],
+)
+async def test_every_hop_is_judged(server: Served, location: str) -> None:
+    server.answer("/a", status=302, location=location)
+    known = answering(good_example=["127.0.0.1"], private_example=["10.0.0.1"])
+    web = Web(allow_private=("good.example",), resolver=known, approve=yes)
+    with pytest.raises(Denied):
+        await got(web, server.url("/a"))
+    assert len(server.asked) == 1
+
+
+async def test_a_hop_that_a_person_should_see_first_is_asked_about(server: Served) -> None:
+    server.answer("/a", status=302, location=server.url("/b", "other.example"))
+    server.answer("/b", b"hello")
+    with pytest.raises(Denied, match="nobody was asked about"):
+        await got(local(approve=None), server.url("/a"))
+    seen: list[str] = []
+
+    async def note(view: View) -> bool:
+        seen.append(view.place)
+        return True
+
+    assert await got(local(approve=note), server.url("/a")) == b"hello"
+    assert seen == [f"other.example:{server.port}"]
+
+
+@pytest.mark.parametrize(("host", "kept"), [("good.example", True), ("other.example", False)])
+async def test_credentials_stay_with_the_origin_they_were_given_to(server: Served, host: str, kept: bool) -> None:
+    server.answer("/a", status=307, location=server.url("/b", host))
+    server.answer("/b", b"hello")
+    given = {"Authorization": "Bearer SECRET", "Cookie": "id=SECRET", "X-Own": "1"}
+    await got(local(), server.url("/a"), headers=given)
+    first, second = server.asked
+    assert first.count("SECRET") == 2
+    assert second.count("SECRET") == (2 if kept else 0)
+    assert "x-own: 1" in second.lower()
+
+
+async def test_what_is_sent_is_not_sent_on_to_another_origin(server: Served) -> None:
+    server.answer("/a", status=307, location=server.url("/b", "other.example"))
+    server.answer("/c", status=303, location=server.url("/b", "other.example"))
+    server.answer("/b", b"hello")
+    with pytest.raises(Denied, match="sent on"):
+        await got(local(), server.url("/a"), method="POST", content=b"data")
+    assert await got(local(), server.url("/c"), method="POST", content=b"data") == b"hello"
+    assert server.asked[-1].startswith("GET /b ")
+
+
+async def test_cookies_go_back_to_the_host_that_set_them_and_to_no_other(server: Served) -> None:
+    server.answer("/a", status=302, location="/b", set_cookie="id=SECRET")
+    server.answer("/b", status=302, location=server.url("/c", "other.example"))
+    server.answer("/c", b"hello")
+    await got(local(), server.url("/a"))
+    assert ["SECRET" in head for head in server.asked] == [False, True, False]
+
+
+async def test_a_circle_of_redirects_ends(server: Served) -> None:
+    server.answer("/a", status=302, location="/a")
+    with pytest.raises(Downstream, match="more than 3 times"):
+        await got(local(limits=Limits(hops=3)), server.url("/a"))
+    assert len(server.asked) == 4
+
+
+async def test_content_is_limited_after_decoding(server: Served) -> None:
+    server.answer("/a", gzip.compress(bytes(5_000_000)), content_encoding="gzip")
+    with pytest.raises(Downstream, match="more than 1,000,000 bytes"):
+        await got(local(limits=Limits(size=1_000_000)), server.url("/a"))
+
+
+@pytest.mark.parametrize("limits", [Limits(seconds=0.2), Limits(silence=0.2)])
+async def test_a_server_that_says_nothing_is_not_waited_for(server: Served, limits: Limits) -> None:
+    with pytest.raises((TimedOut, Downstream)):
+        await got(local(limits=limits), server.url("/silent"))
+
+
+async def test_a_server_that_is_not_there_is_a_failure_of_its_own() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        with pytest.raises(Downstream, match="could not be fetched"):
+            await got(local(), f"http://good.example:{taken.getsockname()[1]}/")
+
+
+@pytest.mark.parametrize(
+    ("url", "navigation", "code"),
+    [
+        ("https://good.example/", True, None),
+        ("https://good.example:8443/x", True, None),
+        ("data:image/png;base64,x", False, None),
+        ("data:text/html,x", True, "scheme"),
+        ("blob:https://good.example/x", False, None),
+        ("about:blank", True, None),
+        ("wss://good.example/", False, None),
+        ("wss://good.example/", True, "scheme"),
+        ("ws://127.0.0.1:9222/devtools", False, "private_address"),
+        ("http://127.0.0.1/", True, "private_address"),
+        ("http://private.example/", False, "private_address"),
+        ("http://metadata.google.internal/", False, "metadata_address"),
+        ("file:///etc/passwd", False, "scheme"),
+        ("chrome://settings", True, "scheme"),
+        ("view-source:https://good.example/", True, "browser_scheme"),
+        ("https://good.example\\@127.0.0.1/", True, "backslash"),
+    ],
+)
+async def test_a_browser_loads_nothing_from_this_machine_or_its_network(
+    url: str, navigation: bool, code: str | None
+) -> None:
+    known = answering(good_example=[PUBLIC], private_example=[PUBLIC, "10.0.0.1"])
+    why = await refuses(url, navigation=navigation, resolver=known)
+    assert (why.code if why else None) == code
+
+
+async def test_what_a_resolver_raises_is_not_taken_for_a_yes() -> None:
+    async def broken(host: str, port: int) -> Sequence[str]:
+        raise RuntimeError("no")
+
+    act: Callable[[], Awaitable[object]] = lambda: refuses("https://x.example/", navigation=True, resolver=broken)  # noqa: E731
+    with pytest.raises(RuntimeError):
+        await act()
