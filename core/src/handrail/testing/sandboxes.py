@@ -576,7 +576,7 @@ def _reached(take: Callable[[], Any]) -> bool:
         came = take()
     except BlockingIOError:
         return False
-    if isinstance(came, tuple):
+    if not isinstance(came, bytes):
         came[0].close()
     return True
 
