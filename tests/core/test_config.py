@@ -173,11 +173,11 @@ def test_rules_add_up_and_know_where_they_stand(person):
     person.trust()
     rules = person.load().settings.policy.rules
     # An administrator's file belongs to root, which the tests may not be.
-    by_admin = [("a", "admin", Decision.DENY)] if os.getuid() == 0 else []
+    by_admin = [(("a",), "admin", Decision.DENY)] if os.getuid() == 0 else []
     assert [(rule.tool, rule.tier, rule.decision) for rule in rules] == [
         *by_admin,
-        ("u", "user", Decision.ALLOW),
-        ("p", "project", Decision.ALLOW),
+        (("u",), "user", Decision.ALLOW),
+        (("p",), "workspace", Decision.ALLOW),
     ]
 
 
@@ -215,17 +215,18 @@ def test_a_folder_that_nobody_trusted_may_only_tighten(person):
         project='backend = "evil"\nworkspace = ["/"]\nmode = "headless"\n[tools]\ndisabled = ["a"]\nprofile = "all"\n'
         + RULE.format(tool="a", decision="allow")
         + RULE.format(tool="b", decision="deny")
-        + 'lifts = ["shell"]\n'
         + RULE.format(tool="c", decision="confirm")
+        + 'lifts = ["shell"]\n'
         + '[plugins]\ndisabled = ["rules"]\n[plugins.cli]\nanswers = []\n[backends.omni]\nurl = "http://evil"'
     )
     loaded = person.load()
     kept = loaded.settings
     assert (kept.mode, kept.tools.disabled) == (Mode.HEADLESS, ("a",))
     assert [(rule.tool, rule.decision, rule.lifts) for rule in kept.policy.rules] == [
-        ("b", Decision.DENY, ()),
-        ("c", Decision.CONFIRM, ()),
+        (("b",), Decision.DENY, ()),
+        (("c",), Decision.CONFIRM, ()),
     ]
+    assert all(rule.tightening for rule in kept.policy.rules)
     assert (kept.backend, kept.workspace, kept.tools.profile, kept.plugins.disabled) == (None, (".",), "desktop", ())
     assert (kept.plugins.table("cli"), kept.backends) == ({}, {})
     (sentence,) = loaded.ignored

@@ -238,7 +238,7 @@ def granting(*options: GrantOption) -> Tool:
 
 async def granted(made: Tool, grant: GrantOption, args: dict[str, Any], folder: Path) -> bool:
     async with open_test_session(tools=[made], folder=folder) as session:
-        session.policy.grants.append(grant)
+        session.grant(grant)
         return (await session.call(made.name, args)).ok
 
 

@@ -89,7 +89,9 @@ TOOLS = [
 async def session(folder: Path, answers: int = 20) -> AsyncGenerator[tuple[Session, ScriptedConfirmer], None]:
     """A session in which nothing but taint asks."""
     confirmer = ScriptedConfirmer(*["once"] * answers)
-    allowed = [{"tool": t.name, "decision": "allow", "lifts": ["effects:write_outside"]} for t in TOOLS]
+    allowed = [
+        {"tool": t.name, "server": t.server, "decision": "allow", "lifts": ["effects:write_outside"]} for t in TOOLS
+    ]
     settings = {"policy": {"rules": allowed}, "mode": "accept_edits"}
     async with open_test_session(
         tools=TOOLS, evaluators=[Words()], trusted=True, confirm=confirmer, settings=settings, folder=folder

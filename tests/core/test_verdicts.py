@@ -12,9 +12,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail import Decision, Invocation, Judging, Mode, Opinion, Part, Read, Reason, Route, Tool, Verdict, Write, tool
+from handrail import (
+    Decision,
+    Invocation,
+    Judging,
+    Mode,
+    Offer,
+    Opinion,
+    Part,
+    Read,
+    Reason,
+    Route,
+    Tool,
+    Verdict,
+    Write,
+    tool,
+)
 from handrail.judging import STRICTNESS, Seat, judge, strictest
-from handrail.policy import Policy, Rule
+from handrail.policy import Policy
+from handrail.rules import Rule
 from handrail.testing import Always
 
 ALLOW, CONFIRM, DENY = Decision.ALLOW, Decision.CONFIRM, Decision.DENY
@@ -37,6 +53,7 @@ def verdict(
     policy: Policy | None = None,
     of: Tool = edit,
     remembered: frozenset[str] = frozenset(),
+    sandbox: Offer | None = None,
 ) -> Verdict:
     trust = [trusted] * len(opinions) if isinstance(trusted, bool) else trusted
     seats = [Seat(Always(o, name=f"judge{i}"), t) for i, (o, t) in enumerate(zip(opinions, trust, strict=True))]
@@ -49,6 +66,7 @@ def verdict(
         platform="linux",
         mode=mode,
         remembered=remembered,
+        sandbox=sandbox,
     )
     invocation = Invocation(of, {}, of.validate({}), "1")
     return asyncio.run(judge(invocation, seats=seats, policy=policy or Policy(), judging=judging))
@@ -115,7 +133,7 @@ def test_an_untrusted_judge_tightens_a_trusted_allow() -> None:
 
 
 def test_an_untrusted_judge_cannot_say_which_commands_a_call_runs() -> None:
-    policy = Policy((Rule("edit", ALLOW, command=("git",)),))
+    policy = Policy((Rule(("edit",), ALLOW, command=("git",)),))
     lying = suggest(CONFIRM, parts=(Part(("git", "status")),))
     assert verdict(lying, policy=policy, trusted=True).decision is ALLOW
     assert verdict(lying, policy=policy, trusted=False).decision is CONFIRM
@@ -130,7 +148,7 @@ def test_an_untrusted_judge_cannot_have_an_answer_remembered() -> None:
 @pytest.mark.parametrize("mode", Mode)
 @pytest.mark.parametrize("tool_", [edit, look])
 def test_a_catastrophe_is_denied_in_every_mode_and_under_every_rule(mode: Mode, tool_: Tool) -> None:
-    policy = Policy((Rule("*", ALLOW, tier="admin", lifts=("end",)),))
+    policy = Policy((Rule(("*",), ALLOW, tier="admin", lifts=("end",)),))
     for opinions in ([CATASTROPHE], [suggest(ALLOW), CATASTROPHE], [floor(DENY, "end", catastrophic=True)]):
         decided = verdict(*opinions, mode=mode, policy=policy, of=tool_)
         assert decided.decision is DENY
@@ -183,15 +201,45 @@ def test_a_mode_says_that_it_was_the_mode() -> None:
 
 
 def test_permissive_does_not_undo_a_persons_rule() -> None:
-    policy = Policy((Rule("edit", CONFIRM),))
+    policy = Policy((Rule(("edit",), CONFIRM),))
     assert verdict(suggest(ALLOW), mode=Mode.PERMISSIVE, policy=policy).decision is CONFIRM
+
+
+BOX = Offer("box")
 
 
 def test_any_sandbox_route_counts() -> None:
     for order in itertools.permutations([suggest(ALLOW), suggest(ALLOW, "other", route=Route.SANDBOX)]):
-        assert verdict(*order).route is Route.SANDBOX
-    assert verdict(suggest(ALLOW, route=Route.SANDBOX)).route is Route.SANDBOX
-    assert verdict(suggest(ALLOW)).route is Route.HOST
+        assert verdict(*order, sandbox=BOX).route is Route.SANDBOX
+    assert verdict(suggest(ALLOW, route=Route.SANDBOX), sandbox=BOX).route is Route.SANDBOX
+    assert verdict(suggest(ALLOW), sandbox=BOX).route is Route.HOST
+
+
+@pytest.mark.parametrize("policy", [Policy(), Policy((Rule(("edit",), ALLOW, route=Route.SANDBOX),))])
+def test_what_would_be_sandboxed_is_asked_about_where_no_sandbox_is(policy: Policy) -> None:
+    decided = verdict(suggest(ALLOW, route=Route.SANDBOX), policy=policy)
+    assert (decided.decision, decided.route) == (CONFIRM, Route.HOST)
+    assert decided.reasons[-1].code == "no_sandbox"
+    assert verdict(suggest(ALLOW, route=Route.SANDBOX), policy=policy, mode=Mode.HEADLESS).decision is DENY
+
+
+@pytest.mark.parametrize(
+    ("rule", "route"),
+    [
+        pytest.param(Rule(("edit",), ALLOW), Route.HOST, id="a-persons-yes-is-for-the-host"),
+        pytest.param(Rule(("edit",), ALLOW, route=Route.SANDBOX), Route.SANDBOX, id="unless-it-says-so"),
+        pytest.param(Rule(("edit",), CONFIRM), Route.HOST, id="also-when-asked"),
+        pytest.param(Rule(("edit",), CONFIRM, route=Route.SANDBOX), Route.SANDBOX, id="asked-for-the-sandbox"),
+        pytest.param(Rule(("edit",), ALLOW, tier="plugin"), Route.SANDBOX, id="a-plugin-is-no-person"),
+    ],
+)
+def test_where_a_call_runs_that_a_rule_speaks_of(rule: Rule, route: Route) -> None:
+    boxed = suggest(ALLOW, route=Route.SANDBOX)
+    assert verdict(boxed, policy=Policy((rule,)), sandbox=BOX).route is route
+
+
+def test_silence_is_asked_about_in_permissive_mode_too() -> None:
+    assert verdict(None, mode=Mode.PERMISSIVE).decision is CONFIRM
 
 
 def test_the_reasons_are_those_of_what_decided() -> None:
@@ -209,7 +257,7 @@ def test_a_remembered_answer_answers_the_same_question_only() -> None:
     assert verdict(hands, suggest(CONFIRM, "shell"), remembered=known).decision is CONFIRM
     assert verdict(hands, floor(CONFIRM), remembered=known).decision is CONFIRM
     assert verdict(hands, suggest(DENY), remembered=known).decision is DENY
-    assert verdict(hands, policy=Policy((Rule("edit", CONFIRM),)), remembered=known).decision is CONFIRM
+    assert verdict(hands, policy=Policy((Rule(("edit",), CONFIRM),)), remembered=known).decision is CONFIRM
     assert verdict(hands, remembered=known, mode=Mode.HEADLESS).decision is not CONFIRM
 
 
@@ -227,9 +275,12 @@ seated = st.lists(st.tuples(st.none() | opinions, st.booleans()), max_size=5)
 rules = st.lists(
     st.builds(
         Rule,
-        tool=st.sampled_from(["edit", "*", "look"]),
+        tools=st.sampled_from([("edit",), ("*",), ("look",)]),
         decision=decisions,
-        tier=st.sampled_from(["project", "user", "admin"]),
+        tier=st.sampled_from(["plugin", "workspace", "user", "admin"]),
+        tightening=st.booleans(),
+        priority=st.sampled_from([0, 5]),
+        route=st.sampled_from([None, Route.HOST, Route.SANDBOX]),
         lifts=st.sampled_from([(), ("a",), ("b", "c")]),
     ),
     max_size=3,
@@ -260,7 +311,12 @@ def test_nothing_goes_below_a_floor_but_a_rule_that_names_it(
     seats: list[tuple[Opinion | None, bool]], given_rules: list[Rule], mode: Mode
 ) -> None:
     decided = judged(seats, given_rules, mode).decision
-    lifted = {name for rule in given_rules if rule.tool != "look" and rule.tier != "project" for name in rule.lifts}
+    lifted = {
+        name
+        for rule in given_rules
+        if rule.tools != ("look",) and rule.tier in ("user", "admin")
+        for name in rule.lifts
+    }
     for opinion, _ in seats:
         if opinion is None:
             continue
@@ -283,7 +339,7 @@ def test_another_untrusted_judge_never_loosens(
 @given(seats=seated, given_rules=rules)
 def test_allow_needs_somebody_who_may_say_so(seats: list[tuple[Opinion | None, bool]], given_rules: list[Rule]) -> None:
     may = any(o is not None and trust and o.suggestion is ALLOW for o, trust in seats)
-    ruled = any(rule.decision is ALLOW and rule.tool != "look" for rule in given_rules)
+    ruled = any(rule.decision is ALLOW and rule.tools != ("look",) for rule in given_rules)
     if not may and not ruled:
         assert judged(seats, given_rules, Mode.DEFAULT).decision is not ALLOW
 

@@ -198,6 +198,9 @@ if TYPE_CHECKING:
     from handrail.results import (
         ToolResult as ToolResult,
     )
+    from handrail.rules import (
+        Rule as Rule,
+    )
     from handrail.sandboxes import (
         Bounds as Bounds,
     )
@@ -317,6 +320,7 @@ _HOMES = {
     "results": ("Media", "ToolResult"),
     "confining": ("Confinement",),
     "denials": ("Denial",),
+    "rules": ("Rule",),
     "sandboxes": ("Bounds", "Confined", "Limits", "Sandbox"),
     "services": ("Service", "ServiceContext"),
     "session": ("Session",),

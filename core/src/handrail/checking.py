@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from handrail.errors import ConfigError
-from handrail.settings import PluginSettings, Section, Settings
+from handrail.settings import PluginSettings, RuleSettings, Section, Settings
 from handrail.words import nearest
 
 # Where a key stands, for the beginning of a message.
@@ -25,11 +25,13 @@ def check(values: dict[str, Any], *, where: Where) -> None:
     try:
         Settings.model_validate(values)
     except ValidationError as exc:
-        raise _explained(exc.errors(include_url=False)[0], where) from exc
+        errors = exc.errors(include_url=False)
+        # A key that is misspelt is the cause where another is then missing.
+        raise _explained(next((e for e in errors if e["type"] == "extra_forbidden"), errors[0]), where) from exc
 
 
 def _stray(values: dict[str, Any]) -> Iterator[tuple[int | str, ...]]:
-    """Keys that the model would take and a file may not have: the tier of a rule, and in `[plugins]` what is no table."""
+    """Keys that the model would take and a file may not have: what a rule has by where it stands, and in `[plugins]` what is no table."""
     plugins = values.get("plugins")
     if isinstance(plugins, dict):
         for name, value in cast("dict[str, Any]", plugins).items():
@@ -39,8 +41,12 @@ def _stray(values: dict[str, Any]) -> Iterator[tuple[int | str, ...]]:
     rules: Any = cast("dict[str, Any]", policy).get("rules") if isinstance(policy, dict) else None
     if isinstance(rules, list):
         for index, rule in enumerate(cast("list[Any]", rules)):
-            if isinstance(rule, dict) and "tier" in rule:
-                yield ("policy", "rules", index, "tier")
+            for key in SET_BY_PLACE & set(cast("dict[str, Any]", rule) if isinstance(rule, dict) else ()):
+                yield ("policy", "rules", index, key)
+
+
+# What a rule has by where it stands, and no file may say.
+SET_BY_PLACE = frozenset(name for name, info in RuleSettings.model_fields.items() if info.exclude)
 
 
 def _explained(error: ErrorDetails, where: Where) -> ConfigError:
@@ -48,6 +54,10 @@ def _explained(error: ErrorDetails, where: Where) -> ConfigError:
     match error["type"]:
         case "extra_forbidden":
             return _unknown(key, where)
+        case "rule":
+            about = error.get("ctx", {})
+            key = (*key, about["key"])
+            return ConfigError(f"{where(key)}: {_dotted(key)}: {about['problem']}")
         case "missing":
             return ConfigError(f"{where(key[:-1])}: {_dotted(key[:-1])} lacks the key {key[-1]!r}")
         case "tuple_type":
@@ -98,9 +108,21 @@ def _whole(lines: Sequence[str], count: int) -> tuple[int, dict[str, Any]]:
 
 
 def _has(values: Any, key: tuple[int | str, ...]) -> bool:
+    # One where several may stand counts as a list of it.
+    if key and key[-1] == 0 and _is_text(values, key[:-1]):
+        return True
     for part in key:
         try:
             values = values[part]
         except (KeyError, IndexError, TypeError):
             return False
     return True
+
+
+def _is_text(values: Any, key: tuple[int | str, ...]) -> bool:
+    try:
+        for part in key:
+            values = values[part]
+    except (KeyError, IndexError, TypeError):
+        return False
+    return isinstance(values, str)

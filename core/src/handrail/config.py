@@ -12,30 +12,34 @@ import os
 import re
 import shlex
 import stat
+import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
+import platformdirs
 from pydantic import BaseModel
 
-from handrail.checking import check, line_of
+from handrail.checking import SET_BY_PLACE, check, line_of
 from handrail.errors import ConfigError
-from handrail.judging import Mode
+from handrail.judging import MODES, Mode
 from handrail.places import MARK, Places, home_folder
 from handrail.settings import NO_SANDBOXES, PluginSettings, RuleSettings, Settings
 from handrail.trust import is_trusted
 from handrail.words import nearest
 
 PROJECT_FILE = "handrail.toml"
-ADMIN_FILE = Path("/etc/handrail/config.toml")
+# The platform's own place for all users; on Linux `/etc` itself, where an administrator looks first.
+ADMIN_FOLDER = (
+    Path("/etc/handrail") if sys.platform == "linux" else platformdirs.site_config_path("handrail", appauthor=False)
+)
+ADMIN_FILE = ADMIN_FOLDER / "config.toml"
 PREFIX = "HANDRAIL_"
 RESERVED = frozenset({"HANDRAIL_HOME", "HANDRAIL_CONFIG", "HANDRAIL_PLUGINS"})
 MAX_BYTES = 1_000_000
-
-MODES: Sequence[Mode] = (Mode.PERMISSIVE, Mode.ACCEPT_EDITS, Mode.DEFAULT, Mode.HEADLESS, Mode.PLAN)
 
 Key = tuple[str, ...]
 Kind = Literal["admin", "user", "project", "untrusted", "named", "environment", "flag"]
@@ -132,6 +136,37 @@ def load(
     )
 
 
+def rules_of(file: Path) -> tuple[list[RuleSettings], list[ConfigError]]:
+    """The rules of one file, and what is wrong with those that cannot be used; the first mistake elsewhere in it counts, too."""
+    text = _read(file)
+    values = _parse(text, file)
+    policy = values.get("policy", {})
+    given: Any = cast("dict[str, Any]", policy).get("rules", []) if isinstance(policy, dict) else []
+    good: list[RuleSettings] = []
+    wrong: list[ConfigError] = []
+    for index, rule in enumerate(cast("list[Any]", given) if isinstance(given, list) else []):
+        # Each for itself and in its place, so that one mistake does not hide the next.
+        others = [{"tool": "*", "decision": "deny"}] * index
+        try:
+            check({"policy": {"rules": [*others, rule]}}, where=lambda key: f"{file}:{line_of(key, text)}")
+        except ConfigError as exc:
+            wrong.append(exc)
+        else:
+            good.append(RuleSettings.model_validate(_placed(rule, file, index, None)))
+    if not wrong:
+        try:
+            check(values, where=lambda key: f"{file}:{line_of(key, text)}")
+        except ConfigError as exc:
+            wrong.append(exc)
+    return good, wrong
+
+
+def without_rules(config: Config) -> Config:
+    """The same without policy rules, for a look at what is around them."""
+    policy = config.settings.policy.model_copy(update={"rules": ()})
+    return replace(config, settings=config.settings.model_copy(update={"policy": policy}))
+
+
 def project_files(folder: Path, *, home: Path) -> list[Path]:
     """Where a project's file is looked for: in `folder` and its parents up to a git repository's root or `home`, nearest first.
 
@@ -170,7 +205,8 @@ def schema(
         return references[model, "validation"]["$ref"].rpartition("/")[2]
 
     root = definitions.pop(name_of(Settings))
-    del definitions[name_of(RuleSettings)]["properties"]["tier"]
+    for key in SET_BY_PLACE:
+        del definitions[name_of(RuleSettings)]["properties"][key]
     section = definitions[name_of(PluginSettings)]
     section["additionalProperties"] = {"type": "object"}
     tables = {kind: root["properties"][kind].setdefault("properties", {}) for kind in NAMED_TABLES}
@@ -208,18 +244,23 @@ def variables() -> Mapping[str, Key]:
 
 def _admin(file: Path, ignored: list[str]) -> Iterator[Layer]:
     try:
-        safe = all(_only_root_writes(path) for path in (file, file.parent))
+        real = file.resolve(strict=True)
+        safe = all(_only_root_writes(path) for path in (real, *real.parents))
     except OSError:
         return
     if safe:
         yield from _file(file, "admin")
     else:
-        ignored.append(f"{file} is ignored: it must belong to root and be writable by nobody else")
+        ignored.append(
+            f"{file} is ignored: it and the folders above it must belong to root and be writable by nobody else"
+        )
 
 
 def _only_root_writes(path: Path) -> bool:
     found = path.stat()
-    return found.st_uid == 0 and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    # In a sticky folder others can add files, and change none that is not theirs.
+    sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
+    return found.st_uid == 0 and (bool(sticky) or not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
 
 
 def _project(candidates: Sequence[Path], *, named: bool, places: Places) -> Iterator[Layer]:
@@ -245,7 +286,19 @@ def _file(file: Path, kind: Kind) -> Iterator[Layer]:
     flat = dict(_flatten(values))
     if kind in ("project", "untrusted") and ("workspace",) in flat:
         flat["workspace",] = [str(file.parent / Path(root).expanduser()) for root in flat["workspace",]]
+    if RULES in flat:
+        start = file.parent if kind in ("project", "untrusted") else None
+        flat[RULES] = [_placed(rule, file, index, start) for index, rule in enumerate(flat[RULES])]
     yield Layer(kind, str(file), flat)
+
+
+def _placed(rule: dict[str, Any], file: Path, index: int, start: Path | None) -> dict[str, Any]:
+    """A rule with where it stands; the paths in it that are relative begin at `start`, if there is one."""
+    placed = {**rule, "source": str(file), "index": index}
+    if start is not None and "paths" in rule:
+        given = [rule["paths"]] if isinstance(rule["paths"], str) else rule["paths"]
+        placed["paths"] = [path if path.startswith("~") else str(start / path) for path in given]
+    return placed
 
 
 def _read(file: Path) -> str:
@@ -393,8 +446,8 @@ def _tiered(key: Key, value: Sequence[Any], layer: Layer) -> Sequence[Any]:
     """Rules with the tier of where they stand."""
     if key != RULES:
         return value
-    tier = {"admin": "admin", "project": "project", "untrusted": "project"}.get(layer.kind, "user")
-    return [{**rule, "tier": tier} for rule in value]
+    tier = {"admin": "admin", "project": "workspace", "untrusted": "workspace"}.get(layer.kind, "user")
+    return [{**rule, "tier": tier, "tightening": layer.kind == "untrusted"} for rule in value]
 
 
 def _decide_mode(layers: Sequence[Layer], merge: _Merge) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from handrail.events import Event
     from handrail.judging import Evaluator
+    from handrail.rules import Rule
     from handrail.sandboxes import Sandbox
     from handrail.services import Service
     from handrail.tools import Tool, Toolset
@@ -31,6 +32,12 @@ def handrail_register_tools() -> Iterable[Tool | Toolset]:
 @hookspec
 def handrail_register_evaluators() -> Iterable[Evaluator]:
     """Return judges of tool calls. The strictest opinion wins, in any plugin order."""
+    return ()
+
+
+@hookspec
+def handrail_register_rules() -> Iterable[Rule]:
+    """Return policy rules that hold unless a person's say otherwise. An allow counts only of a plugin in `[security] trust`."""
     return ()
 
 

@@ -50,6 +50,9 @@ class Mode(StrEnum):
     HEADLESS = "headless"
 
 
+# From the loosest to the strictest.
+MODES: Sequence[Mode] = (Mode.PERMISSIVE, Mode.ACCEPT_EDITS, Mode.DEFAULT, Mode.HEADLESS, Mode.PLAN)
+
 STRICTNESS: Mapping[Decision, int] = {Decision.ALLOW: 0, Decision.CONFIRM: 1, Decision.DENY: 2}
 
 
@@ -126,6 +129,8 @@ class Opinion:
     parts: tuple[Part, ...] = ()
     remember: str | None = None
     narrowed: tuple[tuple[str, ...], ...] = ()
+    # False for what is left of the opinion of an evaluator that may only tighten.
+    trusted: bool = True
 
     @cached_property
     def allowing(self) -> Verdict | None:
@@ -148,6 +153,8 @@ class Verdict:
     grantable: bool = True
     parts: tuple[Part, ...] = ()
     narrowed: tuple[tuple[str, ...], ...] = ()
+    # The ids of the grants that allowed it.
+    grants: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +235,12 @@ NOBODY = Verdict(Decision.CONFIRM, rule="silence", reasons=(Reason("no_opinion",
 
 async def judge(invocation: Invocation, *, seats: Sequence[Seat], policy: Policy, judging: Judging) -> Verdict:
     """The verdict on a call, from every evaluator's opinion, the policy and the mode."""
+    heard = await hear(invocation, seats=seats, judging=judging)
+    return heard if isinstance(heard, Verdict) else policy.decide(invocation, heard, judging)
+
+
+async def hear(invocation: Invocation, *, seats: Sequence[Seat], judging: Judging) -> list[Opinion] | Verdict:
+    """What every evaluator thinks of a call, as far as it may be heard; the verdict when one of them crashed."""
     opinions: list[Opinion] = []
     for seat in seats:
         try:
@@ -243,7 +256,7 @@ async def judge(invocation: Invocation, *, seats: Sequence[Seat], policy: Policy
         and (tainted := judging.untrusted.opinion(invocation, opinions, judging)) is not None
     ):
         opinions.append(tainted)
-    return policy.decide(invocation, opinions, judging)
+    return opinions
 
 
 def _crashed(evaluator: Evaluator, exc: Exception) -> Verdict:
@@ -262,4 +275,5 @@ def _tightening(opinion: Opinion) -> Opinion:
         catastrophic=opinion.catastrophic,
         route=opinion.route,
         reasons=opinion.reasons,
+        trusted=False,
     )

@@ -10,7 +10,7 @@ from handrail.judging import Decision, Opinion, Part, Reason, Touch, strictest
 
 def allowed(code: str, *touches: Touch) -> Opinion:
     """A view that lets the call pass."""
-    return Opinion(f"effects:{code}", suggestion=Decision.ALLOW, parts=part(touches))
+    return Opinion(f"effects:{code}", suggestion=Decision.ALLOW, parts=part(touches, harmless=True))
 
 
 def asked(code: str, text: str, *touches: Touch, remember: str | None = None) -> Opinion:
@@ -28,12 +28,16 @@ def kept(floor: Decision, reason: Reason) -> Opinion:
 
 def touching(view: Opinion, *touches: Touch) -> Opinion:
     """The view with what the call touches, as the one part that it is."""
-    return replace(view, parts=part(touches))
+    return replace(view, parts=part(touches, harmless=_lets_pass(view.suggestion, view.floor)))
 
 
-def part(touches: Sequence[Touch]) -> tuple[Part, ...]:
+def part(touches: Sequence[Touch], *, harmless: bool = False) -> tuple[Part, ...]:
     """A call of a tool that runs no command is one part, whatever it touches."""
-    return (Part(touches=tuple(touches)),) if touches else ()
+    return (Part(touches=tuple(touches), harmless=harmless),) if touches else ()
+
+
+def _lets_pass(suggestion: Decision | None, floor: Decision | None) -> bool:
+    return suggestion is Decision.ALLOW and floor in (None, Decision.ALLOW)
 
 
 def combined(views: Sequence[Opinion | None]) -> Opinion | None:
@@ -53,6 +57,9 @@ def combined(views: Sequence[Opinion | None]) -> Opinion | None:
         suggestion=suggestion,
         floor=floor,
         reasons=tuple(dict.fromkeys(reason for o in weighty for reason in o.reasons)),
-        parts=part([touch for o in opinions for each in o.parts for touch in each.touches]),
+        parts=part(
+            [touch for o in opinions for each in o.parts for touch in each.touches],
+            harmless=_lets_pass(suggestion, floor),
+        ),
         remember=words.pop() if len(words) == 1 else None,
     )

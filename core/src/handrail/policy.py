@@ -1,190 +1,331 @@
-"""Policy rules and grants: what people have said about calls, and how that meets the evaluators' opinions."""
+"""How what people have said about calls, by rules and grants, meets the evaluators' opinions.
+
+For each part of a call, the rule with the highest rank that speaks of it answers (tier, then priority, then strictness). One part that is
+denied denies the call, one that is asked about asks, and an allow needs every part allowed or harmless. Where rules and grants leave it open, the
+strictest suggestion counts. No answer goes below a floor, save of a rule of a person that names it; then the mode maps what came out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
-from typing import Literal
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
-from handrail import paths
-from handrail.invocation import GrantOption, Invocation
-from handrail.judging import NOBODY, Decision, Judging, Mode, Opinion, Reason, Route, Verdict, strictest
+from handrail.choosing import CURE
+from handrail.grants import Grant
+from handrail.invocation import Invocation
+from handrail.judging import (
+    NOBODY,
+    OPAQUE,
+    STRICTNESS,
+    Decision,
+    Judging,
+    Mode,
+    Opinion,
+    Part,
+    Reason,
+    Route,
+    Verdict,
+    strictest,
+)
+from handrail.rules import CATASTROPHIC, FITS, PERSONS, Fit, Rule, Rules
+from handrail.tools import Tool
 
-Tier = Literal["project", "user", "admin"]
-TIERS: tuple[Tier, ...] = ("project", "user", "admin")
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """One `[[policy.rules]]`: for calls of `tool` (a name, `*` stands for any letters), or of those simple commands in it that start with
-    the words of `command`. `lifts` names floors (an opinion's rule) that an allow of a user or administrator goes below.
-    """
-
-    tool: str
-    decision: Decision
-    command: tuple[str, ...] = ()
-    name: str = ""
-    tier: Tier = "user"
-    lifts: tuple[str, ...] = ()
-
-    def matches(self, invocation: Invocation, commands: Sequence[tuple[str, ...]]) -> bool:
-        """Whether it speaks of this call. An allow must cover every command in it, a confirm or deny only one."""
-        if self.decision is Decision.ALLOW or not self.command:
-            return self.covers(invocation, commands)
-        return fnmatchcase(invocation.tool.name, self.tool) and any(map(self._starts, commands))
-
-    def covers(self, invocation: Invocation, commands: Sequence[tuple[str, ...]]) -> bool:
-        """Whether it speaks of the whole call: of every command in it."""
-        if not fnmatchcase(invocation.tool.name, self.tool):
-            return False
-        return not self.command or (bool(commands) and all(map(self._starts, commands)))
-
-    def _starts(self, words: tuple[str, ...]) -> bool:
-        return words[: len(self.command)] == self.command
+# A tool that runs no command, and of which nobody said more, is one part that touches nothing known.
+WHOLE = (Part(),)
 
 
-@dataclass(slots=True)
 class Policy:
-    """The rules of one session and the grants given in it."""
+    """The rules and grants of one session."""
 
-    rules: tuple[Rule, ...] = ()
-    grants: list[GrantOption] = field(default_factory=list[GrantOption])
+    def __init__(self, rules: Rules | Iterable[Rule] = (), grants: Iterable[Grant] = ()) -> None:
+        self.rules = rules if isinstance(rules, Rules) else Rules(rules)
+        # Those of the session, and those that were given for always.
+        self.grants = tuple(grants)
+        self.lasting: tuple[Grant, ...] = ()
 
     def decide(self, invocation: Invocation, opinions: Sequence[Opinion], judging: Judging) -> Verdict:
         """The verdict: the strictest of the floors and of rule, grant or suggestion, then mapped by the mode."""
-        if len(opinions) == 1 and not self.rules and not self.grants and judging.mode is not Mode.PLAN:
+        if len(opinions) == 1 and judging.mode is not Mode.PLAN and not self._speaks_of(invocation.tool):
             verdict = opinions[0].allowing
-            if verdict is not None:
+            if verdict is not None and (verdict.route is Route.HOST or judging.sandbox is not None):
                 return verdict
-        return _map_mode(self._weigh(invocation, opinions, judging), invocation, judging)
+        return _Case(self, invocation, opinions, judging).verdict()
 
-    def hides(self, tool: str) -> str | None:
-        """Why the tool may never be called, whatever its arguments; None when it may."""
+    def hides(self, tool: Tool, judging: Judging) -> str | None:
+        """Why the tool may not be called in this mode, whatever its arguments; None when it may."""
+        planned = judging.mode is not Mode.PLAN or tool.read_only
+        for rule in self.rules.of(tool):
+            if not rule.of_session(judging).yes:
+                continue
+            if rule.decision is Decision.DENY:
+                if rule.whole:
+                    return f"the policy rule {rule.called!r} denies it" + (f": {rule.reason}" if rule.reason else "")
+            elif planned or Mode.PLAN in rule.modes:
+                return None
+        return None if planned else "in plan mode nothing is changed"
+
+    def trail(self, invocation: Invocation, opinions: Sequence[Opinion], judging: Judging) -> list[Step]:
+        """How each rule and grant fits each part of a call, the highest rank first."""
+        return list(_Case(self, invocation, opinions, judging).trail())
+
+    def _speaks_of(self, tool: Tool) -> bool:
+        return bool(self.grants or self.lasting or self.rules.of(tool))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How one rule or grant fits a call. `fits`: for each part, in order; a single one when the rule is not for the tool or the session."""
+
+    said_by: Rule | Grant
+    fits: tuple[Fit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What rules and grants say of one part; `tightened` by a rule of a folder that nobody trusts."""
+
+    decision: Decision | None
+    by: Rule | Grant | None = None
+    doubt: str = ""
+    tightened: Rule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What holds before floors and mode: what rules or grants say, or else the suggestions."""
+
+    verdict: Verdict
+    rules: tuple[Rule, ...] = ()
+
+
+class _Case:
+    """One call that is being decided."""
+
+    def __init__(self, policy: Policy, invocation: Invocation, opinions: Sequence[Opinion], judging: Judging) -> None:
+        self.policy = policy
+        self.invocation = invocation
+        self.opinions = opinions
+        self.judging = judging
+        self.told = tuple(part for o in opinions for part in o.parts)
+        self.parts = self.told or WHOLE
+        self.rules = tuple(r for r in policy.rules.of(invocation.tool) if r.of_session(judging).yes)
+        self.grants = tuple(g for g in (*policy.grants, *policy.lasting) if g.holds(invocation, judging))
+
+    def verdict(self) -> Verdict:
+        base = self._base()
+        verdict = _sandboxed(self._floored(base), self.judging)
+        if verdict.decision is Decision.DENY:
+            return verdict
+        return self._mapped(verdict, base)
+
+    def trail(self) -> Iterator[Step]:
+        for rule in self.policy.rules.ranked:
+            fit = rule.of_tool(self.invocation.tool)
+            fit = rule.of_session(self.judging) if fit.yes else fit
+            yield Step(rule, tuple(self._fit(rule, part) for part in self.parts) if fit.yes else (fit,))
+        for grant in (*self.policy.grants, *self.policy.lasting):
+            if grant.holds(self.invocation, self.judging):
+                yield Step(grant, tuple(FITS if self._granted(grant, p) else Fit(False, "part") for p in self.parts))
+            else:
+                yield Step(grant, (Fit(False, "call"),))
+
+    # What people have said
+
+    def _base(self) -> _Base:
+        suggested = _suggested(self.opinions)
+        if not self.rules and not self.grants:
+            return _Base(suggested)
+        answers = [self._answer(part) for part in self.parts]
+        base = self._answered(answers, suggested)
+        tightening = [a.tightened for a in answers if a.tightened is not None]
+        worst = max(tightening, key=lambda rule: STRICTNESS[rule.decision], default=None)
+        if worst is not None and STRICTNESS[worst.decision] > STRICTNESS[base.verdict.decision]:
+            return _Base(_by_rules([worst], worst.decision), (worst,))
+        return base
+
+    def _answered(self, answers: Sequence[_Answer], suggested: Verdict) -> _Base:
+        """The strictest answer; an allow only when it is for every part that is not harmless."""
+        decision = strictest([a.decision for a in answers if a.decision is not None])
+        if decision is None:
+            return _Base(suggested)
+        said = [a for a in answers if a.decision is decision]
+        if decision is Decision.ALLOW and not all(
+            a.decision is Decision.ALLOW or part.harmless for a, part in zip(answers, self.parts, strict=True)
+        ):
+            return _Base(suggested)
+        rules = tuple(dict.fromkeys(a.by for a in said if isinstance(a.by, Rule)))
+        if rules:
+            doubts = tuple(dict.fromkeys(a.doubt for a in said if a.doubt))
+            verdict = _by_rules(rules, decision, doubts=doubts)
+            return _Base(replace(verdict, route=_route(rules, suggested, decision)), rules)
+        return _Base(_by_grants(tuple(dict.fromkeys(a.by for a in said if isinstance(a.by, Grant)))))
+
+    def _answer(self, part: Part) -> _Answer:
+        tightened: Rule | None = None
+        found: tuple[Rule, Fit] | None = None
         for rule in self.rules:
-            if rule.decision is Decision.DENY and not rule.command and fnmatchcase(tool, rule.tool):
-                return f"the policy rule {rule.name or rule.tool!r} denies it"
-        return None
+            if tightened is not None and rule.tightening:
+                continue
+            fit = self._fit(rule, part)
+            if not fit.yes:
+                continue
+            if not rule.tightening:
+                found = rule, fit
+                break
+            tightened = rule
+        grant = next((g for g in self.grants if self._granted(g, part)), None)
+        if found is None:
+            return _Answer(Decision.ALLOW if grant else None, grant, tightened=_against(tightened, grant))
+        rule, fit = found
+        decision = Decision.CONFIRM if fit.doubtful else rule.decision
+        # What an administrator wants to be asked about, a person's grant does not answer.
+        if grant is not None and decision is Decision.CONFIRM and rule.tier != "admin":
+            return _Answer(Decision.ALLOW, grant, tightened=_against(tightened, grant))
+        return _Answer(decision, rule, fit.key if fit.doubtful else "", tightened=_against(tightened, grant))
 
-    def _weigh(self, invocation: Invocation, opinions: Sequence[Opinion], judging: Judging) -> Verdict:
-        base = self._base(invocation, opinions, judging)
-        lifted = self._lifted(invocation, opinions)
-        floors = [o for o in opinions if o.catastrophic or (o.floor is not None and o.rule not in lifted)]
-        floor = strictest([o.floor for o in floors if o.floor is not None])
+    def _fit(self, rule: Rule, part: Part) -> Fit:
+        return rule.of_part(part, self.invocation.tool, self.judging, self.policy.rules.places)
+
+    def _granted(self, grant: Grant, part: Part) -> bool:
+        if grant.option.call_hash is not None:
+            return True
+        return part.argv != OPAQUE and grant.covers(part, self.judging)
+
+    # What nothing goes below
+
+    def _floored(self, base: _Base) -> Verdict:
+        """The base, raised to the strictest floor that no rule of a person lifts."""
+        lifted = self._lifted()
+        floors = [o for o in self.opinions if o.catastrophic or (o.floor is not None and o.rule not in lifted)]
         catastrophic = any(o.catastrophic for o in floors)
-        decision = Decision.DENY if catastrophic else strictest([base.decision, *([floor] if floor else [])])
+        may_ask = catastrophic and CATASTROPHIC in lifted and self.judging.at_terminal
+        levels = [
+            (Decision.CONFIRM if may_ask else Decision.DENY) if o.catastrophic else o.floor or Decision.ALLOW
+            for o in floors
+        ]
+        floor = strictest(levels)
+        decision = strictest([base.verdict.decision, *levels])
         assert decision is not None
-        if catastrophic:
-            weighty = [o for o in floors if o.catastrophic]
-        else:
-            weighty = [o for o in floors if o.floor is decision] if decision is not base.decision else []
+        raised = decision is not base.verdict.decision or (catastrophic and decision is floor)
+        weighty = [o for o, level in zip(floors, levels, strict=True) if level is decision] if raised else []
+        if any(o.catastrophic for o in weighty):
+            weighty = [o for o in weighty if o.catastrophic]
+        reasons = tuple(reason for o in weighty for reason in o.reasons) or base.verdict.reasons
+        if catastrophic and not may_ask and CATASTROPHIC in lifted:
+            reasons = (*reasons, NOT_AT_TERMINAL)
+        asked_by_admin = any(r.tier == "admin" and r.decision is Decision.CONFIRM for r in base.rules)
         # A yes is remembered under a word only when everybody who asks means the same by it.
-        words = {o.remember for o in opinions if o.suggestion is decision}
-        return Verdict(
-            decision,
-            Route.SANDBOX if any(o.route is Route.SANDBOX for o in opinions) else Route.HOST,
-            rule=weighty[0].rule if weighty else base.rule,
-            reasons=tuple(reason for o in weighty for reason in o.reasons) or base.reasons,
+        words = {o.remember for o in self.opinions if o.suggestion is decision}
+        return replace(
+            base.verdict,
+            decision=decision,
+            rule=weighty[0].rule if weighty else base.verdict.rule,
+            reasons=reasons,
             catastrophic=catastrophic,
             remember=words.pop() if len(words) == 1 else None,
-            grantable=floor is None or floor is Decision.ALLOW,
-            parts=tuple(part for o in opinions for part in o.parts),
-            narrowed=tuple(words for o in opinions for words in o.narrowed),
+            grantable=floor in (None, Decision.ALLOW) and not asked_by_admin,
+            parts=self.told,
+            narrowed=tuple(words for o in self.opinions for words in o.narrowed),
+            # Somebody's yes is for the host, unless the rule that asks says otherwise.
+            route=base.verdict.route if decision is Decision.ALLOW or base.rules else Route.HOST,
         )
 
-    def _base(self, invocation: Invocation, opinions: Sequence[Opinion], judging: Judging) -> Verdict:
-        """What the matching rule or grant says, else the strictest suggestion, else that somebody must be asked."""
-        rule = self._rule(invocation, opinions)
-        if rule is not None and rule.decision is Decision.DENY:
-            return _by_rule(rule)
-        if self._granted(invocation, opinions, judging):
-            return Verdict(Decision.ALLOW, rule="grant", reasons=(Reason("granted", "allowed for this session"),))
-        suggested = _suggested(opinions)
-        if rule is None:
-            return suggested
-        # What a folder's file says may not loosen what an evaluator suggests, unless it says allow, which only a trusted folder can.
-        tightens = rule.tier != "project" or rule.decision is strictest([rule.decision, suggested.decision])
-        return _by_rule(rule) if tightens or rule.decision is Decision.ALLOW else suggested
+    def _lifted(self) -> set[str]:
+        """The floors that rules of a person or administrator go below, when they speak of the whole call."""
+        lifting = [rule for rule in self.rules if rule.lifts and rule.tier in PERSONS]
+        places = self.policy.rules.places
+        return {
+            name
+            for rule in lifting
+            if all(part.harmless or rule.covers(part, self.judging, places).yes for part in self.parts)
+            for name in rule.lifts
+        }
 
-    def _rule(self, invocation: Invocation, opinions: Sequence[Opinion]) -> Rule | None:
-        """The strictest of the first matching rule of each tier."""
-        matching = list(self._matching(invocation, opinions))
-        first = [rule for tier in TIERS if (rule := next((r for r in matching if r.tier == tier), None)) is not None]
-        decision = strictest([rule.decision for rule in first])
-        return next((rule for rule in first if rule.decision is decision), None)
+    # What the mode makes of it
 
-    def _matching(self, invocation: Invocation, opinions: Sequence[Opinion]) -> Iterator[Rule]:
-        commands = _commands(opinions)
-        return (rule for rule in self.rules if rule.matches(invocation, commands))
+    def _mapped(self, verdict: Verdict, base: _Base) -> Verdict:
+        """What the session's mode makes of a verdict that does not deny. Nothing here goes below a floor or a rule."""
+        mode = self.judging.mode
+        if mode is Mode.PLAN and not self.invocation.tool.read_only and not any(mode in r.modes for r in base.rules):
+            return _by_mode(verdict, Decision.DENY, mode, "in plan mode nothing is changed")
+        if verdict.decision is Decision.ALLOW:
+            return verdict
+        if mode is Mode.HEADLESS:
+            return _by_mode(verdict, Decision.DENY, mode, "it needs a yes, and in headless mode nobody is asked")
+        # Whoever wrote a rule means it in every mode, and nobody who may allow has vouched for what silence asks about.
+        vouched = any(o.trusted and o.suggestion is not None for o in self.opinions)
+        if base.rules or not verdict.grantable or not vouched:
+            return verdict
+        if mode is Mode.PERMISSIVE:
+            # No person says yes here: whoever wished the call shut in is heard where that can be done.
+            route = base.verdict.route if self.judging.sandbox is not None else Route.HOST
+            allowed = replace(verdict, route=route)
+            return _by_mode(allowed, Decision.ALLOW, mode, "permissive mode allows what nothing forbids")
+        if verdict.remember in self.judging.remembered:
+            return replace(verdict, decision=Decision.ALLOW, rule="grant")
+        return verdict
 
-    def _lifted(self, invocation: Invocation, opinions: Sequence[Opinion]) -> set[str]:
-        """The floors that rules of a user or administrator go below, when they speak of the whole call."""
-        lifting = [rule for rule in self.rules if rule.lifts and rule.tier != "project"]
-        commands = _commands(opinions) if lifting else []
-        return {name for rule in lifting if rule.covers(invocation, commands) for name in rule.lifts}
 
-    def _granted(self, invocation: Invocation, opinions: Sequence[Opinion], judging: Judging) -> bool:
-        commands = _commands(opinions) if self.grants else []
-        return any(_covers(grant, invocation, commands, judging) for grant in self.grants)
+NOT_AT_TERMINAL = Reason(
+    "not_at_terminal", "only a person at the terminal that this was started at may be asked about it"
+)
+NO_SANDBOX = Reason("no_sandbox", f"it would run in a sandbox, and none is usable here; {CURE}")
 
 
-def _commands(opinions: Sequence[Opinion]) -> list[tuple[str, ...]]:
-    return [part.argv for o in opinions for part in o.parts if part.argv]
+def _against(tightened: Rule | None, grant: Grant | None) -> Rule | None:
+    """What still counts of an untrusted folder's rule where a person has granted the part: a deny."""
+    return (
+        None if tightened is not None and grant is not None and tightened.decision is not Decision.DENY else tightened
+    )
 
 
 def _suggested(opinions: Sequence[Opinion]) -> Verdict:
     """The strictest suggestion; without any, that somebody must be asked."""
     decision = strictest([o.suggestion for o in opinions if o.suggestion is not None])
+    # A route without a suggestion is somebody's wish to have the call shut in, too.
+    route = Route.SANDBOX if any(o.route is Route.SANDBOX for o in opinions) else Route.HOST
     if decision is None:
-        return NOBODY
+        return replace(NOBODY, route=route)
     of_it = [o for o in opinions if o.suggestion is decision]
-    return Verdict(decision, rule=of_it[0].rule, reasons=tuple(reason for o in of_it for reason in o.reasons))
+    return Verdict(decision, route, of_it[0].rule, tuple(reason for o in of_it for reason in o.reasons))
 
 
-def _by_rule(rule: Rule) -> Verdict:
-    name = rule.name or " ".join((rule.tool, *rule.command))
-    return Verdict(
-        rule.decision,
-        rule=f"policy:{name}",
-        reasons=(Reason("policy_rule", f"the policy rule {name!r} says {rule.decision}"),),
+def _by_rules(rules: Sequence[Rule], decision: Decision, *, doubts: Sequence[str] = ()) -> Verdict:
+    reasons = tuple(
+        Reason("policy_rule", rule.reason or f"the policy rule {rule.called!r} says {rule.decision}") for rule in rules
     )
-
-
-def _covers(grant: GrantOption, invocation: Invocation, commands: Sequence[tuple[str, ...]], judging: Judging) -> bool:
-    if grant.tool != invocation.tool.name:
-        return False
-    if grant.call_hash is not None:
-        return grant.call_hash == invocation.call_hash
-    if grant.commands:
-        return bool(commands) and all(any(words[: len(c)] == c for c in grant.commands) for words in commands)
-    if grant.paths:
-        touched = [location.path for location in invocation.locations()]
-        return bool(touched) and all(any(_is_below(path, p, judging) for p in grant.paths) for path in touched)
-    return True
-
-
-def _is_below(path: str, folder: str, judging: Judging) -> bool:
-    """Whether a path really leads into a folder, whatever links and dots are on the way."""
-    real, root = (
-        paths.resolve(text, cwd=judging.cwd, home=judging.home, platform=judging.platform) for text in (path, folder)
+    unsure = tuple(
+        Reason("policy_doubt", f"it cannot be told whether {doubt} of the rule fits, so it is asked about")
+        for doubt in doubts
     )
-    return real.refused is None and real.doubtful is None and paths.inside(real.path, (root.path,))
+    return Verdict(decision, rule=f"policy:{rules[0].called}", reasons=(*reasons, *unsure))
 
 
-def _map_mode(verdict: Verdict, invocation: Invocation, judging: Judging) -> Verdict:
-    """What the session's mode makes of a verdict. Nothing here goes below a floor or a rule."""
-    if verdict.decision is Decision.DENY:
+def _by_grants(grants: Sequence[Grant]) -> Verdict:
+    reasons = tuple(Reason("granted", f"{grant.option.label}: allowed {grant.told}") for grant in grants)
+    return Verdict(Decision.ALLOW, rule="grant", reasons=reasons, grants=tuple(grant.id for grant in grants))
+
+
+def _route(rules: Sequence[Rule], suggested: Verdict, decision: Decision) -> Route:
+    """Where a call runs that rules allow: on the host, unless one of them says sandbox, or none of them is a person's."""
+    if any(rule.route is Route.SANDBOX for rule in rules):
+        return Route.SANDBOX
+    if decision is Decision.ALLOW and any(rule.tier == "plugin" and rule.route is None for rule in rules):
+        return suggested.route
+    return Route.HOST
+
+
+def _sandboxed(verdict: Verdict, judging: Judging) -> Verdict:
+    """What was to run in a sandbox is asked about where there is none, and then runs on the host. With nobody to ask it is refused when it is
+    run, with what the sandboxes lack.
+    """
+    if verdict.route is Route.HOST or judging.sandbox is not None or verdict.decision is Decision.DENY:
         return verdict
-    if judging.mode is Mode.PLAN and not invocation.tool.read_only:
-        return _by_mode(verdict, Decision.DENY, Mode.PLAN, "in plan mode nothing is changed")
-    if verdict.decision is Decision.CONFIRM and judging.mode is Mode.HEADLESS:
-        return _by_mode(verdict, Decision.DENY, Mode.HEADLESS, "it needs a yes, and in headless mode nobody is asked")
-    asked_by_suggestion = verdict.grantable and not verdict.rule.startswith("policy:")
-    if verdict.decision is Decision.CONFIRM and judging.mode is Mode.PERMISSIVE and asked_by_suggestion:
-        return _by_mode(verdict, Decision.ALLOW, Mode.PERMISSIVE, "permissive mode allows what nothing forbids")
-    if verdict.decision is Decision.CONFIRM and verdict.remember in judging.remembered and asked_by_suggestion:
-        return replace(verdict, decision=Decision.ALLOW, rule="grant")
-    return verdict
+    if not judging.interactive and judging.mode is not Mode.HEADLESS:
+        return verdict
+    return replace(
+        verdict, decision=Decision.CONFIRM, route=Route.HOST, reasons=(*verdict.reasons, NO_SANDBOX), remember=None
+    )
 
 
 def _by_mode(verdict: Verdict, decision: Decision, mode: Mode, text: str) -> Verdict:

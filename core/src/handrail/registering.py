@@ -15,6 +15,7 @@ from handrail.events import Event
 from handrail.judging import Evaluator
 from handrail.plugins import Plugin, Plugins
 from handrail.registry import Owned, Registry
+from handrail.rules import Rule
 from handrail.sandboxes import Sandbox
 from handrail.services import Service
 from handrail.settings import NO_SANDBOXES, Settings
@@ -38,6 +39,7 @@ class Registered:
     services: dict[str, tuple[Service, str]] = field(default_factory=dict[str, tuple[Service, str]])
     configs: dict[str, BaseModel] = field(default_factory=dict[str, BaseModel])
     observers: list[Callable[[Event], None]] = field(default_factory=list[Callable[[Event], None]])
+    rules: list[tuple[Rule, str]] = field(default_factory=list[tuple[Rule, str]])
 
 
 # What may be registered by each hook; anything else would fail at some later call, far from who gave it.
@@ -53,6 +55,7 @@ FITTING: Mapping[str, Callable[[Any], bool]] = {
         isinstance(given, type) and issubclass(given, Sandbox) and isinstance(getattr(given, "name", None), str)
     ),
     "services": lambda given: isinstance(given, Service),
+    "rules": lambda given: isinstance(given, Rule),
     "observers": lambda given: callable(given) and not isinstance(given, type),
 }
 
@@ -89,6 +92,7 @@ def _register_one(before: Registered, plugin: Plugin, plugins: Plugins, settings
         dict(before.services),
         dict(before.configs),
         [*before.observers, *answers("observers")],
+        [*before.rules, *((rule, name) for rule in answers("rules"))],
     )
     for backend in answers("vision_backends"):
         _claim(after.backends, backend.name, backend, what="vision backend", plugin=name)

@@ -7,7 +7,7 @@ import getpass
 import logging
 import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,14 +31,19 @@ from handrail.errors import (
     PluginError,
     ToolUnavailable,
 )
+from handrail.explaining import Explained, explain
+from handrail.grantbook import GrantBook
+from handrail.grants import Grant
 from handrail.invocation import Invocation
-from handrail.judging import Evaluator, Judging, Offer, Seat, Verdict, judge
+from handrail.judging import Decision, Evaluator, Judging, Offer, Seat, Verdict, judge
 from handrail.leases import Leases
 from handrail.places import Places, home_folder, private_folder
 from handrail.plugins import Plugins
-from handrail.policy import Policy, Rule
+from handrail.policy import Policy
 from handrail.registering import CORE, register_all, validated
-from handrail.registry import Registry
+from handrail.registry import Owned, Registry
+from handrail.rulecheck import check_rules
+from handrail.rules import Origin, Rule, Rules, rule_of
 from handrail.sandboxes import Sandbox
 from handrail.services import Closable, Scope, Service, close
 from handrail.session import Session
@@ -102,17 +107,24 @@ class Runtime:
         self.plugins = plugins
         self.leases = Leases(places.state / "leases")
         self.stops = Stops(places.state / "stops")
+        self.book = GrantBook.of(places)
         self.sessions: list[Session] = []
         self._registered = register_all(plugins, config.settings)
         plugin_loading.check_required(plugins, config.settings.plugins.require)
         self._open: dict[tuple[str, str], Closable] = {}
         self._sandbox: Chosen | None = None
         self._choosing = anyio.Lock()
+        # Of the tools that plugins registered; what toolsets bring is a session's.
+        self._seats: dict[str, tuple[Seat, ...]] = {}
         self._reload = reload
         # Taken now and not when `watch` gets its turn: a change in between would go unnoticed.
         self._seen = _stamps(config.files)
+        self._seen_grants: list[Stamp] = []
+        self.grants: tuple[Grant, ...] = ()
+        self.read_grants()
         self.judging = _judging(self)
         _check_tables(self, config.settings)
+        self.rules = _rules(self, config.settings)
 
     @property
     def settings(self) -> Settings:
@@ -139,14 +151,6 @@ class Runtime:
         """Every registered service with its plugin."""
         return list(self._registered.services.values())
 
-    @property
-    def rules(self) -> tuple[Rule, ...]:
-        """The policy rules of the configuration."""
-        return tuple(
-            Rule(rule.tool, rule.decision, rule.command, rule.name, rule.tier, rule.lifts)
-            for rule in self.settings.policy.rules
-        )
-
     def plugin_config(self, plugin: str) -> BaseModel:
         """A plugin's validated settings."""
         return self._registered.configs.get(plugin) or NoSettings()
@@ -169,7 +173,39 @@ class Runtime:
         invocation = Invocation(owned.tool, args, owned.tool.validate(args), "evaluate")
         if owned.tool.confinable:
             judging = replace(judging, sandbox=await self.offer(judging))
-        return await judge(invocation, seats=self.seats_for(owned.tool), policy=Policy(self.rules), judging=judging)
+        return await judge(invocation, seats=self._seats_of(owned), policy=Policy(self.rules), judging=judging)
+
+    async def explain(self, name: str, args: Mapping[str, Any], judging: Judging) -> Explained:
+        """The verdict on a call with all that led to it, the grants that hold for always among it; nothing is run."""
+        owned = self.registry.get(name)
+        if owned is None:
+            raise PluginError(f"there is no tool {name!r}{nearest(name, self.registry.names())}")
+        invocation = Invocation(owned.tool, args, owned.tool.validate(args), "explain")
+        if owned.tool.confinable:
+            judging = replace(judging, sandbox=await self.offer(judging))
+        policy = Policy(self.rules)
+        policy.lasting = self.grants
+        return await explain(invocation, seats=self._seats_of(owned), policy=policy, judging=judging)
+
+    def _seats_of(self, owned: Owned) -> tuple[Seat, ...]:
+        name = owned.tool.name
+        if name not in self._seats:
+            self._seats[name] = self.seats_for(owned.tool)
+        return self._seats[name]
+
+    def read_grants(self) -> None:
+        """Take over the grants that hold for always, in every session."""
+        self._seen_grants = _stamps([self.book.file])
+        self.grants = self.book.read() if self._seen_grants != [None] else ()
+        for session in self.sessions:
+            session.policy.lasting = self.grants
+
+    def plugin_rules(self, settings: Settings) -> Iterator[Rule]:
+        """What plugins bring along: one that is not trusted may only tighten, and none of them lifts a floor."""
+        for rule, plugin in self._registered.rules:
+            trusted = plugin in settings.security.trust
+            if trusted or rule.decision is not Decision.ALLOW:
+                yield replace(rule, tier="plugin", lifts=(), tightening=not trusted, origin=Origin(f"plugin {plugin}"))
 
     def _trusts(self, plugin: str) -> bool:
         return plugin == CORE or plugin in self.settings.security.trust
@@ -328,6 +364,8 @@ class Runtime:
             if self._reload is not None and (now := _stamps(self.config.files)) != self._seen:
                 self._seen = now
                 self._take_over(self._reload)
+            if _stamps([self.book.file]) != self._seen_grants:
+                self.read_grants()
 
     def _obey_stop(self, session: Session) -> None:
         try:
@@ -341,11 +379,14 @@ class Runtime:
         try:
             config = reload()
             _check_tables(self, config.settings)
+            rules = _rules(self, config.settings)
             self.choose_backend(config.settings.backend)
         except HandrailError as exc:
             log.error("the configuration was not taken over: %s", exc)
             return
         self.config = config
+        self.rules = rules
+        self._seats.clear()
         for session in self.sessions:
             try:
                 session.apply(config.settings)
@@ -432,6 +473,12 @@ def _check_tables(runtime: Runtime, settings: Settings) -> None:
                 raise ConfigError(f"sandbox.use: there is no sandbox {name!r} here{nearest(name, runtime.sandboxes)}")
 
 
+def _rules(runtime: Runtime, settings: Settings) -> Rules:
+    """The rules of the configuration and of plugins. Raises `ConfigError` for one that can match nothing."""
+    check_rules(settings.policy.rules, runtime)
+    return Rules((*map(rule_of, settings.policy.rules), *runtime.plugin_rules(settings)))
+
+
 def _check_known(tables: Iterable[str], known: Iterable[str], *, table: str) -> None:
     known = list(known)
     for name in tables:
@@ -453,9 +500,12 @@ def _judging(runtime: Runtime) -> Judging:
     )
 
 
-def _stamps(files: Iterable[Path]) -> list[tuple[int, int, int] | None]:
+Stamp = tuple[int, int, int] | None
+
+
+def _stamps(files: Iterable[Path]) -> list[Stamp]:
     """What tells a changed file from an unchanged one: time, size, inode; None where there is none."""
-    stamps: list[tuple[int, int, int] | None] = []
+    stamps: list[Stamp] = []
     for file in files:
         try:
             found = file.stat()

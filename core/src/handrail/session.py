@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import secrets
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -33,6 +34,7 @@ from handrail.errors import (
     UnknownTool,
 )
 from handrail.events import BackendChanged, Bus, ToolsChanged
+from handrail.grants import Grant
 from handrail.history import History
 from handrail.intake import Intake
 from handrail.invocation import GrantOption, Invocation, ToolCall
@@ -102,6 +104,8 @@ class Session:
         self.artifacts = Artifacts(runtime.places.artifacts / self.id)
         self.stash = Bag()
         self.policy = Policy(runtime.rules)
+        self.policy.lasting = runtime.grants
+        self._uses: Counter[str] = Counter()
         self.closed = False
         self.running: dict[str, Running] = {}
         self.approvals = Approvals()
@@ -212,7 +216,7 @@ class Session:
         tool = owned.tool
         if tool.name in self.settings.tools.disabled:
             return "it is disabled by tools.disabled"
-        if denied := self.policy.hides(tool.name):
+        if denied := self.policy.hides(tool, self._judging):
             return denied
         if tool.platforms and self.runtime.platform not in tool.platforms:
             return f"it works on {', '.join(sorted(tool.platforms))}, and this is {self.runtime.platform}"
@@ -275,7 +279,10 @@ class Session:
         judging = await self._with_sandbox() if invocation.tool.confinable else self._judging
         if invocation.tool.inputs and (focus := await self._focus(invocation)) is not None:
             judging = replace(judging, focus=focus)
-        return await judge_call(invocation, seats=seats, policy=self.policy, judging=judging)
+        verdict = await judge_call(invocation, seats=seats, policy=self.policy, judging=judging)
+        if verdict.grants:
+            self._uses.update(verdict.grants)
+        return verdict
 
     async def _with_sandbox(self) -> Judging:
         """The circumstances of a call that may run in the sandbox, where there is one."""
@@ -292,12 +299,21 @@ class Session:
             log.debug("nobody can tell where the keys of %s would go: %s", invocation.tool.name, exc)
             return None
 
+    def grant(self, option: GrantOption, *, always: bool = False) -> None:
+        """Let calls that fit the option pass from now on: in this session, or always."""
+        grant = Grant.given(option, self._judging, always=always, days=self.settings.policy.grant_days)
+        if always:
+            self.runtime.book.add(grant)
+            self.runtime.read_grants()
+        else:
+            self.policy.grants = (*self.policy.grants, grant)
+
     def approved(self, verdict: Verdict, grant: GrantOption | None, *, always: bool = False) -> None:
         """Remember what a person's yes is good for beyond this one call: in this session, or `always`."""
         if verdict.remember is not None:
             self._remembered |= {verdict.remember}
         if grant is not None:
-            self.policy.grants.append(grant)
+            self.grant(grant, always=always)
         self._change()
 
     @property
@@ -309,6 +325,7 @@ class Session:
     def confirmer(self, confirmer: Confirmer | None) -> None:
         self._confirmer = confirmer
         self._change()
+        self._reasons.clear()
 
     def keep(self, *, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
         """Change the working directory or the variables for the calls that follow."""
@@ -481,6 +498,9 @@ class Session:
         if self._confines is not None:
             await anyio.to_thread.run_sync(self._confines.close)
         self.artifacts.close()
+        lasting = {grant.id for grant in self.policy.lasting}
+        if used := {id: uses for id, uses in self._uses.items() if id in lasting}:
+            self.runtime.book.used(used)
         self.recorder.close()
 
 

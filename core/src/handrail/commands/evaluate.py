@@ -78,8 +78,8 @@ async def judged(line: bytes | TooLong, runtime: Runtime) -> dict[str, Any]:
             raise BadLine(f"a line is an object, not {type(call).__name__}")
         call = cast("dict[str, Any]", call)
         id = call.get("id")
-        _check(call)
-        judging = _circumstances(call, runtime)
+        check_call(call)
+        judging = circumstances(call, runtime)
     except BadLine as exc:
         known = id if isinstance(id, str | int) else None
         return {"id": known, "error": error_wire("bad_line", str(exc))}
@@ -115,7 +115,8 @@ def _wire(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _check(call: Mapping[str, Any]) -> None:
+def check_call(call: Mapping[str, Any]) -> None:
+    """Raise `BadLine` for a key that a call cannot have or a value that does not fit."""
     if "tool" not in call:
         raise BadLine("the key 'tool' is missing")
     check_keys(call, FIELDS)
@@ -130,7 +131,7 @@ def _check(call: Mapping[str, Any]) -> None:
         raise BadLine(f"env is {call['env']!r}; its values should be text")
 
 
-def _circumstances(call: Mapping[str, Any], runtime: Runtime) -> Judging:
+def circumstances(call: Mapping[str, Any], runtime: Runtime) -> Judging:
     """Where the call would be made: what the line says, else what is here."""
     from pathlib import Path
 
