@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import shutil
 import socket
+import ssl
+import subprocess
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -51,9 +55,9 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(host: str = "127.0.0.1") -> AsyncGenerator[Served, None]:
+async def serving(host: str = "127.0.0.1", *, tls: ssl.SSLContext | None = None) -> AsyncGenerator[Served, None]:
     served = Served()
-    server = await asyncio.start_server(served.serve, host, 0)
+    server = await asyncio.start_server(served.serve, host, 0, ssl=tls)
     served.port = server.sockets[0].getsockname()[1]
     try:
         yield served
@@ -139,6 +143,49 @@ async def test_a_page_is_fetched_under_its_own_name(server: Served) -> None:
     server.answer("/a", b"hello")
     assert await got(local(), server.url("/a")) == b"hello"
     assert f"Host: good.example:{server.port}" in server.asked[0]
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A key and a certificate for good.example that it signed itself, in one file."""
+    if shutil.which("openssl") is None:
+        pytest.skip("the program openssl makes the certificate; on Debian: apt install openssl")
+    file = tmp_path_factory.mktemp("tls") / "both.pem"
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:P-256",
+        "-nodes",
+        "-days",
+        "2",
+        "-subj",
+        "/CN=good.example",
+    ]
+    command += ["-addext", "subjectAltName=DNS:good.example", "-keyout", str(file), "-out", f"{file}.crt"]
+    subprocess.run(command, check=True, capture_output=True)
+    file.write_bytes(file.read_bytes() + Path(f"{file}.crt").read_bytes())
+    return file
+
+
+async def test_a_certificate_is_checked_for_the_name_that_was_asked_for(certificate: Path) -> None:
+    mine = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    mine.load_cert_chain(certificate)
+    trusting = ssl.create_default_context(cafile=f"{certificate}.crt")
+    async with serving(tls=mine) as server:
+        server.answer("/a", b"hello")
+        server.answer("/b", status=302, location=server.url("/a"))
+        secure = server.url("/a").replace("http:", "https:")
+        assert await got(local(verify=trusting), secure) == b"hello"
+        with pytest.raises(Downstream, match="could not be fetched"):
+            await got(local(verify=trusting), secure.replace("good.", "other."))
+        with pytest.raises(Downstream, match="could not be fetched"):
+            await got(local(), secure)
+        with pytest.raises(Denied, match="from https to http"):
+            await got(local(verify=trusting), secure.replace("/a", "/b"))
 
 
 async def test_ipv6_is_connected_to() -> None:

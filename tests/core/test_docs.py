@@ -109,3 +109,15 @@ def test_what_confirmation_md_shows_runs(tmp_path: Path) -> None:
     assert "Handrail asks: may set_volume do this?" in done.stdout
     assert "now 20 %" in done.stdout
     assert "a person said no: not so loud" in done.stdout
+
+
+def test_what_paths_and_urls_md_shows_runs(tmp_path: Path) -> None:
+    (code,) = blocks((DOCS.parent / "paths-and-urls.md").read_text(encoding="utf-8"))
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "the host is 127.0.0.1 in a form that programs read differently",
+        "/work/docs/a.txt",
+    ]

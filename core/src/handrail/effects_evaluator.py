@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from handrail import path_opinions, urls
+from handrail import path_opinions, paths, urls
 from handrail.invocation import Invocation, paths_in
 from handrail.judging import Decision, Evaluator, Judging, Opinion, Touch, Touching
 from handrail.opinions import allowed, asked, combined, touching
@@ -147,6 +147,7 @@ def _of_files(
     # A path that was left out means the session's own folder.
     named = (".",) if value is None else paths_in(value)
     beginnings = [path_opinions.fixed(text) if effect.what == "glob" else text for text in named]
-    found = [path_opinions.resolved(text, judging, follow_last=kind != "delete") for text in beginnings]
-    view = combined([judge(text, each, judging) for text, each in zip(named, found, strict=True)])
+    seen: paths.Seen = {}
+    found = [path_opinions.resolved(text, judging, seen, follow_last=kind != "delete") for text in beginnings]
+    view = combined([judge(text, each, judging, seen) for text, each in zip(named, found, strict=True)])
     return view and touching(view, *(Touch(kind, each.real) for each in found))

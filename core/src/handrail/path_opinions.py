@@ -17,12 +17,15 @@ READ_OUTSIDE = asked("read_outside", "it reads a file outside the workspace")
 # Where a pattern stops naming one place.
 WILD = re.compile(r"[*?\[{]")
 
-Judge = Callable[[str, paths.Resolved, Judging], Opinion | None]
+# What was looked at is looked at once for a call.
+Judge = Callable[[str, paths.Resolved, Judging, paths.Seen], Opinion | None]
 
 
-def resolved(text: str, judging: Judging, *, follow_last: bool = True) -> paths.Resolved:
+def resolved(text: str, judging: Judging, seen: paths.Seen, *, follow_last: bool = True) -> paths.Resolved:
     """Where a path of the call leads."""
-    return paths.resolve(text, cwd=judging.cwd, home=judging.home, platform=judging.platform, follow_last=follow_last)
+    return paths.resolve(
+        text, cwd=judging.cwd, home=judging.home, platform=judging.platform, seen=seen, follow_last=follow_last
+    )
 
 
 def fixed(pattern: str) -> str:
@@ -35,57 +38,57 @@ def fixed(pattern: str) -> str:
     return start[0] or "."
 
 
-def of_reading(text: str, found: paths.Resolved, judging: Judging) -> Opinion:
+def of_reading(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion:
     """The view of reading the file or folder that `text` names."""
-    if (view := _closed(found) or _secret(text, found, Decision.DENY)) is not None:
+    if (view := _closed(found, seen) or _secret(text, found, Decision.DENY)) is not None:
         return view
     if found.doubtful is not None:
         return kept(Decision.CONFIRM, found.doubtful)
-    if _inside(found.path, judging):
+    if _inside(found.path, judging, seen):
         return READING
     if found.linked:
         return asked("read_outside", f"{text!r} leads to {found.real!r}, outside the workspace")
     return READ_OUTSIDE
 
 
-def of_pattern(text: str, found: paths.Resolved, judging: Judging) -> Opinion:
+def of_pattern(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion:
     """The view of reading all that fits a pattern; `found` is its fixed beginning."""
     wild = WILD.search(text)
     rest = text[wild.start() :] if wild else ""
-    view = of_reading(text, found, judging)
+    view = of_reading(text, found, judging, seen)
     if view.suggestion is Decision.ALLOW and (".." in re.split(r"[/\\{},]", rest) or re.search(r"[{,][/\\~]", rest)):
         return asked("climbing_pattern", f"the pattern {text!r} may lead out of where it begins")
     return view
 
 
-def of_working(text: str, found: paths.Resolved, judging: Judging) -> Opinion | None:
+def of_working(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion | None:
     """The view of working in a folder; None where what is done there is all that matters."""
-    if (view := _closed(found) or _secret(text, found, Decision.DENY)) is not None:
+    if (view := _closed(found, seen) or _secret(text, found, Decision.DENY)) is not None:
         return view
     return None if found.doubtful is None else kept(Decision.CONFIRM, found.doubtful)
 
 
-def of_writing(text: str, found: paths.Resolved, judging: Judging) -> Opinion:
+def of_writing(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion:
     """The view of writing the file or folder that `text` names."""
-    if (view := _changing(text, found, judging)) is not None:
+    if (view := _changing(text, found, judging, seen)) is not None:
         return view
     return EDITING if judging.mode is Mode.ACCEPT_EDITS else WRITE_INSIDE
 
 
-def of_deleting(text: str, found: paths.Resolved, judging: Judging) -> Opinion:
+def of_deleting(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion:
     """The view of deleting the file or folder that `text` names; a link is deleted itself, not what it leads to."""
-    if (view := _changing(text, found, judging)) is not None:
+    if (view := _changing(text, found, judging, seen)) is not None:
         return view
     if any(paths.inside(root, (found.path,), platform=judging.platform) for root in _roots(found, judging)):
         return kept(Decision.CONFIRM, Reason("whole_workspace", f"{text!r} is the whole workspace"))
     return DELETE_INSIDE
 
 
-def _changing(text: str, found: paths.Resolved, judging: Judging) -> Opinion | None:
+def _changing(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion | None:
     """What speaks against changing a place at all; None for plain ones in the workspace."""
-    if (closed := _closed(found) or _out_of_reach(found, text, judging)) is not None:
+    if (closed := _closed(found, seen) or _out_of_reach(found, text, judging, seen)) is not None:
         return closed
-    inside = _inside(found.path, judging)
+    inside = _inside(found.path, judging, seen)
     if (view := _secret(text, found, Decision.CONFIRM if inside else Decision.DENY)) is not None:
         return view
     if found.doubtful is not None:
@@ -97,8 +100,8 @@ def _changing(text: str, found: paths.Resolved, judging: Judging) -> Opinion | N
     return None
 
 
-def _inside(path: paths.Place, judging: Judging) -> bool:
-    return paths.inside(path, judging.workspace, platform=judging.platform)
+def _inside(path: paths.Place, judging: Judging, seen: paths.Seen) -> bool:
+    return paths.inside(path, judging.workspace, seen=seen, platform=judging.platform)
 
 
 def _roots(found: paths.Resolved, judging: Judging) -> list[paths.Place]:
@@ -110,23 +113,23 @@ def _secret(text: str, found: paths.Resolved, floor: Decision) -> Opinion | None
     return None if what is None else kept(floor, Reason("secret", f"{text!r} keeps {what}"))
 
 
-def _closed(found: paths.Resolved) -> Opinion | None:
+def _closed(found: paths.Resolved, seen: paths.Seen) -> Opinion | None:
     """Places that are closed to reading and changing alike."""
     if found.refused is not None:
         return kept(Decision.DENY, found.refused)
-    if (what := paths.device(found.path)) is not None:
+    if (what := paths.device(found.path, seen=seen)) is not None:
         return kept(Decision.DENY, Reason("device", f"{str(found.path)!r} is {what}"))
     return None
 
 
-def _out_of_reach(found: paths.Resolved, text: str, judging: Judging) -> Opinion | None:
+def _out_of_reach(found: paths.Resolved, text: str, judging: Judging, seen: paths.Seen) -> Opinion | None:
     """Places that no tool changes."""
-    if paths.protected(found.path, judging.protected, platform=judging.platform):
+    if paths.protected(found.path, judging.protected, seen=seen, platform=judging.platform):
         return kept(Decision.DENY, Reason("protected", f"{text!r} is one of Handrail's own files"))
     if paths.kernel(found.path):
         return kept(Decision.DENY, Reason("kernel", f"{text!r} is a setting of the running system"))
     if (who := paths.startup(found.path, home=judging.home)) is not None:
         return kept(Decision.DENY, Reason("startup", f"{text!r} is run or obeyed by {who} without being asked"))
-    if found.linked and _inside(found.named, judging) and not _inside(found.path, judging):
+    if found.linked and _inside(found.named, judging, seen) and not _inside(found.path, judging, seen):
         return kept(Decision.DENY, Reason("link_out", f"{text!r} goes through a link that leaves the workspace"))
     return None

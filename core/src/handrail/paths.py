@@ -161,12 +161,18 @@ def _named_device(parts: tuple[str, ...]) -> str | None:
     return "a socket" if parts[:2] in (("tmp", ".x11-unix"), ("tmp", ".ice-unix")) and len(parts) > 2 else None
 
 
-def protected(path: PurePath, places: Iterable[PurePath], *, platform: str = "linux") -> bool:
+def protected(path: PurePath, places: Iterable[PurePath], *, seen: Seen | None = None, platform: str = "linux") -> bool:
     """Whether it is one of the protected places, lies in one, or holds one."""
-    kind = PureWindowsPath if isinstance(path, PureWindowsPath) else PurePosixPath
-    for place in (kind(str(place)) for place in places):
-        if inside(path, (place,), platform=platform) or inside(place, (path,), platform=platform):
-            return True
+    if isinstance(path, PureWindowsPath):
+        windows = [PureWindowsPath(str(place)) for place in places]
+        return any(path.is_relative_to(place) or place.is_relative_to(path) for place in windows)
+    known = {} if seen is None else seen
+    fold = folded if platform == "darwin" else str
+    text = fold(str(path))
+    for place in map(str, places):
+        for at in {fold(place), fold(_follow(place, known)[0])}:
+            if _below(text, at) or _below(at, text):
+                return True
     return False
 
 

@@ -107,3 +107,20 @@ def test_ctrl_c_ends_it_quietly(handrail):
     # Its input stays open until it has ended: the end of that would end it, too.
     assert process.wait(30) == 130
     assert process.communicate()[1].strip() == b""
+
+
+@pytest.mark.parametrize("root", [".", "C:\\work\\shop", "..\\shop"])
+def test_a_workspace_on_windows_is_read_by_its_own_grammar(handrail, root):
+    call = {
+        "tool": "mark_later",
+        "cwd": "C:\\work\\shop",
+        "home": "C:\\Users\\u",
+        "workspace": [root],
+        "platform": "windows",
+    }
+    inside, outside = judge(
+        handrail,
+        {**call, "mode": "accept_edits", "args": {"path": "SUB\\a.txt", "seconds": 0}},
+        {**call, "mode": "accept_edits", "args": {"path": "..\\a.txt", "seconds": 0}},
+    )
+    assert [inside["rule"], outside["rule"]] == ["effects:write_inside", "effects:write_outside"]
