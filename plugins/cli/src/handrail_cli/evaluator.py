@@ -35,15 +35,20 @@ class ShellEvaluator(Evaluator):
         texts = list(_shell_texts(invocation))
         if not texts:
             return None
+        cwd = _folder(invocation, judging)
+        stdin = getattr(invocation.params, "stdin", None)
+        stdin = stdin if isinstance(stdin, str) else None
+        # Tables and patterns of some size, which a start that runs no command has no use for.
+        if judging.shell == "powershell" or judging.shell == "cmd":
+            from handrail_cli import windows
+
+            return windows.judge("\n".join(texts), judging, shell=judging.shell, cwd=cwd, stdin=stdin)
         if judging.shell != "bash":
             reason = Reason("other_shell", f"commands for {judging.shell} are not analysed")
             return Opinion("shell", suggestion=Decision.CONFIRM, reasons=(reason,))
-        # Tables and patterns of some size, which a start that runs no command has no use for.
         from handrail_cli.judgement import judge
 
-        cwd = _folder(invocation, judging)
-        stdin = getattr(invocation.params, "stdin", None)
-        return judge("\n".join(texts), judging, cwd=cwd, stdin=stdin if isinstance(stdin, str) else None)
+        return judge("\n".join(texts), judging, cwd=cwd, stdin=stdin)
 
 
 def _shell_texts(invocation: Invocation) -> Iterator[str]:

@@ -1,0 +1,145 @@
+"""What is found in one command line, and the opinion that it comes to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import PurePath
+
+from handrail import Decision, Judging, Opinion, Part, Reason, Route
+from handrail.judging import Touch
+
+RULE = "shell"
+# Commands, and things found, that are followed in one line.
+MAX_COMMANDS = 200
+MAX_FOUND = 200
+# Paths that are looked at, and characters of text inside text.
+MAX_PLACES = 400
+MAX_NESTED = 12_000
+Span = tuple[int, int]
+
+
+class Grade(IntEnum):
+    """How far a thing goes, in order: reading; an ordinary bounded change; what nobody vouches for; what a person must see each time;
+    what is never done for a model; what no yes can undo.
+    """
+
+    READ = 0
+    EFFECT = 1
+    UNKNOWN = 2
+    DANGEROUS = 3
+    REFUSED = 4
+    CATASTROPHIC = 5
+
+
+UNSURE = Part(("?",))
+
+
+class Exhausted(Exception):
+    """More than is analysed; `code` as in reasons."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+
+
+@dataclass(slots=True)
+class Case:
+    """One command line while it is judged, with what its earlier parts have done.
+
+    `cwd` is where relative paths start, None once that is not known. `stdin` is what the whole line is given. `fetched` are the real places of
+    files that it has brought from the network, `written` of those it has written, in lower case. `place` is what spans are moved by, and None
+    inside text that does not stand in the command as it is.
+    """
+
+    judging: Judging
+    cwd: PurePath | None
+    stdin: str | None = None
+    found: dict[tuple[Grade, Reason], None] = field(default_factory=dict[tuple[Grade, Reason], None])
+    parts: list[Part] = field(default_factory=list[Part])
+    narrowed: list[tuple[str, ...]] = field(default_factory=list[tuple[str, ...]])
+    fetched: set[str] = field(default_factory=set[str])
+    written: set[str] = field(default_factory=set[str])
+    touches: list[Touch] = field(default_factory=list[Touch])
+    commands: int = 0
+    depth: int = 0
+    nesting: int = 0
+    nested: int = 0
+    places: int = 0
+    place: int | None = 0
+    socket: bool = False
+    executes: bool = False
+
+    @property
+    def windows(self) -> bool:
+        return self.judging.platform == "win32"
+
+    def add(self, grade: Grade, code: str, text: str, span: Span | None = None) -> None:
+        """Note something; the same is noted once."""
+        if len(self.found) > MAX_FOUND:
+            raise Exhausted("too_much", "it has more parts than are analysed")
+        moved = None if span is None or self.place is None else (span[0] + self.place, span[1] + self.place)
+        self.found[grade, Reason(code, text, moved)] = None
+
+    def touch(self, kind: str, what: str = "") -> None:
+        """Note what the part that is being judged touches."""
+        self.touches.append(Touch(kind, what))  # type: ignore[arg-type]
+
+    def part(self, argv: tuple[str, ...], span: Span | None, touches_from: int = 0) -> None:
+        """Note a simple command with what was touched since there were `touches_from` touches."""
+        self.commands += 1
+        if self.commands > MAX_COMMANDS:
+            raise Exhausted("too_much", "it has more parts than are analysed")
+        moved = None if span is None or self.place is None else (span[0] + self.place, span[1] + self.place)
+        self.parts.append(Part(argv, tuple(dict.fromkeys(self.touches[touches_from:])), moved))
+        del self.touches[touches_from:]
+
+    def looks(self) -> None:
+        """Count one more path that is looked at."""
+        self.places += 1
+        if self.places > MAX_PLACES:
+            raise Exhausted("too_much", "it names more places than are looked at")
+
+    def unread(self, code: str, text: str) -> None:
+        """Note that it was not read to its end: nothing but a person's yes may stand for that."""
+        self.found[Grade.DANGEROUS, Reason(code, text)] = None
+        self.parts.append(UNSURE)
+
+    @property
+    def worst(self) -> Grade:
+        return max((grade for grade, _ in self.found), default=Grade.READ)
+
+
+def opinion(case: Case) -> Opinion:
+    """The opinion that all that was found comes to."""
+    if case.socket and case.executes:
+        case.add(Grade.CATASTROPHIC, "remote_shell", "it hands a shell to another machine")
+    worst = case.worst
+    reasons = tuple(reason for grade, reason in case.found if grade is worst)
+    parts = tuple(case.parts)
+    if worst is Grade.CATASTROPHIC:
+        return Opinion(RULE, Decision.DENY, Decision.DENY, catastrophic=True, reasons=reasons, parts=parts)
+    if worst is Grade.REFUSED:
+        return Opinion(RULE, Decision.DENY, Decision.DENY, reasons=reasons, parts=parts)
+    if worst is Grade.DANGEROUS:
+        return Opinion(f"{RULE}:{reasons[0].code}", Decision.CONFIRM, Decision.CONFIRM, reasons=reasons, parts=parts)
+    if worst is Grade.UNKNOWN:
+        return Opinion(RULE, Decision.CONFIRM, reasons=reasons, parts=parts)
+    if worst is Grade.EFFECT:
+        return _of_effects(case, reasons, parts)
+    if not parts:
+        return Opinion(RULE, Decision.CONFIRM, reasons=(Reason("empty", "there is no command in it"),))
+    return Opinion(RULE, Decision.ALLOW, parts=parts)
+
+
+def _of_effects(case: Case, reasons: tuple[Reason, ...], parts: tuple[Part, ...]) -> Opinion:
+    """Ordinary changes: in the sandbox where one can hold them, else asked about."""
+    narrowed = tuple(dict.fromkeys(case.narrowed))
+    network = any(touch.kind == "network" for part in parts for touch in part.touches)
+    offer = case.judging.sandbox
+    # What confines a process on Windows does not confine what its text does to files.
+    if offer is not None and not case.windows and (offer.network or not network):
+        return Opinion(RULE, Decision.ALLOW, route=Route.SANDBOX, reasons=reasons, parts=parts, narrowed=narrowed)
+    if offer is None and not network:
+        reasons = (*reasons, Reason("no_sandbox", "there is no sandbox here that could hold it"))
+    return Opinion(RULE, suggestion=Decision.CONFIRM, reasons=reasons, parts=parts, narrowed=narrowed)

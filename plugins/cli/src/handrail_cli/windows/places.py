@@ -1,0 +1,352 @@
+"""What reading, writing, deleting or running a named place amounts to, for both dialects."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
+
+from handrail import paths
+from handrail_cli.windows.findings import Case, Grade, Span
+
+# Names of PowerShell's drives have two letters or more; one letter is a disk.
+DRIVE = re.compile(
+    r"(?:(?:microsoft\.powershell\.(?:core|security)\\)?([a-z]+)::|([a-z][a-z0-9_]+):(?![:/\\]{2}\w))(.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+REGISTRY = frozenset(("hklm", "hkcu", "hkcr", "hku", "hkcc", "registry"))
+HIVES = re.compile(
+    r"(hkey_local_machine|hklm|hkey_current_user|hkcu|hkey_users|hku|hkey_classes_root|hkcr)", re.IGNORECASE
+)
+SECRET_KEYS = re.compile(
+    r"(^|\\)(sam|security|lsa|winlogon|policy\\secrets|sessions|simontatham|realvnc|winvnc4|snmp)(\\|$)", re.IGNORECASE
+)
+NULL_DEVICE = re.compile(r"(?:\\\\[.?]\\)?nul:?", re.IGNORECASE)
+RAW_DEVICE = re.compile(r"[\\/]{2}[.?][\\/](physicaldrive\d|[a-z]:[\\/]?$|harddisk|cdrom\d|globalroot)", re.IGNORECASE)
+WILD = re.compile(r"[*?\[]")
+EVERYTHING = re.compile(r"[*?.]*\*[*?.]*|\*|\?+")
+SYSTEM_FOLDERS = frozenset(
+    ("users", "windows", "program files", "program files (x86)", "programdata", "boot", "recovery", "efi")
+)
+POSIX_FATAL_FILES = frozenset(("/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/fstab"))
+SAFE_PROGRAM_FOLDERS = (("windows",), ("program files",), ("program files (x86)",))
+BOOT_FILES = frozenset(("bootmgr", "ntldr", "boot.ini", "bcd"))
+PERSISTENT = re.compile(
+    r"\\(run|runonce|runonceex|runservices|image file execution options|winlogon|appinit_dlls|shell folders|user shell folders)(\\|$)",
+    re.IGNORECASE,
+)
+
+
+def drive_of(text: str) -> tuple[str, str] | None:
+    """The PowerShell drive or provider that a path starts with, in lower case, and the rest; None for files."""
+    match = DRIVE.fullmatch(text)
+    if match is None:
+        return None
+    name = (match[1] or match[2]).lower()
+    return ("filesystem", match[3]) if name == "filesystem" else (name, match[3].lstrip("\\/"))
+
+
+def resolved(case: Case, text: str) -> paths.Resolved | None:
+    """Where a file's path leads; None when that depends on a folder that is not known."""
+    case.looks()
+    cwd = case.cwd
+    if cwd is None:
+        pure = PureWindowsPath(text) if case.windows else PurePosixPath(text)
+        if not pure.is_absolute() and not text.startswith("~"):
+            return None
+        cwd = case.judging.cwd
+    return paths.resolve(text, cwd=cwd, home=case.judging.home, platform=case.judging.platform)
+
+
+def _file(case: Case, text: str, span: Span | None, kind: str) -> paths.Resolved | None:
+    """The place of a file where nothing speaks against naming it at all; None after what does was noted."""
+    if case.windows and NULL_DEVICE.fullmatch(text):
+        return None
+    if RAW_DEVICE.match(text):
+        grade = Grade.DANGEROUS if kind == "read" else Grade.CATASTROPHIC
+        case.add(
+            grade, "overwrites_device" if kind != "read" else "device", f"{text!r} is a disk or volume itself", span
+        )
+        return None
+    found = resolved(case, text)
+    if found is None:
+        case.touch(kind, "")
+        grade = Grade.UNKNOWN if kind == "read" else Grade.DANGEROUS
+        case.add(grade, "unknown_folder", f"{text!r} starts at a folder that is not known", span)
+        return None
+    case.touch(kind, found.real)
+    if found.refused is not None:
+        case.add(Grade.DANGEROUS, found.refused.code, found.refused.text, span)
+        return None
+    if found.doubtful is not None:
+        grade = Grade.DANGEROUS if found.doubtful.code == "network_path" else Grade.UNKNOWN
+        case.add(grade, found.doubtful.code, found.doubtful.text, span)
+    if (what := secret(case, text)) is not None:
+        case.add(Grade.DANGEROUS, "secret", f"{text!r} keeps {what}", span)
+    return found
+
+
+def secret(case: Case, text: str) -> str | None:
+    """What secret a path may keep, its wildcards taken into account; None when it looks like none."""
+    found = resolved(case, text)
+    if found is None:
+        pure = PureWindowsPath(text) if case.windows else PurePosixPath(text)
+        return paths.secret(pure)
+    if (what := paths.secret(found.path) or paths.secret(found.named)) is not None:
+        return what
+    if WILD.search(text) is None:
+        return None
+    for name in PureWindowsPath(found.written).parts if case.windows else PurePosixPath(found.written).parts:
+        if WILD.search(name) and not EVERYTHING.fullmatch(name) and not name.startswith("*."):
+            lowered = name.lower()
+            hit = next(
+                (known for known in (*paths.SECRET_NAMES, *paths.SECRET_STARTS) if fnmatchcase(known, lowered)), None
+            )
+            if hit is not None:
+                return paths.SECRET_NAMES.get(hit, "secrets")
+    return None
+
+
+def reads(case: Case, text: str, span: Span | None = None, *, recursive: bool = False) -> None:
+    """Note what reading a file, folder, variable or key of the registry amounts to."""
+    drive = drive_of(text)
+    if drive is not None and drive[0] != "filesystem":
+        _reads_drive(case, *drive, text, span)
+        return
+    text = drive[1] if drive is not None else text
+    found = _file(case, text, span, "read")
+    if found is None:
+        return
+    if paths.protected(found.path, case.judging.protected) and not paths.inside(found.path, case.judging.workspace):
+        case.add(Grade.DANGEROUS, "own", "files by which Handrail judges are named in it", span)
+    if recursive and not paths.inside(found.path, case.judging.workspace):
+        case.add(Grade.UNKNOWN, "reads_outside", f"it reads all files below {found.real!r}", span)
+
+
+def _reads_drive(case: Case, name: str, rest: str, text: str, span: Span | None) -> None:
+    if name in ("env", "environment"):
+        case.touch("read", f"$env:{rest}")
+        if not rest or WILD.search(rest) or secret_variable(rest):
+            case.add(Grade.DANGEROUS, "secret", "it reads variables that may hold secrets", span)
+    elif name in REGISTRY:
+        case.touch("read", text)
+        if SECRET_KEYS.search(rest):
+            case.add(Grade.DANGEROUS, "secret", f"{text!r} keeps passwords", span)
+    elif name in ("variable", "alias", "function", "cert", "certificate"):
+        case.touch("read", text)
+    else:
+        case.add(Grade.UNKNOWN, "unknown_drive", f"{name!r} is a drive that is not known", span)
+
+
+def secret_variable(name: str) -> bool:
+    """Whether a variable of that name holds a secret, as far as its name tells."""
+    from handrail_cli.environment import is_credential
+
+    split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+    return is_credential(name, "") or is_credential(split, "") or is_credential(re.sub(r"[^A-Za-z]", "_", name), "")
+
+
+def writes(case: Case, text: str, span: Span | None = None, *, fetched: bool = False) -> None:
+    """Note what creating or changing a file, variable or key of the registry amounts to."""
+    drive = drive_of(text)
+    if drive is not None and drive[0] != "filesystem":
+        _writes_drive(case, *drive, text, span)
+        return
+    text = drive[1] if drive is not None else text
+    found = _file(case, text, span, "write")
+    if found is None:
+        return
+    (case.fetched if fetched else case.written).add(found.real.lower())
+    _changes(case, found, text, span)
+
+
+def _changes(case: Case, found: paths.Resolved, text: str, span: Span | None) -> None:
+    judging = case.judging
+    if paths.protected(found.path, judging.protected):
+        case.add(Grade.REFUSED, "own_files", "files by which Handrail judges are named in it", span)
+    if not case.windows and (found.real in POSIX_FATAL_FILES or paths.device(found.path)):
+        case.add(Grade.CATASTROPHIC, "overwrites_system_file", f"it overwrites {text!r}", span)
+    parts = tuple(part.lower() for part in found.path.parts)
+    if case.windows and ((len(parts) == 2 and parts[1] in BOOT_FILES) or parts[1:2] == ("boot",)):
+        case.add(Grade.CATASTROPHIC, "overwrites_system_file", f"it overwrites {text!r}", span)
+    if (who := paths.startup(found.path, home=judging.home) or _autostart(parts)) is not None:
+        case.add(Grade.DANGEROUS, "startup", f"{text!r} is run or obeyed by {who} without being asked", span)
+    elif (who := paths.autorun(found.path) or paths.autorun(found.named)) is not None:
+        case.add(Grade.DANGEROUS, "autorun", f"{text!r} is run or obeyed by {who} without being asked", span)
+    elif not paths.inside(found.path, judging.workspace) and not temporary(case, found.path):
+        case.add(Grade.DANGEROUS, "write_outside", f"{text!r} is outside the workspace", span)
+    else:
+        case.add(Grade.EFFECT, "write_inside", f"it changes {text!r}", span)
+
+
+def _autostart(parts: tuple[str, ...]) -> str | None:
+    return "the next login" if "startup" in parts and "start menu" in parts else None
+
+
+def _writes_drive(case: Case, name: str, rest: str, text: str, span: Span | None) -> None:
+    if name in ("env", "environment"):
+        sets_variable(case, rest, span)
+    elif name in REGISTRY:
+        case.touch("write", text)
+        code = "persistence" if PERSISTENT.search(f"\\{rest}") else "registry"
+        case.add(Grade.DANGEROUS, code, f"it changes the registry at {text!r}", span)
+    elif name == "variable":
+        case.touch("session", rest)
+        case.add(Grade.UNKNOWN, "variable", "it sets a variable in a way that is not followed", span)
+    elif name in ("alias", "function"):
+        case.touch("session", rest)
+        case.add(Grade.DANGEROUS, "redefines", f"it changes what {rest!r} means", span)
+    else:
+        case.touch("write", text)
+        case.add(Grade.DANGEROUS, f"{name}_drive", f"it changes {text!r}", span)
+
+
+# Variables of the environment that change only how things look.
+HARMLESS_VARIABLES = frozenset(
+    ("tz", "lang", "lc_all", "no_color", "force_color", "clicolor", "term", "columns", "lines", "ci", "debug", "verbose", "node_env",
+     "python_env", "rust_backtrace", "rust_log", "pythonutf8", "pythonioencoding", "pythonunbuffered", "dotnet_nologo",
+     "dotnet_cli_telemetry_optout", "dotnet_cli_ui_language")
+)  # fmt: skip
+
+
+def sets_variable(case: Case, name: str, span: Span | None = None) -> None:
+    """Note what giving a value to a variable of the environment amounts to, for the programs that follow."""
+    case.touch("session", name)
+    if name.lower() not in HARMLESS_VARIABLES:
+        case.add(Grade.DANGEROUS, "variable", f"it sets the variable {name!r}, which programs may obey", span)
+
+
+def temporary(case: Case, path: PurePath, *, itself: bool = False) -> bool:
+    """Whether it lies in the folder for temporary files; `itself`: or is that folder."""
+    if case.windows:
+        homes = (PureWindowsPath(case.judging.home) / "AppData" / "Local" / "Temp",)
+    else:
+        homes = (PurePosixPath("/tmp"), PurePosixPath("/var/tmp"))
+    return any(path.is_relative_to(folder) and (itself or path != folder) for folder in homes)
+
+
+def deletes(
+    case: Case,
+    text: str | None,
+    span: Span | None = None,
+    *,
+    guess: str = "",
+    recursive: bool = False,
+    bulk: bool = False,
+) -> None:
+    """Note what deleting a place amounts to. `text` None: it is not known; `guess` is it with nothing where something is not known.
+
+    `bulk`: everything in the folder, not the folder. Deleting by a filter is deleting a pattern below the folder.
+    """
+    if text is None:
+        _deletes_unknown(case, guess, span, recursive=recursive)
+        return
+    drive = drive_of(text)
+    if drive is not None and drive[0] != "filesystem":
+        _writes_drive(case, *drive, text, span)
+        if (
+            drive[0] in REGISTRY
+            and recursive
+            and re.fullmatch(r"(\w+[\\:]*)?(software|system|sam|security|hardware)?[\\*]*", drive[1], re.IGNORECASE)
+        ):
+            case.add(
+                Grade.CATASTROPHIC,
+                "deletes_system",
+                f"it deletes {text!r}, without which the system does not run",
+                span,
+            )
+        return
+    text = drive[1] if drive is not None else text
+    found = _file(case, text, span, "delete")
+    if found is None:
+        return
+    if (recursive or bulk) and recursive and fatal(case, found):
+        case.add(Grade.CATASTROPHIC, "deletes_system", "it deletes the system or a home", span)
+        return
+    judging = case.judging
+    if paths.protected(found.path, judging.protected):
+        case.add(Grade.REFUSED, "own_files", "files by which Handrail judges are named in it", span)
+    folder, last = _stripped(found)
+    everything = bulk or last
+    inside = paths.inside(folder, judging.workspace)
+    if everything and (any(folder == PureWindowsPath(str(root)) or folder == root for root in judging.workspace)):
+        case.add(Grade.DANGEROUS, "deletes_workspace", "it deletes everything in the workspace", span)
+    elif any(root.is_relative_to(folder) for root in _kinds(case, folder)):
+        case.add(Grade.DANGEROUS, "deletes_workspace", "it deletes the workspace or what is above it", span)
+    elif (who := paths.autorun(found.path)) is not None:
+        case.add(Grade.DANGEROUS, "autorun", f"{text!r} is run or obeyed by {who} without being asked", span)
+    elif inside or (temporary(case, folder, itself=not everything) and temporary(case, found.path)):
+        case.add(Grade.EFFECT, "delete_inside", f"it deletes {text!r}", span)
+    else:
+        case.add(Grade.DANGEROUS, "delete_outside", f"{text!r} is outside the workspace", span)
+
+
+def _kinds(case: Case, folder: PurePath) -> Iterator[PurePath]:
+    return (type(folder)(str(root)) for root in case.judging.workspace)
+
+
+def _stripped(found: paths.Resolved) -> tuple[PurePath, bool]:
+    """The folder that a path with wildcards at its end speaks of, and whether that is all in it."""
+    path = found.path
+    everything = False
+    while path.name and EVERYTHING.fullmatch(path.name) and WILD.search(path.name):
+        path, everything = path.parent, True
+    return path, everything
+
+
+def _deletes_unknown(case: Case, guess: str, span: Span | None, *, recursive: bool) -> None:
+    case.touch("delete", "")
+    # An empty value in front of a separator leaves the root: what was meant below a folder then happens to the whole disk.
+    if recursive and re.match(r"[\\/]|[A-Za-z]:[\\/]", guess):
+        found = resolved(case, guess)
+        if found is not None and fatal(case, found):
+            case.add(Grade.CATASTROPHIC, "deletes_system", "with an empty value it deletes the system or a home", span)
+            return
+    case.add(Grade.DANGEROUS, "unresolved", "it is not known what it deletes", span)
+
+
+def fatal(case: Case, found: paths.Resolved) -> bool:
+    """Whether deleting all of it destroys a disk, the system or a home."""
+    path, _ = _stripped(found)
+    home = type(path)(str(case.judging.home))
+    if home.is_relative_to(path):
+        return True
+    names = tuple(part.lower() for part in path.parts[1:])
+    if not case.windows:
+        return len(names) < 2 or (len(names) == 2 and names[0] in ("home", "users"))
+    if not names:
+        return True
+    if len(names) == 1 or (len(names) == 2 and WILD.search(names[1])):
+        return any(fnmatchcase(folder, names[0]) for folder in SYSTEM_FOLDERS)
+    return len(names) == 2 and (
+        names[0] == "users" or names in (("windows", "system32"), ("windows", "system"), ("windows", "syswow64"))
+    )
+
+
+def runs(case: Case, text: str, span: Span | None = None, *, direct: bool = True) -> None:
+    """Note what running a file, by its path, amounts to."""
+    found = _file(case, text, span, "read") if drive_of(text) is None else None
+    if found is None:
+        case.add(Grade.DANGEROUS, "runs_unknown", f"it runs {text!r}", span)
+        return
+    case.touch("execute", found.real)
+    real = found.real.lower()
+    if real in case.fetched or any(real == place.rpartition(".")[0] for place in case.fetched):
+        case.add(Grade.CATASTROPHIC, "network_code", "it runs a file that it has just fetched from the network", span)
+    elif real in case.written:
+        case.add(Grade.DANGEROUS, "runs_written", "it runs a file that it has just written", span)
+    elif paths.inside(found.path, case.judging.workspace):
+        case.add(Grade.EFFECT, "project_code", f"it runs {text!r}", span)
+    elif not (direct and system_program(case, found.path)):
+        case.add(Grade.DANGEROUS, "runs_outside", f"{text!r} is a program outside the workspace and the system", span)
+
+
+def system_program(case: Case, path: PurePath) -> bool:
+    """Whether it lies where only an administrator installs programs."""
+    names = tuple(part.lower() for part in path.parts[1:])
+    if not case.windows:
+        return names[:1] in (("bin",), ("sbin",), ("usr",), ("opt",))
+    if temporary(case, path) or names[:2] in (("windows", "temp"), ("windows", "tasks"), ("windows", "tracing")):
+        return False
+    return any(names[: len(folder)] == folder for folder in SAFE_PROGRAM_FOLDERS)
