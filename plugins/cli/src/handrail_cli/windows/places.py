@@ -101,7 +101,12 @@ def secret(case: Case, text: str) -> str | None:
         if WILD.search(name) and not EVERYTHING.fullmatch(name) and not name.startswith("*."):
             lowered = name.lower()
             hit = next(
-                (known for known in (*paths.SECRET_NAMES, *paths.SECRET_STARTS) if fnmatchcase(known, lowered)), None
+                (
+                    known
+                    for known in (*paths.SECRET_NAMES, *(place[0] for place in paths.SECRET_PLACES))
+                    if fnmatchcase(known, lowered)
+                ),
+                None,
             )
             if hit is not None:
                 return paths.SECRET_NAMES.get(hit, "secrets")
