@@ -10,12 +10,14 @@ from handrail_cli.programs.values import Inner, Kind, Named, Use
 __all__ = ["Inner", "Kind", "Named", "Use", "use"]
 
 
-def use(words: Sequence[Word]) -> Use | None:
+def use(words: Sequence[Word], *, fed: str | None = None) -> Use | None:
     """What a command line does by the grammar of its program, before any path is looked at; None when the program is not known.
+
+    `fed` is the text on its standard input, where that stands in the command line (a here-document or here-string), for what runs it.
 
     The first word is the program, with or without a folder: whose program it is, is for the caller to judge.
     """
     # The rows are read on first use: a start that runs no command has no use for them.
     from handrail_cli.programs.taking import taken
 
-    return taken(words)
+    return taken(words, fed)

@@ -47,6 +47,7 @@ class Taking:
     operands: list[int] = field(default_factory=list[int])
     harmless: bool = False
     ended: bool = False
+    fed: str | None = None
 
     def given(self, *names: str) -> bool:
         """Whether one of these options was given."""
@@ -96,7 +97,7 @@ class Taking:
         )
 
 
-def taken(words: Sequence[Word]) -> Use | None:
+def taken(words: Sequence[Word], fed: str | None = None) -> Use | None:
     """See `handrail_cli.programs.use`."""
     if not words or words[0].text is None:
         return None
@@ -107,7 +108,7 @@ def taken(words: Sequence[Word]) -> Use | None:
     own = rows.row(blocks[0])
     if asks_for_help(words, own):
         return Use("reads")
-    return take(words, own, path=(name,), start=1, outer=()).use()
+    return take(words, own, path=(name,), start=1, outer=(), fed=fed).use()
 
 
 def asks_for_help(words: Sequence[Word], row: Row) -> bool:
@@ -115,12 +116,14 @@ def asks_for_help(words: Sequence[Word], row: Row) -> bool:
     return len(words) == 2 and words[1].text in HELP and "plain" not in row.flags and row.by is None
 
 
-def take(words: Sequence[Word], row: Row, *, path: tuple[str, ...], start: int, outer: Sequence[Row]) -> Taking:
+def take(
+    words: Sequence[Word], row: Row, *, path: tuple[str, ...], start: int, outer: Sequence[Row], fed: str | None = None
+) -> Taking:
     """The words from `start` on by a row; `outer` are the rows of the programs whose subcommand it is."""
     # Grammars take words apart by this module, too.
     from handrail_cli.programs import grammars
 
-    taking = Taking(words, row, row.kind, " ".join(path), set(row.needs))
+    taking = Taking(words, row, row.kind, " ".join(path), set(row.needs), fed=fed)
     if row.code is not None:
         taking.reasons.append(Reason(row.code, f"{taking.path}: {row.says}", words[0].span))
     if row.by is not None:

@@ -19,7 +19,7 @@ PYTHON_MODULES: Mapping[str, str] = {
     "timeit": "code", "cProfile": "effect", "trace": "effect", "zipfile": "effect", "tarfile": "effect", "gzip": "effect", "http.server": "serves",
     "pip": "inner", "pipx": "inner", "poetry": "inner", "uv": "inner",
 }  # fmt: skip
-PERL_PLAIN = re.compile(r"-[wWtTUXnpaslc]+|-[nplawW]*0[0-7xXa-fA-F]*|-F.+|-l[0-7]*")
+PERL_PLAIN = re.compile(r"-[wWtTUXnpalc]+|-[nplawW]*0[0-7xXa-fA-F]*|-F[\w:,;|\t ]|-l[0-7]*")
 SCRIPTING: Mapping[str, tuple[str, str, str]] = {
     # Program: its language, options that hold code, options that do nothing else.
     "ruby": ("ruby", r"-e", r"-[wWnplas]+|-W\d|-v|--version|-F.+|--disable=\w+|-[Ku]"),
@@ -100,7 +100,7 @@ def perl(taking: Taking, start: int) -> None:
         return
     has_code = in_place = False
     while at < len(words) and (text := words[at].text) is not None and text.startswith("-") and text not in ("-", "--"):
-        code = re.fullmatch(r"-([wWntaplsc0-7]*)(i[\w.~]*)?[wWntaplsc]*[eE]", text)
+        code = re.fullmatch(r"-([wWntaplc0-7]*)(i[\w.~]*)?[wWntaplc]*[eE]", text)
         edit = re.fullmatch(r"-[wnpal0]*i[\w.~]*", text)
         if code is not None and at + 1 < len(words):
             at += 1
@@ -182,6 +182,9 @@ def shell(taking: Taking, start: int) -> None:
             return
         if re.fullmatch(r"[-+][oO]", text) and at + 1 < len(words):
             at += 1
+        elif re.fullmatch(r"-[a-zA-Z]*s[a-zA-Z]*", text) and taking.fed is not None:
+            at = len(words)
+            break
         elif re.fullmatch(r"--(rcfile|init-file)(=.*)?", text) or re.fullmatch(r"-[a-zA-Z]*s[a-zA-Z]*", text):
             taking.worsen("dangerous", code="hidden_code", why="it runs code that cannot be seen", at=at)
             return
@@ -191,7 +194,7 @@ def shell(taking: Taking, start: int) -> None:
             taking.doubt(at)
             return
         at += 1
-    if at >= len(words):
+    if at >= len(words) and taking.fed is None:
         taking.worsen("dangerous", code="shell", why=f"{taking.path} is a shell that runs what it is given", at=0)
     else:
         _file(taking, at)
@@ -242,9 +245,20 @@ def _literal(taking: Taking, language: str, at: int, attached: str) -> None:
     role_of(taking, f"code/{language}", at if attached else at + 1, attached or None)
 
 
+LANGUAGES: Mapping[str, str] = {
+    "python": "python", "pypy": "python", "perl": "perl", "ruby": "ruby", "node": "node", "nodejs": "node", "php": "php", "lua": "lua",
+    "Rscript": "r",
+    "bash": "bash", "sh": "bash", "dash": "bash", "zsh": "bash", "ksh": "bash",
+}  # fmt: skip
+
+
 def _file(taking: Taking, at: int) -> None:
     words = taking.words
     if at >= len(words) or words[at].text in ("-", "/dev/stdin", "/proc/self/fd/0", "/dev/fd/0"):
+        if taking.fed is not None and (language := LANGUAGES.get(taking.path.rstrip("0123456789."))) is not None:
+            _visible(taking)
+            role_of(taking, f"code/{language}", min(at, len(words) - 1), taking.fed)
+            return
         taking.worsen(
             "dangerous", code="hidden_code", why=f"{taking.path} runs what it reads, which cannot be seen", at=0
         )

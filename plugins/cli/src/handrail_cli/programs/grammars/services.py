@@ -165,6 +165,8 @@ def gh(taking: Taking, start: int) -> None:
 
 def sql(taking: Taking) -> None:
     """With nothing but queries that look, it reads what the person has set up."""
+    if taking.fed is not None and not taking.inner:
+        role_of(taking, "code/psql" if taking.path == "psql" else "code/mysql", 0, taking.fed)
     codes = [one for one in taking.inner if one.language in ("psql", "mysql")]
     if taking.given("-l", "--list") and not taking.reasons[1:] and not codes:
         _reads(taking)
@@ -186,6 +188,8 @@ def sqlite(taking: Taking) -> None:
     role_of(taking, "read", taking.operands[0])
     for at in taking.operands[1:]:
         role_of(taking, "code/sqlite", at)
+    if taking.fed is not None and len(taking.operands) == 1:
+        role_of(taking, "code/sqlite", 0, taking.fed)
     if len(taking.inner) and taking.unknown is None and not taking.reasons[1:]:
         _reads(taking)
     elif (

@@ -1,11 +1,277 @@
-"""Stub."""
+"""Perl, Ruby, JavaScript, PHP, Lua and R in a command line: plain computing and printing is told by an allow-list of words.
 
-from handrail_cli.programs.languages.finding import UNCLEAR, Finding
+A program is cut into strings, numbers, names and marks. Every name has to be known to compute or print, or be a variable of the program itself;
+what starts programs, opens files or reaches further is dangerous by name, and everything else is not understood.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from handrail_cli.programs.languages.finding import READS, UNCLEAR, Finding, dangerous
+
+MAX_CODE = 4000
+
+
+@dataclass(frozen=True)
+class Language:
+    """What is known of a language: how its strings and comments look, names that compute, names that do more, how variables are made."""
+
+    tokens: re.Pattern[str]
+    computes: frozenset[str]
+    dangerous: frozenset[str]
+    binds: re.Pattern[str]
+    # In these strings code may stand.
+    live: re.Pattern[str]
+    # Marks that run something, or begin what is not taken apart here.
+    runs: re.Pattern[str]
+    # What would make strings and comments begin or end elsewhere than they seem to.
+    misleads: re.Pattern[str]
+    # After which tokens a `/` can only divide.
+    divided: frozenset[str] = frozenset(("number",))
+
+
+NUMBER = r"(?P<number>\b\d[\w.]*)"
+SINGLE = r"'(?:[^'\\]|\\.)*'"
+DOUBLE = r'"(?:[^"\\]|\\.)*"'
+
+
+def _tokens(*, strings: str, comments: str, name: str, regex: str = r"(?!)") -> re.Pattern[str]:
+    return re.compile(
+        rf"(?P<comment>{comments})|(?P<string>{strings})|(?P<regex>{regex})|{NUMBER}|(?P<name>{name})|(?P<mark>[^\w\s])|\s+",
+        re.DOTALL,
+    )
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+NEVER = re.compile(r"(?!)")
+RUBY = Language(
+    _tokens(strings=rf"{SINGLE}|{DOUBLE}", comments=r"\#[^\n]*", name=r"[@$]*[A-Za-z_]\w*[?!]?"),
+    _words(
+        "puts print p pp format sprintf if unless else elsif end while until do then def return nil true false and or not case when in "
+        "yield upto downto times each each_with_index map select reject inject reduce sum size length first last join split sort sort_by "
+        "uniq reverse upcase downcase capitalize strip chomp to_s to_i to_f to_a to_sym inspect min max zip flatten compact include? "
+        "empty? even? odd? zero? abs round floor ceil gsub sub tr start_with? end_with? keys values merge push pop shift count group_by "
+        "tally step succ pred chars bytes ord chr Math sqrt PI Time now year month day strftime Integer Float String Array Hash Range "
+        "RUBY_VERSION RUBY_PLATFORM class is_a? new rand Random lambda proc call loop break next freeze dup"
+    ),
+    _words(
+        "system exec spawn fork eval instance_eval class_eval module_eval instance_exec send __send__ public_send method open IO File Dir "
+        "FileUtils Process Kernel require require_relative load Socket TCPSocket TCPServer UDPSocket UNIXSocket Net Open3 PTY ENV "
+        "ObjectSpace binding define_method const_get syscall trap at_exit popen unlink delete rm_rf Fiddle DL Marshal autoload exit! "
+        "abort DATA gets ARGF STDIN $stdin URI"
+    ),
+    re.compile(r"([a-z_]\w*)\s*(?:\|\||[-+*/%&|^]|<<|\*\*)?=(?!=|~)|\|([\w\s,]+)\||def\s+(\w+)|\(([\w\s,]*)\)"),
+    re.compile(r'^".*#[{$@]', re.DOTALL),
+    re.compile(r"`|%[xwWqQiIrs]?[\W_]|<<[~-]?['\"A-Za-z]|&:|&method|\\$"),
+    re.compile(r"[$?@]\s*[\"'`#/]|(?m:^=)|__\w+__"),
+)  # fmt: skip
+NODE = Language(
+    _tokens(strings=rf"{SINGLE}|{DOUBLE}|`(?:[^`\\]|\\.)*`", comments=r"//[^\n]*|/\*.*?\*/", name=r"[A-Za-z_$][\w$]*"),
+    _words(
+        "console log info warn error table dir let const var if else for of in while do return function true false null undefined NaN "
+        "Infinity typeof new try catch throw break continue switch case default Math PI abs floor ceil round max min pow sqrt random sign "
+        "trunc log2 log10 sin cos tan JSON stringify parse Object keys values entries fromEntries assign Array from isArray String Number "
+        "Boolean Date now toISOString getTime getFullYear getMonth getDate toString toFixed toUpperCase toLowerCase length split join map "
+        "filter reduce forEach some every find findIndex includes indexOf slice splice concat push pop shift unshift sort reverse fill "
+        "flat flatMap trim trimStart trimEnd replace replaceAll match matchAll test startsWith endsWith padStart padEnd repeat charAt "
+        "charCodeAt fromCharCode codePointAt substring substr parseInt parseFloat isNaN isInteger isFinite Set Map has get set add size "
+        "Symbol BigInt RegExp Error message Intl NumberFormat DateTimeFormat format localeCompare toLocaleString process version versions "
+        "platform arch v8 argv exit uptime memoryUsage cwd hrtime Buffer encodeURIComponent decodeURIComponent encodeURI decodeURI btoa "
+        "atob setTimeout Promise resolve then all await async structuredClone URL URLSearchParams host hostname pathname searchParams "
+        "href crypto randomUUID"
+    ),
+    _words(
+        "require import eval Function child_process exec execSync spawn spawnSync fork execFile execFileSync fs net http https http2 "
+        "dgram tls vm worker_threads cluster fetch XMLHttpRequest WebSocket globalThis global module exports mainModule binding dlopen "
+        "constructor __proto__ prototype Reflect Proxy env kill chdir setuid writeFileSync unlinkSync rmSync rm unlink WebAssembly Deno "
+        "Bun"
+    ),
+    re.compile(r"(?:let|const|var)\s+\{?\[?([\w$\s,:]+?)\]?\}?\s*(?:=|of|in|;)|function\s*\w*\s*\(([\w$\s,]*)\)|\(([\w$\s,]*)\)\s*=>|([\w$]+)\s*=>|catch\s*\((\w+)\)|function\s+(\w+)"),
+    re.compile(r"^`.*\$\{", re.DOTALL),
+    re.compile(r"\\u|\[\s*['\"`]|\]\s*\(|#"),
+    re.compile(r"<!--|-->"),
+)  # fmt: skip
+PHP = Language(
+    _tokens(strings=rf"{SINGLE}|{DOUBLE}", comments=r"//[^\n]*|\#[^\n]*|/\*.*?\*/", name=r"\$?[A-Za-z_]\w*"),
+    _words(
+        "echo print print_r var_dump var_export printf sprintf number_format if else elseif for foreach as while do return function fn "
+        "true false null and or not new array count strlen strtoupper strtolower ucfirst ucwords trim ltrim rtrim explode implode join "
+        "str_replace str_repeat str_pad substr strpos strrev array_sum array_keys array_values array_merge array_reverse array_unique "
+        "array_slice sort rsort ksort asort range in_array max min abs floor ceil round sqrt pow pi rand mt_rand random_int intdiv date "
+        "time strtotime mktime microtime json_encode json_decode md5 sha1 hash crc32 base64_encode base64_decode bin2hex hex2bin dechex "
+        "hexdec bindec decbin urlencode urldecode htmlspecialchars PHP_EOL PHP_VERSION PHP_OS PHP_INT_MAX phpversion php_uname "
+        "php_sapi_name is_int is_string is_array isset empty uniqid serialize JSON_PRETTY_PRINT PHP_OS_FAMILY intval floatval strval ord "
+        "chr nl2br wordwrap ucwords similar_text levenshtein soundex metaphone"
+    ),
+    _words(
+        "system exec passthru shell_exec popen proc_open pcntl_exec eval assert create_function include include_once require require_once "
+        "file_get_contents file_put_contents fopen fwrite readfile file unlink rmdir mkdir rename copy symlink chmod chown fsockopen "
+        "pfsockopen stream_socket_client socket_create curl_init curl_exec mail header call_user_func call_user_func_array array_map "
+        "array_walk usort preg_replace_callback ob_start register_shutdown_function unserialize dl putenv getenv ini_set set_include_path "
+        "extract parse_str phpinfo highlight_file show_source glob scandir opendir posix_kill FFI ReflectionFunction"
+    ),
+    re.compile(r"(\$\w+)"),
+    re.compile(r'^".*(\{\$|\$\{)', re.DOTALL),
+    re.compile(r"`|<<<|\$\$|\$\w+\s*\(|[\"'\])}]\s*\("),
+    re.compile(r"\?>|<\?"),
+    frozenset(("number", "name", "mark", "string")),
+)  # fmt: skip
+LUA = Language(
+    _tokens(strings=rf"{SINGLE}|{DOUBLE}", comments=r"--(?!\[)[^\n]*", name=r"[A-Za-z_]\w*"),
+    _words(
+        "print if then else elseif end for do while repeat until in return function local true false nil and or not pairs ipairs tostring "
+        "tonumber type select string format rep sub upper lower len reverse gsub gmatch match find byte char table concat insert remove "
+        "sort unpack math pi floor ceil abs sqrt max min huge random sin cos tan exp log fmod _VERSION next assert error os time date "
+        "clock break"
+    ),
+    _words(
+        "execute popen io open dofile loadfile load loadstring require package debug rawget rawset setmetatable getmetatable _G _ENV "
+        "getenv rename tmpname exit lines read write output input ffi jit"
+    ),
+    re.compile(r"local\s+(?:function\s+)?([\w\s,]+)|for\s+([\w\s,]+?)\s*(?:=|in)|function\s*\w*\s*\(([\w\s,]*)\)|([A-Za-z_]\w*)\s*="),
+    NEVER,
+    re.compile(r"\[\[|\[=|\[\s*['\"]|\]\s*\(|[\"']\s*:"),
+    NEVER,
+    frozenset(("number", "name", "mark", "string")),
+)  # fmt: skip
+R = Language(
+    _tokens(strings=rf"{SINGLE}|{DOUBLE}", comments=r"\#[^\n]*", name=r"[A-Za-z.][\w.]*"),
+    _words(
+        "print cat paste paste0 sprintf format c seq rep sum mean median sd var min max range length nchar sqrt abs exp log log10 round "
+        "floor ceiling if else for in while function return TRUE FALSE NULL NA T F pi letters LETTERS rev sort order unique table summary "
+        "head tail rnorm runif sample set.seed matrix dim nrow ncol t apply sapply lapply vapply vector list names data.frame str class "
+        "typeof is.na toupper tolower substr strsplit gsub sub grepl as.numeric as.integer as.character R.version.string R.version "
+        "packageVersion Sys.time Sys.Date date version stopifnot nlevels factor levels quantile cumsum diff which"
+    ),
+    _words(
+        "system system2 shell eval parse source load readRDS file url download.file unlink file.remove file.rename writeLines write "
+        "readLines read.csv write.csv sink socketConnection pipe Sys.getenv Sys.setenv library require install.packages do.call get "
+        "assign match.fun environment"
+    ),
+    re.compile(r"([A-Za-z.][\w.]*)\s*(?:<-|=)|for\s*\(\s*(\w+)|function\s*\(([\w\s,.]*)\)"),
+    NEVER,
+    re.compile(r"`|::|\\\("),
+    re.compile(r"[rR][\"']"),
+    frozenset(("number", "name", "mark", "string")),
+)  # fmt: skip
+PERL = Language(
+    _tokens(strings=rf"{SINGLE}|{DOUBLE}", comments=r"(?<![$@])\#[^\n]*", name=r"[$@%]?[A-Za-z_]\w*|\$\d+|[$@]_|\$[.,;/\\]"),
+    _words(
+        "print printf say sprintf if unless else elsif for foreach while until do my our return and or not x eq ne lt gt le ge cmp join "
+        "split map grep sort reverse keys values each push pop shift unshift splice length substr index rindex uc lc ucfirst lcfirst abs "
+        "int sqrt sin cos exp log hex oct ord chr scalar defined exists delete wantarray time localtime gmtime rand srand chomp chop last "
+        "next BEGIN END $_ @_ $. $, $; $/ $\\ @F $a $b sum max min first uniq undef pos lc sprintf"
+    ),
+    _words(
+        "system exec fork eval open close opendir unlink rmdir mkdir rename chmod chown kill require use no socket connect bind listen "
+        "accept syscall qx readpipe pipe dup sysopen sysread syswrite read readline glob symlink link utime truncate chdir chroot ioctl "
+        "fcntl dbmopen tie bless sub local goto dump ENV %ENV $ENV @ARGV $ARGV STDIN require IO Socket POSIX format write select getc"
+    ),
+    re.compile(r"(?:my|our)\s*\(?([$@%\w\s,]+)|([$@%]\w+)"),
+    re.compile(r'^".*(@\{|\$\{|\$ENV|@\[|[$@]\w+\s*(->)?\s*[\[{])', re.DOTALL),
+    re.compile(r"`|<[\w$]*>|<<|\bq[qxwr]?\b|&\s*[\w$@{]|->|\$\$|\$\{|@\{|\*\w+\{|\$\W?ENV|(?<![\w$])(?:tr|y|m)\b"),
+    re.compile(r"[$@%&]\s*[\"'`#/]|(?m:^=)|__\w+__"),
+)  # fmt: skip
+# `s/…/…/` and `/…/` of perl where a term is expected, without quotes and without code in them.
+PERL_BEFORE = r"(^|(?<![$@%])[(~;{!&|]|(?<![\w$@%&>:-])(?:if|unless|and|or)\b)(\s*)"
+PERL_BODY = r"(?:\\[^\"'`]|[^\\\"'`;{mark}])*"
+PERL_SUBSTITUTION = re.compile(
+    PERL_BEFORE
+    + r"s(?:"
+    + "|".join(
+        rf"{m}{PERL_BODY.replace('{mark}', m)}{m}{PERL_BODY.replace('{mark}', m)}{m}" for m in ("/", "#", "!", ":")
+    )
+    + r")[gimsxr]*(?![a-zA-Z])"
+)
+PERL_MATCH = re.compile(PERL_BEFORE + "/" + PERL_BODY.replace("{mark}", "/") + r"/[gimsx]*(?![a-zA-Z])")
+PERL_LIVE = re.compile(r"\(\?\??\{|@\{|\$\{|\$ENV|@\[|[$@]\w+\s*(->)?\s*[\[{]|\(\*")
+
+
+def look(text: str, language: Language) -> Finding:
+    """What a program does, as far as its names tell."""
+    if len(text) > MAX_CODE or language.misleads.search(text):
+        return UNCLEAR
+    tokens = list(language.tokens.finditer(text))
+    if sum(len(token[0]) for token in tokens) != len(text):
+        return UNCLEAR
+    bare = "".join('""' if token.lastgroup in ("string", "comment") else token[0] for token in tokens)
+    names = [token["name"] for token in tokens if token["name"] is not None]
+    if (wrong := next((name for name in names if name in language.dangerous), None)) is not None:
+        return dangerous(f"uses {wrong!r}")
+    if language.runs.search(bare) or any(
+        token["string"] is not None and language.live.match(token["string"]) for token in tokens
+    ):
+        return UNCLEAR
+    made = {
+        name
+        for match in language.binds.finditer(bare)
+        for group in match.groups()
+        if group
+        for name in re.findall(r"[$@%]?[\w$]+", group)
+    }
+    if not _divides(tokens, language):
+        return UNCLEAR
+    return READS if all(name in language.computes or name in made for name in names) else UNCLEAR
+
+
+def _divides(tokens: list[re.Match[str]], language: Language) -> bool:
+    """Whether each `/` can only divide: one that begins a pattern would hide what is in it."""
+    before: re.Match[str] | None = None
+    for token in tokens:
+        if token[0] == "/" and (before is None or not _value(before, language)):
+            return False
+        if token[0].strip():
+            before = token
+    return True
+
+
+def _value(token: re.Match[str], language: Language) -> bool:
+    if token.lastgroup == "name":
+        return token[0].startswith("$") or language.divided > {"number"}
+    return token.lastgroup in language.divided
 
 
 def perl(text: str) -> Finding:
-    """Stub."""
-    return UNCLEAR
+    """Perl, with substitutions and matches that hold no code."""
+
+    def emptied(match: re.Match[str]) -> str:
+        return match[0] if PERL_LIVE.search(match[0][len(match[1]) :]) else f"{match[1]}{match[2]} 1 "
+
+    if "`" in text:
+        return dangerous("runs commands (`…`)")
+    return look(PERL_MATCH.sub(emptied, PERL_SUBSTITUTION.sub(emptied, text)), PERL)
 
 
-ruby = node = php = lua = r = perl
+def ruby(text: str) -> Finding:
+    """Ruby, in which backquotes run commands."""
+    finding = look(text, RUBY)
+    return dangerous("runs commands (`…`)") if finding.doubtful and "`" in text else finding
+
+
+def node(text: str) -> Finding:
+    """JavaScript; `require('./package.json')` reads a file of the project."""
+    read = re.findall(r"require\(\s*['\"](\.{1,2}/[\w./-]+\.json)['\"]\s*\)", text)
+    finding = look(re.sub(r"require\(\s*['\"](\.{1,2}/[\w./-]+\.json)['\"]\s*\)(\.[A-Za-z]\w*)*", "1", text), NODE)
+    if read and finding == READS:
+        return Finding(named=tuple(("read", name) for name in read))
+    return finding
+
+
+def php(text: str) -> Finding:
+    """PHP."""
+    return look(text, PHP)
+
+
+def lua(text: str) -> Finding:
+    """Lua."""
+    return look(text, LUA)
+
+
+def r(text: str) -> Finding:
+    """R."""
+    return look(text, R)
