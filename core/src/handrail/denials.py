@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from handrail.paths import SHARED_TEMPORARY
+
 if TYPE_CHECKING:
     from handrail.sandboxes import Bounds
 
@@ -22,7 +24,7 @@ NETWORK = re.compile(
     | could\ not\ resolve\ (?:host|hostname|proxy) | unable\ to\ resolve\ host | nodename\ nor\ servname | unknown\ host
     | \bENETUNREACH\b | \bEAI_AGAIN\b | getaddrinfo\ ENOTFOUND | failed\ to\ establish\ a\ new\ connection
     | dial\ tcp:?\ lookup | failed\ to\ lookup\ address | no\ address\ associated\ with\ hostname | name\ resolution\ failed
-    | could\ not\ fetch\ url | unable\ to\ access\ 'https?:// | no\ route\ to\ host
+    | couldn.t\ resolve\ host | \(from\ versions:\ none\) | spurious\ network\ error | could\ not\ fetch\ url | unable\ to\ access\ 'https?:// | no\ route\ to\ host
     """
 )
 WRITE = re.compile(r"(?i)read-only file ?system|\bEROFS\b")
@@ -47,7 +49,7 @@ ABSENT = re.compile(
 )
 PATH = re.compile(r"(?:~|(?<![\w.~-]))/[\w.@+~/-]+")
 # What a command sees at their own place, whatever the bounds.
-SHOWN = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/proc", "/dev", "/tmp", "/var/tmp")
+SHOWN = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/proc", "/dev")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +106,15 @@ def _outside(text: str, bounds: Bounds) -> Denial | None:
             path = os.path.normpath(match[0].replace("~", str(bounds.home), 1) if match[0][0] == "~" else match[0])
             if any(path == root or path.startswith(f"{root}/") for root in shown) or path == "/":
                 continue
-            if os.path.lexists(path):
+            if os.path.lexists(path) and not _private(path, bounds):
                 return Denial("outside", f"the sandbox does not show {path!r}, and the command seems to need it")
     return None
+
+
+def _private(path: str, bounds: Bounds) -> bool:
+    """Whether it is in the private folder that is /tmp inside, or is that."""
+    shared = next((folder for folder in SHARED_TEMPORARY if f"{path}/".startswith(f"{folder}/")), None)
+    return shared is not None and os.path.lexists(f"{bounds.temporary}{path[len(shared) :]}")
 
 
 def _privilege(text: str) -> Denial | None:

@@ -23,9 +23,10 @@ Judge = Callable[[str, paths.Resolved, Judging, paths.Seen], Opinion | None]
 
 def resolved(text: str, judging: Judging, seen: paths.Seen, *, follow_last: bool = True) -> paths.Resolved:
     """Where a path of the call leads."""
-    return paths.resolve(
+    found = paths.resolve(
         text, cwd=judging.cwd, home=judging.home, platform=judging.platform, seen=seen, follow_last=follow_last
     )
+    return paths.privately(found, temporary=judging.temporary, workspace=judging.workspace)
 
 
 def fixed(pattern: str) -> str:
@@ -101,7 +102,8 @@ def _changing(text: str, found: paths.Resolved, judging: Judging, seen: paths.Se
 
 
 def _inside(path: paths.Place, judging: Judging, seen: paths.Seen) -> bool:
-    return paths.inside(path, judging.workspace, seen=seen, platform=judging.platform)
+    own = () if judging.temporary is None else (judging.temporary,)
+    return paths.inside(path, (*judging.workspace, *own), seen=seen, platform=judging.platform)
 
 
 def _roots(found: paths.Resolved, judging: Judging) -> list[paths.Place]:

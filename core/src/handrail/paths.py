@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 
 from handrail.judging import Reason
@@ -25,6 +25,8 @@ from handrail.known_places import kernel as kernel
 from handrail.known_places import secret as secret
 from handrail.known_places import startup as startup
 
+# Folders that everybody shares, and a session's sandboxed commands have to themselves.
+SHARED_TEMPORARY = ("/tmp", "/var/tmp")
 # What Linux allows, too.
 MAX_LINKS = 40
 MAX_LENGTH = 4096
@@ -116,6 +118,23 @@ def resolve(
         return Resolved(bare, bare, refused, kind=PurePosixPath)
     real, refused = _follow(named, {} if seen is None else seen, follow_last=follow_last)
     return Resolved(real, os.path.normpath(named), refused, None if plain else _doubtful(text))
+
+
+def privately(found: Resolved, *, temporary: PurePath | None, workspace: Iterable[PurePath]) -> Resolved:
+    """The same place as the session's sandboxed commands see it: what lies in their private /tmp is found there, when it is there.
+
+    `temporary` is that folder on the host; None: there is none. Links in it lead where they lead on the host.
+    """
+    if temporary is None or found.refused is not None or inside(found.path, (temporary, *workspace)):
+        return found
+    for shared in SHARED_TEMPORARY:
+        if _below(found.real, shared) and found.real != shared:
+            own = f"{temporary}{found.real[len(shared) :]}"
+            seen: Seen = {}
+            if _look(own, seen) is not None:
+                real, refused = _follow(own, seen)
+                return replace(found, real=real, written=own, refused=refused)
+    return found
 
 
 def inside(path: Place, roots: Iterable[PurePath], *, seen: Seen | None = None, platform: str = "linux") -> bool:

@@ -3,20 +3,34 @@
 from __future__ import annotations
 
 import os
+import shutil
+import socket
+import subprocess
+import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+import anyio
 import pytest
 from tests.plugins.cli.conftest import Run
 
-from handrail import Decision, Opinion, Route, Session
-from handrail.testing import Always, open_test_session
+from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Route, Session
+from handrail.confirm import Answer, Approval, Choice, yes
+from handrail.testing import open_test_session
 from handrail_cli import hooks
 from handrail_cli.sandboxes.bubblewrap import Bubblewrap
+from handrail_files import hooks as file_hooks
 
 pytestmark = pytest.mark.skipif(Bubblewrap.missing() is not None, reason=str(Bubblewrap.missing()))
 
-IN_SANDBOX = Always(Opinion("jailed", Decision.ALLOW, route=Route.SANDBOX))
+
+class OnlyCli(Evaluator):
+    """Routes commands to the sandbox, and has nothing to say of other tools."""
+
+    name = "only_cli"
+
+    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+        return Opinion("jailed", Decision.ALLOW, route=Route.SANDBOX) if invocation.tool.confinable else None
 
 
 class Cli:
@@ -31,9 +45,14 @@ class Cli:
 async def session(tmp_path: Path) -> AsyncGenerator[Session, None]:
     given = {"SSH_AUTH_SOCK": "/tmp/agent", "DISPLAY": ":0", "MY_TOKEN": "t", "LANG": "C.UTF-8"}
     async with open_test_session(
-        plugins={"cli": Cli()}, evaluators=[IN_SANDBOX], trusted=True, environment=given, folder=tmp_path
+        plugins={"cli": Cli()}, evaluators=[OnlyCli()], trusted=True, environment=given, folder=tmp_path
     ) as opened:
         yield opened
+
+
+async def outside(*words: str, cwd: Path | None = None) -> str:
+    """What a program on the host prints."""
+    return (await anyio.run_process(words, cwd=cwd)).stdout.decode()
 
 
 async def test_the_result_says_where_it_ran(run: Run) -> None:
@@ -86,3 +105,172 @@ async def test_the_network_is_not_there_and_that_is_told(run: Run) -> None:
 async def test_an_ordinary_failure_is_one(run: Run) -> None:
     result = await run("echo no >&2; exit 3")
     assert (result.error_code, result["exit_code"]) == ("downstream_error", 3)
+
+
+async def test_file_tools_see_the_private_tmp(tmp_path: Path) -> None:
+    async with open_test_session(
+        plugins={"cli": Cli(), "files": file_hooks}, evaluators=[OnlyCli()], trusted=True, folder=tmp_path
+    ) as session:
+        await session.call(
+            "execute_cli", {"command": "echo inside > /tmp/handrail_seen; ln -s /etc/hostname /tmp/handrail_out"}
+        )
+        seen = await session.call("read_file", {"file_path": "/tmp/handrail_seen"})
+        out = await session.call("read_file", {"file_path": "/tmp/handrail_out"})
+    assert seen.ok
+    assert "inside" in str(seen)
+    assert out.status == "denied", "a link out of the private folder is judged by where it leads"
+
+
+class Gives:
+    """A person who answers, and remembers what was asked."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.asked: list[Approval] = []
+
+    async def __call__(self, approval: Approval) -> Answer:
+        self.asked.append(approval)
+        return self.answer
+
+
+# Says what a program says that has no network.
+LISTENING = (
+    "python3 -c \"import socket; socket.create_connection(('127.0.0.1', {}), 2); print('got through')\""
+    " || ( echo Network is unreachable >&2; exit 1 )"
+)
+
+
+@pytest.mark.parametrize("choice", [Choice.ONCE, Choice.DENY, None])
+async def test_what_the_sandbox_refuses_is_run_on_the_host_only_after_a_yes(
+    tmp_path: Path, choice: Choice | None
+) -> None:
+    person = Gives(Answer(choice)) if choice else None
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        command = LISTENING.format(server.getsockname()[1])
+        async with open_test_session(
+            plugins={"cli": Cli()}, evaluators=[OnlyCli()], trusted=True, confirm=person, folder=tmp_path
+        ) as session:
+            result = await session.call("execute_cli", {"command": command})
+            routes = [record.verdict.route for record in session.history.last() if record.verdict]
+    if choice is Choice.ONCE:
+        assert result.ok
+        assert result["stdout"] == "got through\n"
+        assert "sandbox" not in result
+        assert "no network" in result["sandbox_denied"]
+        assert routes == [Route.SANDBOX, Route.HOST]
+    else:
+        assert (result.error_code, result["sandbox"]) == ("sandbox_denied", "bubblewrap")
+        assert routes == [Route.SANDBOX]
+    for approval in person.asked if person else ():
+        assert approval.verdict.rule == "sandbox:denied"
+        assert not approval.grants, "such a yes is for this once"
+
+
+@pytest.fixture
+def repository(session: Session) -> Path:
+    work = session.cwd
+    for words in (["init", "-q"], ["config", "user.email", "a@b.c"], ["config", "user.name", "A"]):
+        subprocess.run(["git", *words], cwd=work, check=True)
+    return work
+
+
+async def test_git_commits_and_its_hooks_and_settings_stay(run: Run, repository: Path) -> None:
+    done = await run(
+        "echo text > file && git add -A && git commit -qm first && git log --oneline && git status --short"
+    )
+    assert done.ok, done
+    assert "first" in done["stdout"]
+    assert "first" in await outside("git", "log", cwd=repository)
+    changed = await run("echo evil > .git/hooks/pre-commit; git config core.fsmonitor ./evil; mv .git .old")
+    assert changed.error_code == "sandbox_denied"
+    assert not (repository / ".git/hooks/pre-commit").exists()
+    assert "evil" not in (repository / ".git/config").read_text()
+
+
+async def test_a_secret_is_hidden_and_never_committed_empty(run: Run, repository: Path) -> None:
+    (repository / ".env").write_text("TOKEN=hunter2")
+    await outside("git", "add", "-A", cwd=repository)
+    await outside("git", "commit", "-qm", "first", cwd=repository)
+    read = await run("cat .env")
+    assert read["error"]["details"] == {"denied": "secret"}
+    committed = await run("git commit -qam second")
+    assert not committed.ok
+    assert await outside("git", "show", "HEAD:.env", cwd=repository) == "TOKEN=hunter2"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("echo 'export X' > .envrc", id="a-file"),
+        pytest.param("mkdir -p sub/.vscode && echo {} > sub/.vscode/tasks.json", id="a-folder-further-down"),
+        pytest.param("git init -q && git config core.fsmonitor ./evil", id="a-repository-that-runs-something"),
+        pytest.param("mkdir .git && ln -s /tmp .git/hooks", id="a-link-for-hooks"),
+        pytest.param("echo 'gitdir: /elsewhere' > .git", id="a-repository-elsewhere"),
+        pytest.param("ln -s /etc .claude", id="a-link"),
+    ],
+)
+async def test_what_would_be_run_unasked_is_put_aside(run: Run, session: Session, command: str) -> None:
+    result = await run(command)
+    assert len(result["put_aside"]) == 1
+    place = Path(result["put_aside"][0])
+    assert not os.path.lexists(place)
+    assert os.path.lexists(f"{place}.handrail-aside")
+
+
+async def test_a_plain_new_repository_stays(run: Run, session: Session) -> None:
+    result = await run(
+        "git init -q && git config user.name A && git config user.email a@b.c && git commit -q --allow-empty -m x"
+    )
+    assert result.ok, result
+    assert "put_aside" not in result
+    assert (session.cwd / ".git/HEAD").is_file()
+
+
+async def test_hooks_that_were_not_there_are_put_aside(run: Run, repository: Path) -> None:
+    shutil.rmtree(repository / ".git/hooks")
+    result = await run("mkdir .git/hooks && echo evil > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit")
+    assert result["put_aside"] == [str(repository / ".git/hooks")]
+    assert not (repository / ".git/hooks").exists()
+
+
+async def test_a_build_and_its_test_succeed(run: Run, session: Session) -> None:
+    (session.cwd / "main.c").write_text('#include <stdio.h>\nint main(void) { puts("built"); return 0; }\n')
+    (session.cwd / "Makefile").write_text("main: main.c\n\tcc -o main main.c\ntest: main\n\t./main | grep -q built\n")
+    result = await run("make test && ./main")
+    assert result.ok, result
+    assert result["stdout"].endswith("built\n")
+
+
+async def test_a_virtual_environment_works(run: Run, session: Session) -> None:
+    await outside(sys.executable, "-m", "venv", "--without-pip", str(session.cwd / ".venv"))
+    (session.cwd / "test_it.py").write_text("import unittest\nclass T(unittest.TestCase):\n    def test(self): pass\n")
+    result = await run("source .venv/bin/activate && python -m unittest -q test_it && python -c 'import ssl, sqlite3'")
+    assert result.ok, result
+
+
+async def test_an_install_fails_for_lack_of_the_network_and_says_so(run: Run) -> None:
+    result = await run("python3 -m pip install --disable-pip-version-check --retries 0 --timeout 2 no-such-package-here")
+    if "No module named pip" in result["stderr"]:
+        pytest.skip("the python3 on PATH has no pip")
+    assert result["error"]["details"] == {"denied": "network"}
+
+
+@pytest.mark.parametrize("how", ["stop", "timeout"])
+async def test_stopping_ends_everything_inside(run: Run, session: Session, how: str) -> None:
+    command = "sleep 987.6 & setsid sleep 987.6 & echo ready; wait"
+    if how == "timeout":
+        result = await run(command, timeout=0.7)
+        assert result.status == "timeout"
+        assert result["stdout"] == "ready\n"
+    else:
+        started = await run(command, background=True)
+        session.confirmer = yes
+        stopped = await session.call("stop_process", {"process_id": started["process_id"]})
+        assert stopped["stopped"], stopped
+    assert "sleep 987.6" not in await outside("ps", "-eo", "args")
+
+
+async def test_a_folder_that_is_not_shown_is_said(run: Run, tmp_path: Path) -> None:
+    result = await run("ls", cwd=str(tmp_path / "home" / ".."))
+    assert result.error_code == "no_sandbox"
+    assert "not shown in the sandbox" in result["error"]["message"]
