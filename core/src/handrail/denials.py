@@ -24,7 +24,8 @@ NETWORK = re.compile(
     | could\ not\ resolve\ (?:host|hostname|proxy) | unable\ to\ resolve\ host | nodename\ nor\ servname | unknown\ host
     | \bENETUNREACH\b | \bEAI_AGAIN\b | getaddrinfo\ ENOTFOUND | failed\ to\ establish\ a\ new\ connection
     | dial\ tcp:?\ lookup | failed\ to\ lookup\ address | no\ address\ associated\ with\ hostname | name\ resolution\ failed
-    | couldn.t\ resolve\ host | \(from\ versions:\ none\) | spurious\ network\ error | could\ not\ fetch\ url | unable\ to\ access\ 'https?:// | no\ route\ to\ host
+    | couldn.t\ resolve\ host | \(from\ versions:\ none\)
+    | spurious\ network\ error | could\ not\ fetch\ url | unable\ to\ access\ 'https?:// | no\ route\ to\ host
     """
 )
 WRITE = re.compile(r"(?i)read-only file ?system|\bEROFS\b")
