@@ -39,6 +39,7 @@ def codes(text: str, **given: object) -> set[str]:
         "https://video.example/watch?v=dQw4w9WgXcQ",
         "https://example.org/x?id=123e4567-e89b-12d3-a456-426614174000",
         "https://example.org/?key=python",
+        "https://example.org?name=a.b",
     ],
 )
 def test_plain_public_addresses_raise_no_objection(text: str) -> None:
@@ -72,6 +73,7 @@ def test_plain_public_addresses_raise_no_objection(text: str) -> None:
         ("https://[::ffff:8.8.8.8]/", "embedded_address"),
         ("https://example.org#@other.example/", "parsers_differ"),
         ("https://example.org/a\\b", "parsers_differ"),
+        ("https://evil.example?.example.org/", "parsers_differ"),
         ("view-source:https://example.org/", "browser_scheme"),
         ("about:blank", "browser_scheme"),
         ("https://example.org/?next=http%3A%2F%2Flocalhost%3A80%2F", "private_name"),
@@ -124,6 +126,8 @@ def test_what_a_person_should_see_first_is_confirmed(text: str, code: str) -> No
         ("https://0x08080808/", "odd_address"),
         ("https://134744072/", "odd_address"),
         ("https://010.8.8.8/", "odd_address"),
+        ("https://127.1/", "odd_address"),
+        ("https://127.1/", "private_address"),
         ("https://8.8.2056/", "odd_address"),
         ("https://localhost:3000/", "private_name"),
         ("https://x.localhost/", "private_name"),

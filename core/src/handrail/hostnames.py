@@ -131,6 +131,14 @@ def named(name: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(name, pattern.lower().removesuffix(".")) for pattern in patterns)
 
 
+def written(name: str) -> str:
+    """A name in punycode in the letters it stands for."""
+    try:
+        return ".".join(map(_decoded, name.split(".")))
+    except UnicodeError:
+        return name
+
+
 def _mapped(text: str) -> tuple[str, Reason | None]:
     """The name with everything mapped that IDNA maps, and a doubt where that is more than case and composition."""
     seen = "".join(character for character in text if not _invisible(character))

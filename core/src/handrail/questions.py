@@ -16,8 +16,8 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
+from handrail import hostnames, urls
 from handrail.confirm import Approval, Step
 from handrail.invocation import confirmation_wire
 from handrail.judging import Touch
@@ -138,38 +138,17 @@ def _host(url: str, width: int) -> Iterator[str]:
     if host is None:
         yield "on the host: (it cannot be told from this address)"
         return
-    sent = ".".join(_sent(label) for label in host.split("."))
     yield "on the host:"
-    yield from data(sent, width=width, spans=[(0, len(sent))])
-    if (read := ".".join(_read(label) for label in sent.split("."))) != sent:
+    yield from data(host, width=width, spans=[(0, len(host))])
+    if (read := hostnames.written(host)) != host:
         yield from _ours(f"which is written {short(read)}", width)
     if "@" in url.partition("//")[2].partition("/")[0]:
         yield from _ours("What stands before the @ is a name that is sent along, not the host.", width)
 
 
 def host_of(url: str) -> str | None:
-    """The host in an address, as browsers find it; None when there is none."""
-    try:
-        # Browsers leave out tabs and line ends, and take a backslash for a slash.
-        plain = url.strip().replace("\\", "/").translate(dict.fromkeys(map(ord, "\t\r\n")))
-        return urlsplit(plain if "//" in plain else f"//{plain}").hostname
-    except ValueError:
-        return None
-
-
-def _sent(label: str) -> str:
-    if label.isascii():
-        return label
-    return f"xn--{unicodedata.normalize('NFKC', label).lower().encode('punycode').decode('ascii')}"
-
-
-def _read(label: str) -> str:
-    if not label.startswith("xn--"):
-        return label
-    try:
-        return label[4:].encode("ascii").decode("punycode")
-    except (UnicodeError, ValueError):
-        return label
+    """The host in an address, as it will be asked for; None when it cannot be told."""
+    return urls.view(url, scheme="https").host or None
 
 
 def _text(value: Any) -> str:

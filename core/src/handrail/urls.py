@@ -48,6 +48,8 @@ CARRIERS = frozenset(
 CARRIED = 8
 RUN = re.compile(r"[A-Z0-9]{12,}|[A-Za-z0-9]{16,}")
 LONG_RUN = 24
+# Right behind the host, without a path between: old programs take the rest for a part of the host.
+HOST_BEHIND = re.compile(r"[?#]([^/]*@|[^=&/]*\.[A-Za-z]{2,}([/:]|$))")
 WORDS = re.compile(r"[a-z]+([-_+/=][a-z0-9]+)*|[0-9-]+")
 
 
@@ -240,10 +242,11 @@ def _of_ipv6(text: str, allow_private: Collection[str]) -> View:
 
 def _of_address(address: addresses.Address, allow_private: Collection[str], *, plain: bool) -> View:
     found = View(Decision.ALLOW, host=str(address))
+    why = addresses.not_public(address)
     if not plain:
         odd = Reason("odd_address", f"the host is {address} in a form that programs read differently")
-        return replace(found, suggestion=Decision.DENY, floor=Decision.DENY, reasons=(odd,))
-    why = addresses.not_public(address)
+        reasons = (odd,) if why is None else (odd, why)
+        return replace(found, suggestion=Decision.DENY, floor=Decision.DENY, reasons=reasons)
     if why is None or addresses.among(address, allow_private):
         return found
     decision = Decision.CONFIRM if why.code == "documentation_address" else Decision.DENY
@@ -258,7 +261,7 @@ def _odd(found: View, tail: str, *, userinfo: bool) -> Iterator[Reason]:
         yield Reason("odd_port", f"port {found.port} is not the usual one")
     if userinfo:
         yield Reason("userinfo", f"what stands before the @ is a user's name; the host is {found.host}")
-    if "\\" in tail.partition("?")[0] or (tail[:1] in ("?", "#") and "@" in tail.partition("/")[0]):
+    if "\\" in tail.partition("?")[0] or HOST_BEHIND.match(tail):
         yield Reason("parsers_differ", "programs disagree about how to read what is behind the host")
     if found.host[-1].isalpha() or hostnames.PUNYCODE in found.host:
         yield from hostnames.doubts(found.host)
