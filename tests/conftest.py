@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +24,13 @@ def own_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     yield home
     os.environ.clear()
     os.environ.update(before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c_works() -> None:
+    """What a shell starts in the background ignores Ctrl-C, and so would the programs that tests start and interrupt."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -118,7 +118,7 @@ async def test_a_program_that_hangs_does_not_hold_up_the_others(control: Control
     assert "mousepad" in tree.note
     again = perf_counter()
     await control.tree(window="galculator")
-    assert perf_counter() - again < 0.5
+    assert perf_counter() - again < 2.0
     hung.send_signal(signal.SIGCONT)
 
 

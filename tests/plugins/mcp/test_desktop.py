@@ -71,7 +71,7 @@ async def is_denied(client: Client, desktop: Place) -> None:
     kept.mkdir()
     result = await client.call_tool("execute_cli", {"command": "rm -r kept"})
     assert structured(result)["error"]["code"] == "denied_by_user"
-    assert "    rm -r kept" in desktop.asked[-1].message
+    assert "    | rm -r kept" in desktop.asked[-1].message
     assert kept.is_dir()
 
 
