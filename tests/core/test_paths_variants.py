@@ -1,0 +1,124 @@
+"""Paths written in other ways are the same paths: generated variants."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from handrail import paths
+from handrail.judging import Decision, Judging
+from handrail.path_opinions import of_reading, of_writing, resolved
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folders with links between them, up, down, out and in circles."""
+    root = tmp_path_factory.mktemp("tree").resolve()
+    (root / "a/b/c").mkdir(parents=True)
+    (root / "d").mkdir()
+    (root / "a/up").symlink_to("..")
+    (root / "a/b/far").symlink_to(root / "d")
+    (root / "d/in").symlink_to("../a/b")
+    (root / "d/gone").symlink_to("nowhere/x")
+    (root / "loop").symlink_to("loop")
+    return root
+
+
+NAMES = st.sampled_from(["a", "b", "c", "d", "up", "far", "in", "gone", "new", ".", "..", ""])
+
+
+@given(st.lists(NAMES, max_size=8))
+def test_a_path_leads_where_the_system_says(tree: Path, names: list[str]) -> None:
+    text = "/".join(["a", *names])
+    found = paths.resolve(text, cwd=tree, home=tree)
+    assert found.refused is None
+    # Python's own takes `..` behind something missing as the system never would, and as we do.
+    assert found.real == os.path.realpath(tree / text)
+    assert found.linked == (found.real != os.path.normpath(tree / text))
+
+
+def there(platform: str, home: str) -> Judging:
+    work = Path(home + ("\\project" if platform == "win32" else "/project"))
+    return Judging(work, Path(home), "user", {}, (work,), platform)
+
+
+def decided(text: str, judging: Judging) -> list[Decision | None]:
+    seen: paths.Seen = {}
+    found = resolved(text, judging, seen)
+    return [judge(text, found, judging, seen).suggestion for judge in (of_reading, of_writing)]
+
+
+@st.composite
+def posix_variants(draw: st.DrawFn, *targets: str) -> str:
+    """A path below the home, from the folder `project` beside it, with steps that lead nowhere."""
+    start = draw(st.sampled_from(["~", "/home/user", "..", "~user", "../../user", "//home//user", "/home/./x/../user"]))
+    parts = [start]
+    for name in draw(st.sampled_from(targets)).split("/"):
+        parts += draw(st.sampled_from([[], ["."], [""], ["x", ".."], ["x", ".", "..", ""]]))
+        parts.append(draw(st.sampled_from([name, name.upper(), name.title()])) if draw(st.booleans()) else name)
+    return "/".join(parts)
+
+
+@st.composite
+def windows_variants(draw: st.DrawFn, *targets: str) -> str:
+    starts = [
+        "~",
+        "C:\\Users\\user",
+        "c:/users/USER",
+        "..",
+        "\\Users\\user",
+        "\\\\?\\C:\\Users\\user",
+        "//?/C:/Users/user",
+    ]
+    parts = [draw(st.sampled_from(starts))]
+    for name in draw(st.sampled_from(targets)).split("/"):
+        parts += draw(st.sampled_from([[], ["."], ["x", ".."]]))
+        name = draw(st.sampled_from([name, name.upper(), name.swapcase()]))
+        parts.append(name + draw(st.sampled_from(["", ".", " ", ". ."])))
+    return draw(st.sampled_from(["\\", "/"])).join(parts)
+
+
+SECRETS = (
+    ".ssh/id_ed25519",
+    ".aws/credentials",
+    ".config/google-chrome/Default/Cookies",
+    ".gnupg/x",
+    "a/.env",
+    ".bash_history",
+)
+STARTUP = (".bashrc", ".config/autostart/x.desktop", ".zshenv", ".config/systemd/user/x.service")
+WINDOWS_SECRETS = (".ssh/id_rsa", "AppData/Local/Google/Chrome/User Data/Default/Login Data", "AppData/Roaming/gnupg/x")
+WINDOWS_STARTUP = (
+    "Documents/PowerShell/profile.ps1",
+    "AppData/Roaming/Microsoft/Windows/Start Menu/Programs/Startup/x.lnk",
+)
+
+
+@given(posix_variants(*SECRETS))
+def test_no_way_to_write_a_secret_s_path_opens_it(text: str) -> None:
+    assert decided(text, there("linux", "/home/user")) == [Decision.DENY, Decision.DENY]
+
+
+@given(posix_variants(*STARTUP))
+def test_no_way_to_write_a_start_up_file_s_path_lets_it_be_written(text: str) -> None:
+    assert decided(text, there("linux", "/home/user"))[1] is Decision.DENY
+
+
+@given(windows_variants(*WINDOWS_SECRETS))
+def test_no_way_to_write_a_secret_s_path_on_windows_opens_it(text: str) -> None:
+    assert decided(text, there("win32", "C:\\Users\\user")) == [Decision.DENY, Decision.DENY]
+
+
+@given(windows_variants(*WINDOWS_STARTUP))
+def test_no_way_to_write_a_start_up_file_s_path_on_windows_lets_it_be_written(text: str) -> None:
+    assert decided(text, there("win32", "C:\\Users\\user"))[1] in (Decision.DENY, Decision.CONFIRM)
+
+
+@given(st.text(max_size=40), st.sampled_from(["linux", "darwin", "win32"]))
+def test_every_text_is_judged(text: str, platform: str) -> None:
+    home = {"linux": "/home/user", "darwin": "/Users/user", "win32": "C:\\Users\\user"}[platform]
+    assert all(decided(text, there(platform, home)))
