@@ -2,10 +2,37 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
 import pytest
 
-from handrail import Decision, GrantOption, Input, Invocation, Part, Run, Send, Tool, Touch, Verdict, Write, tool
-from handrail.grants import options
+from handrail import (
+    Decision,
+    GrantOption,
+    Input,
+    Invocation,
+    Judging,
+    Mode,
+    Opinion,
+    Part,
+    Rule,
+    Run,
+    Send,
+    Tool,
+    Touch,
+    Verdict,
+    Write,
+    tool,
+)
+from handrail.grantbook import GrantBook
+from handrail.grants import Grant, options
+from handrail.policy import Policy
+from handrail.testing.sessions import open_test_runtime
 
 
 @tool(effects=[Write("file", arg="path")])
@@ -99,3 +126,182 @@ def test_a_tool_offers_its_own_after_the_exact_one() -> None:
 
 
 async def nothing() -> None: ...
+
+
+# What a grant answers
+
+
+WORK = Path("/work")
+HERE = Judging(cwd=WORK, home=Path("/home/ada"), user="ada", environment={}, workspace=(WORK,), platform="linux")
+
+
+def call_of(of: Tool, **args: object) -> Invocation:
+    return Invocation(of, args, of.validate(args), "1")
+
+
+EXACTLY = GrantOption(EXACT, "edit", call_hash=call_of(edit, path="a").call_hash)
+
+
+@pytest.mark.parametrize(
+    ("option", "of", "circumstances", "expected"),
+    [
+        pytest.param(GrantOption("", "edit"), edit, {}, True, id="its-tool"),
+        pytest.param(GrantOption("", "edit"), run, {}, False, id="another-tool"),
+        pytest.param(GrantOption("", "edit"), edit, {"mode": Mode.PERMISSIVE}, True, id="a-looser-mode"),
+        pytest.param(GrantOption("", "edit"), edit, {"mode": Mode.HEADLESS}, False, id="a-stricter-mode"),
+        pytest.param(GrantOption("", "edit"), edit, {"workspace": (Path("/other"),)}, False, id="another-workspace"),
+        pytest.param(GrantOption("", "edit"), edit, {"cwd": WORK / "deep"}, True, id="another-folder-of-it"),
+        pytest.param(EXACTLY, edit, {"cwd": WORK / "deep"}, False, id="the-same-words-elsewhere-are-another-call"),
+        pytest.param(EXACTLY, edit, {}, True, id="exactly-this-call"),
+        pytest.param(GrantOption("", "*", server="docs"), mcp_docs_search, {}, True, id="any-tool-of-a-server"),
+        pytest.param(GrantOption("", "*", server="doc"), mcp_docs_search, {}, False, id="another-server"),
+        pytest.param(GrantOption("", "mcp_docs_search"), mcp_docs_search, {}, False, id="a-name-without-its-server"),
+        pytest.param(GrantOption("", "*"), edit, {}, False, id="no-grant-is-for-everything"),
+    ],
+)
+def test_a_grant_holds_where_and_for_what_it_was_given(
+    option: GrantOption, of: Tool, circumstances: dict[str, Any], expected: bool
+) -> None:
+    grant = Grant.given(option, HERE)
+    args = {"path": "a"} if of is edit else {}
+    assert grant.holds(call_of(of, **args), replace(HERE, **circumstances)) is expected
+
+
+def test_a_grant_for_always_ends() -> None:
+    grant = Grant.given(GrantOption("", "edit"), HERE, always=True, days=30)
+    assert grant.expires is not None
+    assert timedelta(days=29) < grant.expires - datetime.now(UTC) < timedelta(days=31)
+    assert not replace(grant, expires=datetime.now(UTC)).holds(call_of(edit), HERE)
+    assert Grant.given(GrantOption("", "edit"), HERE, always=True).expires is None
+
+
+@pytest.mark.parametrize(
+    ("option", "covered", "expected"),
+    [
+        pytest.param(GrantOption("", "run", commands=(("git", "log"),)), Part(("git", "log", "x")), True, id="words"),
+        pytest.param(
+            GrantOption("", "run", commands=(("git", "log"),)), Part(("git", "logs")), False, id="whole-words"
+        ),
+        pytest.param(GrantOption("", "run", commands=(("git",),)), Part(("/tmp/git", "x")), False, id="a-path"),
+        pytest.param(GrantOption("", "edit", paths=("/w/a",)), part(("write", "/w/a")), True, id="a-file"),
+        pytest.param(GrantOption("", "edit", paths=("/w/a",)), part(("write", "/w/ab")), False, id="another-file"),
+        pytest.param(GrantOption("", "edit", paths=("/w",)), part(("write", "/w/x/y")), True, id="a-folder"),
+        pytest.param(GrantOption("", "edit", paths=("/w/*",)), part(("write", "/w/x")), False, id="a-star-is-a-name"),
+        pytest.param(GrantOption("", "edit", paths=("/w",)), part(("write", "")), False, id="an-unknown-file"),
+        pytest.param(GrantOption("", "edit", paths=("/w",)), part(("network", "a.b")), False, id="not-a-host"),
+        pytest.param(GrantOption("", "edit", hosts=("a.b",)), part(("network", "a.b")), True, id="a-host"),
+        pytest.param(GrantOption("", "edit", hosts=("*",)), part(("network", "a.b")), False, id="a-host-called-star"),
+        pytest.param(GrantOption("", "edit", hosts=("a.b",)), part(("network", "a.b:8")), False, id="another-port"),
+        pytest.param(GrantOption("", "edit", hosts=("a.b",)), Part(), False, id="nothing-that-is-known"),
+    ],
+)
+def test_a_grant_covers_what_was_shown_word_for_word(option: GrantOption, covered: Part, expected: bool) -> None:
+    assert Grant.given(option, HERE).covers(covered, HERE) is expected
+
+
+# Grants for always
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> GrantBook:
+    return GrantBook(tmp_path / "data/grants.json")
+
+
+def lasting(word: str, **more: Any) -> Grant:
+    return replace(Grant.given(GrantOption(word, word), HERE, always=True), **more)
+
+
+def test_what_is_added_is_read_again(book: GrantBook) -> None:
+    assert book.read() == ()
+    full = GrantOption("l", "t", (("a", "b c"),), ("/w/ü",), ("h:1",), "s", "0" * 64)
+    given = [book.add(Grant.given(full, HERE, always=True, days=3)), book.add(lasting("b"))]
+    assert list(book.read()) == given
+
+
+def test_the_same_grant_is_renewed_and_not_doubled(book: GrantBook) -> None:
+    first = book.add(lasting("a", uses=3, created=datetime(2020, 1, 1, tzinfo=UTC)))
+    again = book.add(lasting("a"))
+    assert (again.id, again.uses) == (first.id, 3)
+    assert again.created > first.created
+    assert book.read() == (again,)
+
+
+def test_one_that_has_expired_is_gone(book: GrantBook) -> None:
+    book.add(lasting("old", expires=datetime(2020, 1, 1, tzinfo=UTC)))
+    assert book.read() == ()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[{}]", '{"a": 1}', "[1]", "\x00"])
+def test_a_broken_file_is_kept_aside_and_grants_nothing(
+    book: GrantBook, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    book.file.parent.mkdir()
+    book.file.write_text(text)
+    assert book.read() == ()
+    (kept,) = book.file.parent.glob("grants.json.broken-*")
+    assert kept.read_text() == text
+    assert str(kept) in caplog.text
+    assert book.add(lasting("a")) in book.read()
+
+
+def test_a_file_that_others_can_write_grants_nothing(book: GrantBook, caplog: pytest.LogCaptureFixture) -> None:
+    book.add(lasting("a"))
+    book.file.chmod(0o666)
+    assert book.read() == ()
+    assert "other users can change it" in caplog.text
+
+
+def test_those_who_add_at_once_lose_nothing(book: GrantBook) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda at: book.add(lasting(f"t{at}")), range(24)))
+    assert len(book.read()) == 24
+
+
+async def test_sessions_that_run_take_a_grant_over_and_give_it_up(tmp_path: Path) -> None:
+    async with open_test_runtime(tools=[change], folder=tmp_path) as runtime, runtime.session() as session:
+        assert (await session.call("change")).error_code == "no_confirmer"
+        workspace = tuple(map(str, session.workspace))
+        grant = lasting("change", workspace=workspace)
+        runtime.book.add(grant)
+        with anyio.fail_after(5):
+            while not (await session.call("change")).ok:
+                await anyio.sleep(0.02)
+        runtime.book.revoke(grant.id)
+        with anyio.fail_after(5):
+            while (await session.call("change")).ok:
+                await anyio.sleep(0.02)
+
+
+async def test_a_yes_for_always_holds_in_the_next_session_and_its_uses_are_counted(tmp_path: Path) -> None:
+    for uses in (0, 2):
+        async with open_test_runtime(tools=[change], folder=tmp_path) as runtime, runtime.session() as session:
+            if not uses:
+                session.grant(GrantOption("every call of change", "change"), always=True)
+            assert [(await session.call("change")).ok for _ in range(2)] == [True, True]
+        (grant,) = runtime.book.read()
+        assert grant.uses == uses + 2
+
+
+async def test_a_verdict_names_the_grant() -> None:
+    async with open_test_runtime(tools=[change]) as runtime, runtime.session() as session:
+        session.grant(GrantOption("every call of change", "change"))
+        verdict = await session.judge(call_of(change))
+    assert verdict.rule == "grant"
+    assert verdict.grants == (session.policy.grants[0].id,)
+    assert verdict.reasons[0].text.startswith("every call of change: allowed for this session on ")
+
+
+DENY_OR_ASK = [
+    pytest.param(Rule(("edit",), Decision.CONFIRM), Decision.ALLOW, id="answers-a-rule-of-its-person-that-asks"),
+    pytest.param(Rule(("edit",), Decision.CONFIRM, tier="admin"), Decision.CONFIRM, id="not-an-administrators"),
+    pytest.param(Rule(("edit",), Decision.DENY, ("x",), tier="plugin"), Decision.ALLOW, id="nor-what-does-not-fit"),
+    pytest.param(Rule(("edit",), Decision.DENY), Decision.DENY, id="never-a-deny"),
+]
+
+
+@pytest.mark.parametrize(("rule", "expected"), DENY_OR_ASK)
+def test_a_grant_beside_a_rule(rule: Rule, expected: Decision) -> None:
+    policy = Policy((rule,), (Grant.given(GrantOption("", "edit"), HERE),))
+    verdict = policy.decide(call_of(edit), [Opinion("view", suggestion=Decision.CONFIRM)], HERE)
+    assert verdict.decision is expected
+    assert verdict.grantable is (rule.tier != "admin")
