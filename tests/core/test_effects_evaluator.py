@@ -133,6 +133,12 @@ def test_accept_edits_allows_plain_writing_in_the_workspace_and_nothing_else(jud
     assert decided(eager, Write("file", arg="path"), path="../a.txt") == (Decision.CONFIRM, Decision.CONFIRM)
 
 
+@pytest.mark.parametrize("other", [Send("network"), Input("desktop"), Run("code"), Write("settings")])
+def test_accept_edits_allows_no_writing_that_does_something_else_as_well(judging: Judging, other: Effect) -> None:
+    eager = replace(judging, mode=Mode.ACCEPT_EDITS)
+    assert decided(eager, Write("file", arg="path"), other, path="a.txt") == (Decision.CONFIRM, None)
+
+
 def test_a_link_out_of_the_workspace_is_not_written_through(judging: Judging) -> None:
     (judging.cwd / "link").symlink_to("..")
     assert decided(judging, Write("file", arg="path"), path="link/new/x") == (Decision.DENY, Decision.DENY)

@@ -117,12 +117,21 @@ class Rule:
         """Whether it speaks of all that a part of a call does, as an allow must and as it must to lift a floor."""
         if part.argv == OPAQUE:
             return Fit(False, "command")
-        for key, fits in ((k, f) for k, f in COMMAND_MATCHERS.items() if getattr(self, k)):
-            if not (part.argv and fits(self, part.argv, False)):
-                return Fit(False, key)
+        if self.command or self.argv or self.options:
+            misfit = self._misfit(part.argv, loosely=False) if part.argv else "command"
+            if misfit:
+                return Fit(False, misfit)
         if self.paths or self.access or self.hosts:
             return self._covers_touches(part.touches, judging, places)
         return FITS
+
+    def _misfit(self, words: Sequence[str], *, loosely: bool) -> str:
+        """The first of `command`, `argv` and `options` that the words do not fit; loosely: other ways to write the same fit, too."""
+        if self.command and not _fits_command(self, words, loosely):
+            return "command"
+        if self.argv and not _fits_argv(self, words, loosely):
+            return "argv"
+        return "options" if self.options and not _fits_options(self, words, loosely) else ""
 
     def _covers_touches(self, touches: Sequence[Touch], judging: Judging, places: Places) -> Fit:
         """Every file in `paths`, every host in `hosts`; and nothing else, unless the command itself is named."""
@@ -146,11 +155,11 @@ class Rule:
     def _concerns(self, part: Part, tool: Tool, judging: Judging, places: Places) -> Fit:
         unread = part.argv == OPAQUE or (not part.argv and runs_commands(tool))
         doubt = ""
-        for key, fits in ((k, f) for k, f in COMMAND_MATCHERS.items() if getattr(self, k)):
+        if self.command or self.argv or self.options:
             if unread:
-                doubt = doubt or key
-            elif not fits(self, part.argv, True):
-                return Fit(False, key)
+                doubt = "command"
+            elif misfit := self._misfit(part.argv, loosely=True):
+                return Fit(False, misfit)
         if self.paths or self.access:
             wanted = self.access or ACCESS
             files = [touch for touch in part.touches if touch.kind in wanted]
@@ -212,10 +221,9 @@ TOOL_MATCHERS: dict[str, Callable[[Rule, Tool], bool]] = {
 
 
 def _fits_command(rule: Rule, words: Sequence[str], loosely: bool) -> bool:
-    if len(words) < len(rule.command):
-        return False
-    first = _is_program(rule.command[0], words[0], loosely)
-    return first and tuple(words[1 : len(rule.command)]) == rule.command[1:]
+    count = len(rule.command)
+    rest = len(words) >= count and tuple(words[1:count]) == rule.command[1:]
+    return rest and _is_program(rule.command[0], words[0], loosely)
 
 
 def _fits_argv(rule: Rule, words: Sequence[str], loosely: bool) -> bool:
@@ -231,16 +239,8 @@ def _fits_options(rule: Rule, words: Sequence[str], loosely: bool) -> bool:
     return any(_is_option(option, word, loosely) for option in rule.options for word in given)
 
 
-# Given the rule, the words, and whether to look loosely: a confirm or deny also means other ways to write the same.
-COMMAND_MATCHERS: dict[str, Callable[[Rule, Sequence[str], bool], bool]] = {
-    "command": _fits_command,
-    "argv": _fits_argv,
-    "options": _fits_options,
-}
-
-
 def _is_program(pattern: str, word: str, loosely: bool) -> bool:
-    if starred(pattern, word):
+    if pattern == word or ("*" in pattern and starred(pattern, word)):
         return True
     if not loosely or "/" in pattern or "\\" in pattern:
         return False
