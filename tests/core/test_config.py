@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from handrail import Decision, Mode, config, trust
 from handrail.errors import ConfigError
+from handrail.judging import MODES
 from handrail.places import Places
 
 RULE = '[[policy.rules]]\ntool = "{tool}"\ndecision = "{decision}"\n'
@@ -266,7 +267,7 @@ def test_no_untrusted_file_ever_loosens(tmp_path_factory, project, user_mode):
     text += RULE.format(tool="a", decision=project["decision"]) if "decision" in project else ""
     person.write(project=text)
     after = person.load().settings
-    assert config.MODES.index(after.mode) >= config.MODES.index(before.mode)
+    assert MODES.index(after.mode) >= MODES.index(before.mode)
     assert set(after.tools.disabled) >= set(before.tools.disabled)
     assert after.audit.enabled
     assert all(rule.decision is not Decision.ALLOW for rule in after.policy.rules)
