@@ -137,7 +137,7 @@ def take(
         text = word.text
         if "plain" in row.flags or only_operands:
             taking.operands.append(at)
-        elif text is None or (word.glob and text.startswith(GLOB_START)):
+        elif text is None or (word.glob and text.startswith(GLOB_START) and text != "{}"):
             if "tame" not in row.flags:
                 taking.doubt(at)
             taking.operands.append(at)

@@ -105,6 +105,8 @@ def perl(taking: Taking, start: int) -> None:
         if code is not None and at + 1 < len(words):
             at += 1
             in_place |= code[2] is not None
+            if not has_code:
+                _visible(taking)
             role_of(taking, "code/perl", at)
             has_code = True
         elif edit is not None:
@@ -122,7 +124,6 @@ def perl(taking: Taking, start: int) -> None:
     if not has_code:
         _file(taking, at)
         return
-    _visible(taking)
     for n in range(at, len(words)):
         if words[n].text != "--":
             role_of(taking, "write" if in_place else "read", n)
