@@ -8,7 +8,7 @@ import pytest
 
 from handrail_cli.commandline import Word
 from handrail_cli.programs import Use, rows, use
-from handrail_cli.programs.languages import CHECKERS
+from handrail_cli.programs.languages import checker
 
 
 def words(line: str, *unsure: int) -> list[Word]:
@@ -234,7 +234,7 @@ HIDDEN = [
 
 @pytest.mark.parametrize(("language", "code"), HIDDEN)
 def test_nothing_hides_in_what_looks_like_text(language: str, code: str) -> None:
-    finding = CHECKERS[language](code)
+    finding = checker(language)(code)
     assert finding.doubtful or finding.kind == "dangerous"
 
 

@@ -40,6 +40,12 @@ def test_every_grammar_and_check_is_used() -> None:
     assert {row.then for row in found} - {None} == set(grammars.CHECKS)
 
 
+def test_every_grammar_check_and_checker_stands_where_it_is_said_to() -> None:
+    assert all(map(callable, map(grammars.grammar, grammars.GRAMMARS)))
+    assert all(map(callable, map(grammars.check, grammars.CHECKS)))
+    assert all(map(callable, map(languages.checker, languages.CHECKERS)))
+
+
 def test_no_option_is_dangerous_in_one_spelling_and_harmless_by_a_prefix() -> None:
     for name, row in every_row():
         for prefix in row.prefixes:
@@ -112,7 +118,7 @@ def word(text: str, kind: str) -> Word:
 @settings(max_examples=300, deadline=None)
 @given(language=st.sampled_from(sorted(languages.CHECKERS)), text=st.text(max_size=80))
 def test_scripts_never_make_it_fail(language: str, text: str) -> None:
-    languages.CHECKERS[language](text)
+    languages.checker(language)(text)
 
 
 @settings(max_examples=200, deadline=None)

@@ -9,7 +9,7 @@ from typing import Literal, cast
 
 from handrail import Reason
 from handrail_cli.commandline import Word
-from handrail_cli.programs import rows
+from handrail_cli.programs import grammars, languages, rows
 from handrail_cli.programs.rows import Operand, Option, Row
 from handrail_cli.programs.values import Inner, Kind, Named, Need, Role, Use, worse
 
@@ -113,21 +113,18 @@ def taken(words: Sequence[Word], fed: str | None = None) -> Use | None:
 
 def asks_for_help(words: Sequence[Word], row: Row) -> bool:
     """Whether it is asked for nothing but its version or help."""
-    return len(words) == 2 and words[1].text in HELP and "plain" not in row.flags and row.by is None
+    return len(words) == 2 and words[1].text in HELP and ("plain" not in row.flags or row.kind == "dangerous")
 
 
 def take(
     words: Sequence[Word], row: Row, *, path: tuple[str, ...], start: int, outer: Sequence[Row], fed: str | None = None
 ) -> Taking:
     """The words from `start` on by a row; `outer` are the rows of the programs whose subcommand it is."""
-    # Grammars take words apart by this module, too.
-    from handrail_cli.programs import grammars
-
     taking = Taking(words, row, row.kind, " ".join(path), set(row.needs), fed=fed)
     if row.code is not None:
         taking.reasons.append(Reason(row.code, f"{taking.path}: {row.says}", words[0].span))
     if row.by is not None:
-        grammars.GRAMMARS[row.by](taking, start)
+        grammars.grammar(row.by)(taking, start)
         return taking
     at = start
     only_operands = False
@@ -329,8 +326,6 @@ NOWHERE = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr"))
 
 
 def _code(taking: Taking, language: str, at: int, value: str | None) -> None:
-    from handrail_cli.programs import languages
-
     text = value if value is not None else taking.words[at].text
     if text is None:
         taking.worsen("dangerous", code="hidden_code", why=f"what {taking.path} is to run cannot be seen", at=at)
@@ -341,9 +336,6 @@ def _code(taking: Taking, language: str, at: int, value: str | None) -> None:
 
 def _settle(taking: Taking) -> None:
     """Give the operands their roles, and look a last time."""
-    # Grammars take words apart by this module, too.
-    from handrail_cli.programs import grammars
-
     pattern = taking.row.operands
     for names, operands in taking.row.given:
         if taking.given(*names):
@@ -352,7 +344,7 @@ def _settle(taking: Taking) -> None:
         pattern = pattern[1:]
     assign(taking, pattern, taking.operands)
     if taking.row.then is not None:
-        grammars.CHECKS[taking.row.then](taking)
+        grammars.check(taking.row.then)(taking)
 
 
 def assign(taking: Taking, pattern: Sequence[Operand], indices: Sequence[int]) -> None:

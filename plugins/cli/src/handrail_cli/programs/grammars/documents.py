@@ -14,6 +14,7 @@ FORMULA = re.compile(r"[\d\s+\-*/%^().,;=<>!&|a-zA-Z_\[\]{}\"'\n\\]*")
 
 def less(taking: Taking) -> None:
     """`+command` types a key in it."""
+    taking.named = [one for one in taking.named if not (taking.words[one.word_index].text or "").startswith("+")]
     for at in taking.operands:
         if (taking.words[at].text or "").startswith("+") and not re.fullmatch(
             r"\+(\d+|F|G|g|/[^!|]*|\?[^!|]*)", taking.words[at].text or ""
@@ -40,26 +41,33 @@ def exiftool(taking: Taking) -> None:
 
 def magick(taking: Taking) -> None:
     """`convert IN… OPTIONS OUT`: coders in names may read other files or run programs."""
-    for at, word in enumerate(taking.words[1:], 1):
+    words = taking.words
+    for at, word in enumerate(words[1:], 1):
         if word.text is None or CODER.fullmatch(word.text):
             taking.worsen(
                 "dangerous", code="runs_program", why="names of pictures may run programs or read other files", at=at
             )
-        elif (
-            re.fullmatch(r"-(write|script|cache|authenticate|define|set|print|fx|format)", word.text)
-            and taking.path != "identify"
-        ):
-            taking.doubt(at)
     if taking.path == "identify":
         return
-    taking.unknown = None if not taking.operands else taking.unknown
+    taking.unknown, taking.named = None, []
     if taking.path in ("display", "import", "conjure", "animate", "stream"):
         taking.worsen("dangerous", code="processes", why=f"{taking.path} shows or takes what is on the screen", at=0)
-    files = [at for at in range(1, len(taking.words)) if re.search(r"\.\w{2,5}$", taking.words[at].text or "")]
+    for at, word in enumerate(words[1:], 1):
+        if re.match(r"[-+][a-z]", word.text or "-x") and not PICTURE_OPTIONS.fullmatch((word.text or "")[1:]):
+            taking.doubt(at)
+    files = [at for at in range(1, len(words)) if re.search(r"\.\w{2,5}$", words[at].text or "")]
     for at in files[:-1]:
         role_of(taking, "write" if taking.path == "mogrify" else "read", at)
     if files:
         role_of(taking, "write", files[-1])
+
+
+PICTURE_OPTIONS = re.compile(
+    r"resize|crop|rotate|quality|strip|thumbnail|geometry|scale|sample|flip|flop|gravity|background|extent|colorspace|density|depth|alpha|trim|border"
+    r"|bordercolor|blur|sharpen|negate|normalize|auto-orient|append|delay|loop|coalesce|layers|compress|type|gaussian-blur|monochrome|transparent|fuzz"
+    r"|fill|opaque|size|repage|level|brightness-contrast|modulate|gamma|grayscale|interlace|sampling-factor|unsharp|posterize|colors|dither|sepia-tone"
+    r"|charcoal|swirl|implode|edge|emboss|median|noise|shadow|compose|composite|flatten|mosaic|rotate|transpose|transverse|verbose|quiet|metric|highlight-color"
+)
 
 
 def ffmpeg(taking: Taking) -> None:

@@ -145,7 +145,7 @@ def scripting(taking: Taking, start: int) -> None:
             _literal(taking, language, at, value)
             return
         if re.fullmatch(r"-c|--check|-l|--syntax-check", text) and taking.path in ("ruby", "node", "php"):
-            taking.kind = "reads"
+            _visible(taking)
             for n in range(at + 1, len(words)):
                 role_of(taking, "read", n)
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from handrail_cli.programs.grammars.usual import SECRET_SETTING
 from handrail_cli.programs.taking import Taking, role_of
 from handrail_cli.programs.values import Inner
 
@@ -304,6 +305,19 @@ def nothing_named(taking: Taking) -> None:
     """With words, it mounts or changes."""
     if taking.operands:
         taking.worsen("dangerous", code="system_change", why=f"{taking.path} changes the system", at=taking.operands[0])
+
+
+def iptables(taking: Taking) -> None:
+    """`-L` and `-S` list."""
+    if taking.given("-L", "-S", "--list", "--list-rules"):
+        _looks(taking)
+
+
+def setting(taking: Taking) -> None:
+    """A setting with such a name may hold a credential."""
+    for at in taking.operands:
+        if SECRET_SETTING.search(taking.words[at].text or "token") and taking.words[at].text != "registry":
+            taking.worsen("dangerous", code="secret", why=f"{taking.words[at].guess!r} may be a credential", at=at)
 
 
 def sysctl(taking: Taking) -> None:

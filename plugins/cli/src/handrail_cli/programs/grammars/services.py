@@ -96,7 +96,7 @@ def cloud(taking: Taking, start: int) -> None:
     if (
         re.fullmatch(r"-v|--version|version|help|--help", words[start].text or "x" if start < len(words) else "--help")
         or "help" in texts[:3]
-    ):
+    ) or verbs == ["sts", "get-caller-identity"]:
         _reads(taking)
     elif any(CHANGES.fullmatch(verb) for verb in verbs) or any(SECRET.fullmatch(verb) for verb in verbs):
         return

@@ -3,42 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
-from handrail_cli.programs.languages import awk, jq, plain, python, sed, sql
 from handrail_cli.programs.languages.finding import Finding
 from handrail_cli.programs.values import Inner
 
 if TYPE_CHECKING:
     from handrail_cli.programs.taking import Taking
 
-CHECKERS: Mapping[str, Callable[[str], Finding]] = {
-    "sed": sed.look,
-    "awk": awk.look,
-    "jq": jq.look,
-    "yq": jq.look,
-    "python": python.look,
-    "sql": sql.look,
-    "sqlite": sql.look_sqlite,
-    "psql": sql.look_psql,
-    "mysql": sql.look_mysql,
-    "redis": sql.look_redis,
-    "perl": plain.perl,
-    "ruby": plain.ruby,
-    "node": plain.node,
-    "php": plain.php,
-    "lua": plain.lua,
-    "r": plain.r,
+# By the module and function in which each stands: a command line needs one or none of them.
+CHECKERS: Mapping[str, str] = {
+    "sed": "sed.look",
+    "awk": "awk.look",
+    "jq": "jq.look",
+    "yq": "jq.look",
+    "python": "python.look",
+    "sql": "sql.look",
+    "sqlite": "sql.look_sqlite",
+    "psql": "sql.look_psql",
+    "mysql": "sql.look_mysql",
+    "redis": "sql.look_redis",
+    "perl": "plain.perl",
+    "ruby": "plain.ruby",
+    "node": "plain.node",
+    "php": "plain.php",
+    "lua": "plain.lua",
+    "r": "plain.r",
 }
+
+
+@lru_cache(maxsize=32)
+def checker(language: str) -> Callable[[str], Finding]:
+    """What tells what a script in this language does."""
+    module, _, function = CHECKERS[language].partition(".")
+    return cast("Callable[[str], Finding]", getattr(import_module(f"{__name__}.{module}"), function))
 
 
 def looked_at(taking: Taking, language: str, text: str, at: int) -> None:
     """Add what a script does to what is known of its command line."""
     taking.inner.append(Inner(at, at + 1, text, language))
-    checker = CHECKERS.get(language)
-    if checker is None:
+    if language not in CHECKERS:
         return
-    finding = checker(text)
+    finding = checker(language)(text)
     taking.worsen(
         finding.kind, code=finding.code or "runs_program", why=f"the script of {taking.path} {finding.why}", at=at
     )
