@@ -26,7 +26,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib import resources
+from pathlib import Path
 from typing import cast, get_args
 
 from handrail_cli.programs.values import KINDS, Kind, Need, Role
@@ -99,12 +99,10 @@ class Block:
 def index() -> Mapping[str, tuple[str, ...]]:
     """The rows of every program, as text, found by a light scan: the first is the program's own."""
     found: dict[str, list[str]] = {}
-    folder = resources.files("handrail_cli.programs") / "families"
-    for family in sorted(folder.iterdir(), key=lambda one: one.name):
-        if family.name.endswith(".rows"):
-            for text in blocks(family.read_text(encoding="utf-8")):
-                for name in text.split(" ", 1)[0].split("|"):
-                    found.setdefault(name, []).append(text)
+    for family in sorted(Path(__file__).with_name("families").glob("*.rows")):
+        for text in blocks(family.read_text(encoding="utf-8")):
+            for name in text.split(" ", 1)[0].split("|"):
+                found.setdefault(name, []).append(text)
     return {name: tuple(texts) for name, texts in found.items()}
 
 
