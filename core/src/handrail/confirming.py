@@ -8,12 +8,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from handrail import grants
-from handrail.audit import REDACTED, SECRET_NAMES, SECRET_VALUES
 from handrail.confirm import LASTING, Answer, Approval, Choice, Confirmer, Step
 from handrail.errors import DeniedByUser, InvalidArguments, NoConfirmer, Stopped
 from handrail.events import ApprovalAnswered, ApprovalAsked, Judged
 from handrail.invocation import Invocation
 from handrail.judging import Decision, Part, Reason, Verdict
+from handrail.redaction import REDACTED, SECRET_VALUES, is_secret_name
 from handrail.running import Running, begin
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _steps(parts: tuple[Part, ...], invocation: Invocation, environment: Mapping
     secrets = {
         value: f"[the value of ${name}]"
         for name, value in environment.items()
-        if SECRET_NAMES.search(name) and len(value) >= SECRET_LENGTH and value not in written
+        if is_secret_name(name) and len(value) >= SECRET_LENGTH and value not in written
     }
     return tuple(
         Step(

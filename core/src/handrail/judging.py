@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
@@ -236,7 +236,17 @@ NOBODY = Verdict(Decision.CONFIRM, rule="silence", reasons=(Reason("no_opinion",
 async def judge(invocation: Invocation, *, seats: Sequence[Seat], policy: Policy, judging: Judging) -> Verdict:
     """The verdict on a call, from every evaluator's opinion, the policy and the mode."""
     heard = await hear(invocation, seats=seats, judging=judging)
-    return heard if isinstance(heard, Verdict) else policy.decide(invocation, heard, judging)
+    if isinstance(heard, Verdict):
+        return heard
+    verdict = policy.decide(invocation, heard, judging)
+    return verdict if judging.untrusted is None else _told_of_taint(verdict, heard)
+
+
+def _told_of_taint(verdict: Verdict, opinions: Sequence[Opinion]) -> Verdict:
+    """The verdict, so that whoever is asked for another reason is told of a third party's text, too."""
+    reasons = [reason for opinion in opinions if opinion.rule == "taint" for reason in opinion.reasons]
+    more = tuple(reason for reason in reasons if reason not in verdict.reasons)
+    return replace(verdict, reasons=(*verdict.reasons, *more)) if more and verdict.decision is Decision.CONFIRM else verdict
 
 
 async def hear(invocation: Invocation, *, seats: Sequence[Seat], judging: Judging) -> list[Opinion] | Verdict:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from handrail.audit import Audit, redact
+from handrail.audit import Audit
 from handrail.errors import Downstream
 from handrail.history import History
 from handrail.invocation import Invocation, ToolCall
 from handrail.judging import Verdict
+from handrail.redaction import redact
 from handrail.results import ToolResult
 
 

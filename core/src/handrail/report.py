@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from handrail import __version__
-from handrail.audit import redact, verify
+from handrail.audit import verify
 from handrail.history import BULKY
 from handrail.places import write_private
 from handrail.plans import Plan, StepDone
+from handrail.redaction import redact
 from handrail.results import PICTURES, Media
 from handrail.session import Session
 
@@ -66,7 +67,7 @@ def write_report(path: Path, plan: Plan, steps: Sequence[StepDone], session: Ses
         rows=[row(done) for done in steps],
         failed=[done.number for done in steps if done.failure is not None],
         undone=len(plan.steps) - len(steps),
-        history=[record.wire() for record in session.history.last()],
+        history=[redact(record.wire()) for record in session.history.last()],
         total=session.history.total,
         audit=_audit_line(session),
         facts=_facts(session),

@@ -13,6 +13,7 @@ from typing import Any, Literal, Self, cast
 
 from handrail import untrusted
 from handrail.errors import Denied, Downstream, HandrailError, Stopped, TimedOut, ToolError
+from handrail.untrusted import Source
 
 Status = Literal["success", "error", "denied", "cancelled", "timeout"]
 STATUSES: frozenset[str] = frozenset(("success", "error", "denied", "cancelled", "timeout"))
@@ -44,7 +45,17 @@ FAILURES: Mapping[str, type[ToolError]] = {kind.status: kind for kind in (Downst
 class ToolResult(dict[str, Any]):
     """A dict whose only universal key is `status`; failures have `error` {code, message, retryable, details} and `voice_message`."""
 
-    __slots__ = ()
+    __slots__ = ("_source",)
+
+    @property
+    def source(self) -> Source | None:
+        """Where its texts come from, when nobody vouches for them: a host puts them into an envelope. None for what is Handrail's own."""
+        return getattr(self, "_source", None)
+
+    def come_from(self, source: Source) -> Self:
+        """The same result, marked as untrusted."""
+        self._source = source
+        return self
 
     @property
     def status(self) -> str:

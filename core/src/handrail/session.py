@@ -49,6 +49,7 @@ from handrail.running import Running
 from handrail.services import close
 from handrail.settings import Settings
 from handrail.tools import Tool, Toolset
+from handrail.untrusted import Source
 from handrail.vision import VisionBackend
 from handrail.words import nearest
 
@@ -338,11 +339,15 @@ class Session:
     def present(self, invocation: Invocation, verdict: Verdict | None, result: ToolResult) -> ToolResult:
         """The result as it may be shown: what comes from the world is cleaned, kept to a size, and remembered as what it is."""
         origin = self.intake.origin(invocation, verdict, self._judging)
-        if holds_text(result):
+        if texts := holds_text(result):
             result = cleaned(
                 result, limit=self.settings.output.max_bytes, foreign=origin is not None, keep=self.artifacts.keep
             )
-        if verdict is None or (origin is None and not verdict.reasons) or result["status"] == "denied":
+        if verdict is None or result["status"] == "denied":
+            return result
+        if texts or origin is not None:
+            result.come_from(Source(invocation.tool.name, invocation.call_id, origin))
+        if origin is None and not verdict.reasons:
             return result
         tainted = any(reason.code == "taint" for reason in verdict.reasons)
         if origin is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from handrail import Desktop
-from handrail_cli.environment import is_credential, on_desktop
+from handrail.redaction import is_credential
+from handrail_cli.environment import on_desktop
 
 
 @pytest.mark.parametrize(

@@ -160,11 +160,35 @@ async def test_pictures_are_given_once_and_as_pictures(place: Place, era: str):
     assert {shot.mime_type, kept.mime_type} == {"image/png"}
     assert base64.b64decode(sound.data) == b"RIFF"
     assert shot.data not in text.text
-    assert json.loads(text.text) == structured(result)
+    assert json.loads(text.text.split("\n")[1]) == structured(result)
     image, audio, document = structured(result)["media"]
     assert image == {"type": "image", "mime_type": "image/png", "text": "a red dot"}
     assert audio == {"type": "audio", "mime_type": "audio/wav"}
     assert document["path"].endswith(".pdf")
+
+
+@both_eras
+async def test_what_nobody_vouches_for_is_in_an_envelope_and_its_provenance_beside_it(place: Place, era: str):
+    async with place.client(era) as client:
+        results = [await client.call_tool(name, {}) for name in ("see_tree", "see_tree", "oddities")]
+        ours = await client.call_tool("wait", {"seconds": 0.1})
+    metas = [(result.meta or {})["handrail/untrusted"] for result in results]
+    assert [meta.get("origin") for meta in metas] == ["the screen", "the screen", None]
+    assert {(meta["trust"], meta["tool"]) for meta in metas} == {("untrusted", "see_tree"), ("untrusted", "oddities")}
+    assert len({meta["boundary"] for meta in metas}) == 3
+    for meta, result in zip(metas, results, strict=True):
+        opening, text, closing = told(result).split("\n")
+        assert opening.startswith(f"<untrusted {meta['boundary']} tool=")
+        assert closing == f"</untrusted {meta['boundary']}>"
+        assert json.loads(text) == structured(result)
+        assert len(opening + closing) / 4 < 40
+    assert "handrail/untrusted" not in (ours.meta or {})
+    assert json.loads(told(ours)) == structured(ours)
+
+
+def told(result: types.CallToolResult) -> str:
+    assert isinstance(result.content[0], types.TextContent)
+    return result.content[0].text
 
 
 async def test_what_json_cannot_say_does_not_end_the_server(place: Place):

@@ -10,7 +10,7 @@ from handrail.words import nearest
 
 
 class TooLong:
-    """Stands for a line of more than 16 MB, which was thrown away."""
+    """Stands for a line that was longer than is taken, and was thrown away."""
 
 
 class BadLine(Exception):

@@ -6,7 +6,17 @@ import logging
 from typing import Any
 
 
-class OneLine(logging.Formatter):
+class Redacting(logging.Formatter):
+    """Log lines without secrets."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record as text."""
+        from handrail.redaction import redact_text
+
+        return redact_text(super().format(record))
+
+
+class OneLine(Redacting):
     """Log lines without tracebacks."""
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 # logging's own name
@@ -22,5 +32,5 @@ def log_to_stderr(*, debug: bool) -> None:
     """Warnings in one line each; everything, with tracebacks, for `--debug`."""
     handler = logging.StreamHandler()
     form = "%(levelname)s %(name)s: %(message)s"
-    handler.setFormatter(logging.Formatter(form) if debug else OneLine(form))
+    handler.setFormatter(Redacting(form) if debug else OneLine(form))
     logging.basicConfig(handlers=[handler], level=logging.DEBUG if debug else logging.WARNING)

@@ -59,21 +59,21 @@ async def read_some(descriptor: int) -> bytes:
             continue
 
 
-async def lines(descriptor: int) -> AsyncGenerator[bytes | TooLong]:
-    """The lines that come in, without their ends; the last one also without an end of line."""
+async def lines(descriptor: int, *, longest: int = MAX_LINE) -> AsyncGenerator[bytes | TooLong]:
+    """The lines that come in, without their ends; the last one also without an end of line. One of more than `longest` bytes is thrown away."""
     held = bytearray()
     skipping = False
     while data := await read_some(descriptor):
         *whole, rest = data.split(b"\n")
         for part in whole:
-            if skipping or len(held) + len(part) > MAX_LINE:
+            if skipping or len(held) + len(part) > longest:
                 yield TooLong()
             else:
                 yield bytes(held) + part
             held.clear()
             skipping = False
         held += rest
-        if len(held) > MAX_LINE:
+        if len(held) > longest:
             held.clear()
             skipping = True
     if skipping:

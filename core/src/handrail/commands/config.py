@@ -59,7 +59,7 @@ def schema() -> None:
 
 def _value(config: Config, key: str) -> Any:
     """A setting as plain data; what looks like a secret in a plugin's table is not shown."""
-    from handrail.audit import redact
+    from handrail.redaction import redact
 
     value: Any = config.settings.model_dump(mode="json")
     for part in key.split(".", 2):

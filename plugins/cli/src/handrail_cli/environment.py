@@ -2,30 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from handrail import Desktop
-
-# Whole words of a name, between underscores. PWD and SSH_AUTH_SOCK are none of them.
-CREDENTIAL_WORDS = frozenset((
-    "TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "PASSPHRASE", "PASS", "PASSWORDS", "KEY", "KEYS",
-    "APIKEY", "CREDENTIAL", "CREDENTIALS", "CREDS", "CRED", "BEARER", "COOKIE", "PAT", "DSN", "PGPASSWORD",
-    "AUTHTOKEN",
-))  # fmt: skip
-CREDENTIAL_VALUE = re.compile(
-    r"""(?x)
-      -----BEGIN\ [A-Z ]*PRIVATE\ KEY
-    | [a-z][a-z0-9+.-]*://[^/\s:@]*:[^/\s@]+@                   # an address with a password in it
-    | (?:^|[^A-Za-z0-9])(?:
-          sk-[A-Za-z0-9_-]{16,} | sk_live_[A-Za-z0-9]{16,}
-        | gh[pousr]_[A-Za-z0-9]{20,} | github_pat_[A-Za-z0-9_]{20,} | glpat-[A-Za-z0-9_-]{16,}
-        | xox[abeprs]-[A-Za-z0-9-]{10,} | hf_[A-Za-z0-9]{20,} | npm_[A-Za-z0-9]{20,} | pypi-[A-Za-z0-9_-]{20,}
-        | (?:AKIA|ASIA)[A-Z0-9]{16} | AIza[A-Za-z0-9_-]{30,} | ya29\.[A-Za-z0-9_-]{20,}
-        | eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.
-      )""",
-    re.IGNORECASE,
-)
+from handrail.redaction import is_credential
 
 # What leads a program to a screen. A private desktop replaces all of it, so that nothing shows up on a person's own.
 SCREEN_VARIABLES = frozenset((
@@ -33,13 +13,6 @@ SCREEN_VARIABLES = frozenset((
     "SESSION_MANAGER", "XDG_SESSION_ID", "XDG_SESSION_TYPE", "DESKTOP_STARTUP_ID", "XDG_ACTIVATION_TOKEN",
     "GDK_BACKEND", "QT_QPA_PLATFORM", "SDL_VIDEODRIVER", "MOZ_ENABLE_WAYLAND", "WINDOWID",
 ))  # fmt: skip
-
-
-def is_credential(name: str, value: str) -> bool:
-    """Whether a variable holds a credential, by the words of its name or by the look of its value."""
-    if not CREDENTIAL_WORDS.isdisjoint(name.upper().split("_")):
-        return True
-    return len(value) >= 12 and CREDENTIAL_VALUE.search(value) is not None
 
 
 def without_credentials(environment: Mapping[str, str]) -> dict[str, str]:

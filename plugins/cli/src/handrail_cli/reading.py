@@ -10,9 +10,9 @@ from functools import cached_property
 from pathlib import PurePath, PurePosixPath
 
 from handrail import Judging, Reason, paths
+from handrail.redaction import is_credential
 from handrail_cli import readers
 from handrail_cli.commandline import Command, Redirect, Word
-from handrail_cli.environment import is_credential
 from handrail_cli.globs import GLOB, fitting_secret
 
 # Programs that show names and sizes, not what is in a file.

@@ -15,7 +15,10 @@ from mcp import types
 
 from handrail import Media, ToolResult
 from handrail.artifacts import Artifacts
+from handrail.untrusted import envelope
 
+# The key in `_meta` that says where a result comes from, and what marks it in the text.
+PROVENANCE = "handrail/untrusted"
 # Keys of tools' results whose values are pictures.
 PICTURES = frozenset({"image_b64", "raw_image_b64"})
 # How the formats begin, in base64.
@@ -33,12 +36,20 @@ Block = types.TextContent | types.ImageContent | types.AudioContent
 
 
 async def rendered(result: ToolResult, artifacts: Artifacts) -> types.CallToolResult:
-    """The result for a client. Each picture and sound is one block of its own and in neither the text nor the structure."""
+    """The result for a client. Each picture and sound is one block of its own and in neither the text nor the structure.
+
+    What nobody vouches for is in an envelope in the text, with its provenance in `_meta`; the structure is the plain result.
+    """
     shown: list[types.ImageContent | Shown] = []
     plain = _without(result, shown)
     blocks = [each if isinstance(each, types.ImageContent) else await each.block(artifacts) for each in shown]
     structure, text = _json(plain)
+    meta: dict[str, Any] | None = None
+    if result.source is not None:
+        wrapped = envelope(text, source=result.source)
+        text, meta = wrapped.text, {PROVENANCE: wrapped.wire()}
     return types.CallToolResult(
+        _meta=meta,
         content=[types.TextContent(type="text", text=text), *(block for block in blocks if block is not None)],
         structured_content=structure,
         is_error=not result.ok,

@@ -1,0 +1,149 @@
+"""Secrets in what is recorded, and honest values beside them."""
+
+from __future__ import annotations
+
+import logging
+from time import process_time
+from typing import Any
+
+import pytest
+
+from handrail.commands._log import OneLine
+from handrail.redaction import REDACTED, is_credential, is_secret_name, redact, redact_text
+
+SECRETS = [
+    pytest.param("AKIAIOSFODNN7EXAMPLE", id="aws"),
+    pytest.param("ghp_16C7e42F292c6912E7710c838347Ae178B4a", id="github"),
+    pytest.param("github_pat_11ABCDEFG0aBcDeFgHiJkL_mNoPqRsTuVwXyZ", id="github-fine"),
+    pytest.param("glpat-zyxwvutsrqponmlkjihg", id="gitlab"),
+    pytest.param("xoxb-123456789012-abcdefABCDEF", id="slack"),
+    pytest.param("sk-proj-abcdefghijklmnop1234567890", id="openai"),
+    pytest.param("sk-ant-api03-abcdefghijklmnop1234567890", id="anthropic"),
+    pytest.param("AIzaSyA1234567890abcdefghijklmnopqrstuv", id="google"),
+    pytest.param("npm_abcdefghijklmnopqrstuvwxyz0123456789", id="npm"),
+    pytest.param(
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9PlFUP0THsR8U", id="jwt"
+    ),
+    pytest.param(
+        "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXk\nAAAA\n-----END OPENSSH PRIVATE KEY-----", id="key-block"
+    ),
+    pytest.param("-----BEGIN RSA PRIVATE KEY-----\nMIIEow", id="torn-key-block"),
+]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("around", ["{}", "set it to {} now", 'x="{}"', "a\n{}\nb"])
+def test_secrets_are_told_by_their_form(secret: str, around: str) -> None:
+    shown = redact_text(around.format(secret))
+    assert REDACTED in shown
+    assert secret[-20:] not in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("postgres://ada:hunter2@db.example/x", "postgres://[redacted]@db.example/x"),
+        ("curl -H 'Authorization: Bearer abc' https://x", "curl -H 'Authorization: [redacted]' https://x"),
+        ("Cookie: session=abc; other=def\nHost: x", "Cookie: [redacted]\nHost: x"),
+        ("//registry.example/:_authToken=0a1b2c3d", "//registry.example/:_authToken=[redacted]"),
+        ("DB_PASSWORD=swordfish run", "DB_PASSWORD=[redacted] run"),
+        ('{"client_secret": "swordfish"}', '{"client_secret": "[redacted]"}'),
+        ("Server=x;Password=S3cr3t!;User=a", "Server=x;Password=[redacted];User=a"),
+        ("mysql --password swordfish9 -u a", "mysql --password [redacted] -u a"),
+        ("https://x.example/?token=abcd1234&page=2", "https://x.example/?token=[redacted]&page=2"),
+        ("AWS_SECRET_ACCESS_KEY: wJalrXUtnFEMI/K7MDENG", "AWS_SECRET_ACCESS_KEY: [redacted]"),
+        ("apiKey = 'abcd-1234'", "apiKey = '[redacted]'"),
+    ],
+)
+def test_secrets_are_told_by_their_name(text: str, shown: str) -> None:
+    assert redact_text(text) == shown
+    assert redact_text(shown) == shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+        "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+        "id 123e4567-e89b-12d3-a456-426614174000, etag W/\"33a64df551425fcc55e4d42a148795d9f25f89d4\"",
+        "integrity sha512-z4PhNX7vuL3xVChQ1m2AB9Yg5AULVxXcg/SpIdNs6c5H0NE8XYXysP+DGNKHfuwvY7kxvUdBeoGlODJ6+SfaPg==",
+        "password: required, token: string; the secret garden; passed 12 tests in 3s",
+        "key=value monkey=banana4 keyboard: qwerty1 PATH=/usr/bin:/bin author: Ada1815",
+        "token=$TOKEN password=secret:mail PASSWORD=******** --password-file /run/pass",
+        "ssh://git@github.com:22/a.git user@example.org:8080/a https://x.example:8443/@a",
+        "max_tokens=4096 tokenize(text) bypass=1234567",
+    ],
+)  # fmt: skip
+def test_honest_values_stay(text: str) -> None:
+    assert redact_text(text) == text
+
+
+@pytest.mark.parametrize(
+    "name", ["API_KEY", "apiKey", "user-password", "_authToken", "GITHUB_TOKEN", "aws_secret_access_key"]
+)
+def test_names_are_read_word_by_word(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["PWD", "OLDPWD", "SSH_AUTH_SOCK", "keyboard", "monkey", "compass", "primary_key", "passes", "author"]
+)
+def test_names_that_only_sound_alike_are_not(name: str) -> None:
+    assert not is_secret_name(name)
+    assert not is_credential(name, "value") or name == "primary_key"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ({"api_key": "abc"}, {"api_key": "[redacted]"}),
+        ({"API-KEY": "abc"}, {"API-KEY": "[redacted]"}),
+        ({"user_password": "abc"}, {"user_password": "[redacted]"}),
+        ({"keyboard": "abc", "tokens_used": 3}, {"keyboard": "abc", "tokens_used": 3}),
+        ({"password": "secret:mail"}, {"password": "secret:mail"}),
+        ({"passwords": ["a", "b"]}, {"passwords": ["[redacted]", "[redacted]"]}),
+        ({"url": "https://ada:hunter2@example.org/"}, {"url": "https://[redacted]@example.org/"}),
+        ({"h": "Authorization: Bearer abcdefghijklmnop"}, {"h": "Authorization: [redacted]"}),
+        ({"image_b64": "A" * 100}, {"image_b64": "[100 characters]"}),
+        ([1, 2.5, None, True], [1, 2.5, None, True]),
+    ],
+)
+def test_what_is_redacted(value: Any, shown: Any) -> None:
+    assert redact(value) == shown
+
+
+def test_long_texts_are_cut_behind_what_is_hidden() -> None:
+    secret = "ghp_16C7e42F292c6912E7710c838347Ae178B4a"
+    shown = redact({"a": "x" * 1_990 + f" {secret} " + "y" * 5_000})["a"]
+    assert "ghp_" not in shown
+    assert "characters]" in shown
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "token=",
+        "eyJaaaaaaaaa.",
+        "a://b:",
+        "-----BEGIN PRIVATE KEY-----",
+        "key",
+        "Authorization:",
+        "-",
+        "token: ",
+        "x=y ",
+    ],
+)
+def test_redaction_is_linear(piece: str) -> None:
+    def seconds(size: int) -> float:
+        text = piece * (size // len(piece))
+        began = process_time()
+        redact_text(text)
+        return process_time() - began
+
+    part = min(seconds(25_000) for _ in range(3))
+    assert min(seconds(400_000) for _ in range(2)) < 64 * max(part, 0.003)
+
+
+def test_the_log_holds_no_secrets() -> None:
+    record = logging.LogRecord("x", logging.WARNING, "x", 1, "failed: %s", ("https://ada:hunter2@x.example",), None)
+    assert OneLine("%(message)s").format(record) == "failed: https://[redacted]@x.example"
