@@ -246,7 +246,11 @@ def _told_of_taint(verdict: Verdict, opinions: Sequence[Opinion]) -> Verdict:
     """The verdict, so that whoever is asked for another reason is told of a third party's text, too."""
     reasons = [reason for opinion in opinions if opinion.rule == "taint" for reason in opinion.reasons]
     more = tuple(reason for reason in reasons if reason not in verdict.reasons)
-    return replace(verdict, reasons=(*verdict.reasons, *more)) if more and verdict.decision is Decision.CONFIRM else verdict
+    return (
+        replace(verdict, reasons=(*verdict.reasons, *more))
+        if more and verdict.decision is Decision.CONFIRM
+        else verdict
+    )
 
 
 async def hear(invocation: Invocation, *, seats: Sequence[Seat], judging: Judging) -> list[Opinion] | Verdict:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
@@ -56,6 +57,13 @@ def test_a_bad_line_gives_an_error_and_the_next_one_is_read(handrail, line):
     bad, good = sanitize(handrail, line, {"text": "ok"})
     assert bad["error"]["code"] == "bad_line"
     assert inside(good) == "ok"
+
+
+def test_the_example_of_the_documentation_is_what_is_shown(handrail):
+    page = (Path(__file__).parents[3] / "docs/untrusted-output.md").read_text(encoding="utf-8")
+    asked, answer = re.findall(r"^\$ echo '(.*)' \| handrail sanitize --jsonl\n(.*)$", page, re.MULTILINE)[0]
+    (shown,) = sanitize(handrail, asked)
+    assert (inside(shown), shown["removed"]) == (inside(json.loads(answer)), json.loads(answer)["removed"])
 
 
 def test_text_that_is_no_unicode_comes_out_as_json(handrail):

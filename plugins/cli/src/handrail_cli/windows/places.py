@@ -146,7 +146,7 @@ def _reads_drive(case: Case, name: str, rest: str, text: str, span: Span | None)
 
 def secret_variable(name: str) -> bool:
     """Whether a variable of that name holds a secret, as far as its name tells."""
-    from handrail_cli.environment import is_credential
+    from handrail.redaction import is_credential
 
     split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return is_credential(name, "") or is_credential(split, "") or is_credential(re.sub(r"[^A-Za-z]", "_", name), "")
