@@ -373,6 +373,24 @@ def test_an_untrusted_folders_rule_is_measured_against_suggestions() -> None:
     assert shell_verdict("ls").decision is ALLOW
 
 
+def test_it_asks_in_permissive_mode_too() -> None:
+    tightening = rule(CONFIRM, "make", tier="workspace", tightening=True)
+    assert shell_verdict("make", mode=Mode.PERMISSIVE).decision is ALLOW
+    assert shell_verdict("make", tightening, mode=Mode.PERMISSIVE).decision is CONFIRM
+
+
+def test_what_may_be_denied_is_asked_about_and_no_grant_answers() -> None:
+    denied = rule(DENY, "git", "push")
+    exactly = GrantOption(
+        "", "run", call_hash=Invocation(run, {"command": "("}, run.validate({"command": "("}), "1").call_hash
+    )
+    assert shell_verdict("(", mode=Mode.PERMISSIVE).decision is ALLOW
+    assert shell_verdict("(", denied, mode=Mode.PERMISSIVE).decision is CONFIRM
+    assert shell_verdict("(", grants=[exactly]).decision is ALLOW
+    assert shell_verdict("(", denied, grants=[exactly]).decision is CONFIRM
+    assert shell_verdict("(", LIFTING, grants=[exactly]).decision is ALLOW
+
+
 def test_the_reason_of_a_rule_is_told() -> None:
     verdict = shell_verdict("make", rule(DENY, "make", reason="builds run elsewhere", name="no builds"))
     assert verdict.rule == "policy:no builds"

@@ -81,21 +81,30 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
-    """What rules and grants say of one part; `tightened` by a rule of a folder that nobody trusts."""
+class _Hold:
+    """A rule that can only tighten: of a folder or plugin that nobody trusts, or one that cannot be told to fit (`doubt`: by which key)."""
 
-    decision: Decision | None
-    by: Rule | Grant | None = None
+    rule: Rule
+    decision: Decision
     doubt: str = ""
-    tightened: Rule | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What rules and grants say of one part, and what holds it beside that."""
+
+    decision: Decision | None = None
+    by: Rule | Grant | None = None
+    holds: tuple[_Hold, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """What holds before floors and mode: what rules or grants say, or else the suggestions."""
+    """What counts before floors and mode: what rules or grants say, or else the suggestions. `held`: a rule that only tightens asks, too."""
 
     verdict: Verdict
     rules: tuple[Rule, ...] = ()
+    held: bool = False
 
 
 class _Case:
@@ -137,11 +146,12 @@ class _Case:
             return _Base(suggested)
         answers = [self._answer(part) for part in self.parts]
         base = self._answered(answers, suggested)
-        tightening = [a.tightened for a in answers if a.tightened is not None]
-        worst = max(tightening, key=lambda rule: STRICTNESS[rule.decision], default=None)
-        if worst is not None and STRICTNESS[worst.decision] > STRICTNESS[base.verdict.decision]:
-            return _Base(_by_rules([worst], worst.decision), (worst,))
-        return base
+        worst = max((h for a in answers for h in a.holds), key=lambda hold: STRICTNESS[hold.decision], default=None)
+        if worst is None or STRICTNESS[worst.decision] < STRICTNESS[base.verdict.decision]:
+            return base
+        if worst.decision is base.verdict.decision:
+            return replace(base, held=True)
+        return _Base(_by_rules([worst.rule], worst.decision, doubt=worst.doubt), held=True)
 
     def _answered(self, answers: Sequence[_Answer], suggested: Verdict) -> _Base:
         """The strictest answer; an allow only when it is for every part that is not harmless."""
@@ -155,33 +165,30 @@ class _Case:
             return _Base(suggested)
         rules = tuple(dict.fromkeys(a.by for a in said if isinstance(a.by, Rule)))
         if rules:
-            doubts = tuple(dict.fromkeys(a.doubt for a in said if a.doubt))
-            verdict = _by_rules(rules, decision, doubts=doubts)
+            verdict = _by_rules(rules, decision)
             return _Base(replace(verdict, route=_route(rules, suggested, decision)), rules)
         return _Base(_by_grants(tuple(dict.fromkeys(a.by for a in said if isinstance(a.by, Grant)))))
 
     def _answer(self, part: Part) -> _Answer:
-        tightened: Rule | None = None
-        found: tuple[Rule, Fit] | None = None
+        """The highest rule that surely speaks of the part, or a grant in its place; and what above it only tightens."""
+        holds: list[_Hold] = []
+        found: Rule | None = None
         for rule in self.rules:
-            if tightened is not None and rule.tightening:
-                continue
             fit = self._fit(rule, part)
-            if not fit.yes:
-                continue
-            if not rule.tightening:
-                found = rule, fit
+            if fit.doubtful:
+                # A rule that is there to lift something has nothing to say of what it may not fit.
+                holds += [] if rule.lifts else [_Hold(rule, Decision.CONFIRM, fit.key)]
+            elif fit.yes and rule.tightening:
+                holds.append(_Hold(rule, rule.decision))
+            elif fit.yes:
+                found = rule
                 break
-            tightened = rule
         grant = next((g for g in self.grants if self._granted(g, part)), None)
-        if found is None:
-            return _Answer(Decision.ALLOW if grant else None, grant, tightened=_against(tightened, grant))
-        rule, fit = found
-        decision = Decision.CONFIRM if fit.doubtful else rule.decision
-        # What an administrator wants to be asked about, a person's grant does not answer.
-        if grant is not None and decision is Decision.CONFIRM and rule.tier != "admin":
-            return _Answer(Decision.ALLOW, grant, tightened=_against(tightened, grant))
-        return _Answer(decision, rule, fit.key if fit.doubtful else "", tightened=_against(tightened, grant))
+        # A grant answers whoever only asks, save an administrator; doubts about a deny are not answered by it.
+        if grant is not None and (found is None or found.decision is Decision.ALLOW or _grant_answers(found)):
+            kept = (h for h in holds if h.rule.decision is Decision.DENY or h.rule.tier == "admin")
+            return _Answer(Decision.ALLOW, grant, tuple(kept))
+        return _Answer(found.decision if found else None, found, tuple(holds))
 
     def _fit(self, rule: Rule, part: Part) -> Fit:
         return rule.of_part(part, self.invocation.tool, self.judging, self.policy.rules.places)
@@ -254,7 +261,7 @@ class _Case:
             return _by_mode(verdict, Decision.DENY, mode, "it needs a yes, and in headless mode nobody is asked")
         # Whoever wrote a rule means it in every mode, and nobody who may allow has vouched for what silence asks about.
         vouched = any(o.trusted and o.suggestion is not None for o in self.opinions)
-        if base.rules or not verdict.grantable or not vouched:
+        if base.rules or base.held or not verdict.grantable or not vouched:
             return verdict
         if mode is Mode.PERMISSIVE:
             # No person says yes here: whoever wished the call shut in is heard where that can be done.
@@ -272,11 +279,8 @@ NOT_AT_TERMINAL = Reason(
 NO_SANDBOX = Reason("no_sandbox", f"it would run in a sandbox, and none is usable here; {CURE}")
 
 
-def _against(tightened: Rule | None, grant: Grant | None) -> Rule | None:
-    """What still counts of an untrusted folder's rule where a person has granted the part: a deny."""
-    return (
-        None if tightened is not None and grant is not None and tightened.decision is not Decision.DENY else tightened
-    )
+def _grant_answers(rule: Rule) -> bool:
+    return rule.decision is Decision.CONFIRM and rule.tier != "admin"
 
 
 def _suggested(opinions: Sequence[Opinion]) -> Verdict:
@@ -290,15 +294,15 @@ def _suggested(opinions: Sequence[Opinion]) -> Verdict:
     return Verdict(decision, route, of_it[0].rule, tuple(reason for o in of_it for reason in o.reasons))
 
 
-def _by_rules(rules: Sequence[Rule], decision: Decision, *, doubts: Sequence[str] = ()) -> Verdict:
-    reasons = tuple(
+def _by_rules(rules: Sequence[Rule], decision: Decision, *, doubt: str = "") -> Verdict:
+    reasons = [
         Reason("policy_rule", rule.reason or f"the policy rule {rule.called!r} says {rule.decision}") for rule in rules
-    )
-    unsure = tuple(
-        Reason("policy_doubt", f"it cannot be told whether {doubt} of the rule fits, so it is asked about")
-        for doubt in doubts
-    )
-    return Verdict(decision, rule=f"policy:{rules[0].called}", reasons=(*reasons, *unsure))
+    ]
+    if doubt:
+        reasons.append(
+            Reason("policy_doubt", f"it cannot be told whether {doubt} of that rule fits, so it is asked about")
+        )
+    return Verdict(decision, rule=f"policy:{rules[0].called}", reasons=tuple(reasons))
 
 
 def _by_grants(grants: Sequence[Grant]) -> Verdict:

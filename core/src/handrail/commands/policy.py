@@ -224,7 +224,8 @@ def _part(part: Part) -> str:
 
     touches = ", ".join(f"{touch.kind} {touch.what or '?'}" for touch in part.touches)
     words = shlex.join(part.argv) if part.argv else "the whole call"
-    more = [text for text in (touches, "harmless" if part.harmless else "") if text]
+    place = f"letters {part.span[0]} to {part.span[1]}" if part.span else ""
+    more = [text for text in (touches, "harmless" if part.harmless else "", place) if text]
     return f"{words}  [{'; '.join(more)}]" if more else words
 
 
