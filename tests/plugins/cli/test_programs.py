@@ -110,6 +110,11 @@ def test_what_a_person_has_to_see_is_dangerous_and_says_why(line: str) -> None:
 
 
 UNLISTED = [
+    "jq . https://example.com/x",
+    "xmllint https://example.com/x",
+    "ffprobe concat:a",
+    "rpm -q --eval=x",
+    "git config --get-regexp-x token",
     "rm --rec x",
     "sort --comp=x",
     "ls --no-such",

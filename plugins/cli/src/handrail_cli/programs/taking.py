@@ -14,6 +14,7 @@ from handrail_cli.programs.rows import Operand, Option, Row
 from handrail_cli.programs.values import Inner, Kind, Named, Need, Role, Use, worse
 
 GLOB_START = ("*", "?", "[", "{")
+ADDRESS = re.compile(r"[A-Za-z][\w+.-]*://")
 KEYED = re.compile(r"([A-Za-z_][\w-]*)=(.*)", re.DOTALL)
 HELP = frozenset(("--help", "--version"))
 # What stays of a call that only shows what it would do.
@@ -311,7 +312,10 @@ def role_of(taking: Taking, role: str, at: int, value: str | None = None) -> Non
         _code(taking, "bash", at, value)
     else:
         taking.name(cast(Role, role), at, value)
-        if role in CHANGING:
+        if role == "read" and text is not None and ADDRESS.match(text):
+            # Many programs take an address where they take a file.
+            taking.doubt(at)
+        elif role in CHANGING:
             taking.worsen("effect")
         elif role == "send":
             taking.worsen("dangerous", code="sends_data", why=f"{taking.path} sends {text!r} away", at=at)

@@ -88,6 +88,7 @@ CHECKS: Mapping[str, str] = {
     "exiftool": "documents.exiftool",
     "magick": "documents.magick",
     "ffmpeg": "documents.ffmpeg",
+    "ffprobe": "documents.ffprobe",
     "calculator": "documents.calculator",
     "git_branch": "gits.branch",
     "git_checkout": "gits.checkout",

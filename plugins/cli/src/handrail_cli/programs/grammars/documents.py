@@ -108,6 +108,14 @@ def ffmpeg(taking: Taking) -> None:
         at += 1
 
 
+def ffprobe(taking: Taking) -> None:
+    """`concat:…`, `tcp:…` and the like are no files."""
+    for one in list(taking.named):
+        text = one.value if one.value is not None else taking.words[one.word_index].text
+        if re.match(r"\w{2,}:", text or "xx:"):
+            taking.doubt(one.word_index)
+
+
 CONVERTERS_PLAIN = frozenset(("jpegoptim", "optipng", "pngcrush", "pngquant", "cwebp", "dwebp", "gifsicle", "svgo", "jpegtran", "cjpeg", "djpeg",
                               "rsvg-convert", "pdftoppm", "pdftocairo", "pdfimages", "pdfunite", "pdfseparate", "img2pdf", "qpdf", "pandoc",
                               "asciidoctor", "asciidoc", "rst2html", "markdown", "dot", "neato", "fdp", "plantuml", "mmdc", "lame", "oggenc", "flac",
