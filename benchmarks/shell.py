@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import tempfile
@@ -12,6 +13,7 @@ from typing import Any
 from benchmarks.measure import Absent, Contender, Effort, each_blocking, take_turns
 from benchmarks.report import Measurement, Row, compare
 from benchmarks.sessions import session_with, succeed
+from handrail import Bounds
 
 ECHOES = 10
 OUTPUT_BYTES = 40_000_000
@@ -44,6 +46,48 @@ async def execute_cli(effort: Effort) -> Row:
 
         timings = await take_turns({"subprocess.run": bash, "handrail": ours}, rounds=effort.rounds(20))
     return compare("execute_cli echo hi", timings, limit="subprocess.run", goal=1.4)
+
+
+async def sandbox(effort: Effort) -> Row:
+    """A short command in bubblewrap as `execute_cli` has it run, beside the same command without."""
+    from handrail_cli.sandboxes.bubblewrap import Bubblewrap
+
+    if (lacks := Bubblewrap.missing()) is not None:
+        raise Absent(lacks)
+    confiner = Bubblewrap()
+    with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
+        places = [Path(folder, name) for name in ("work", "private", "home")]
+        for place in places:
+            place.mkdir()
+        bounds = Bounds(writable=(places[0],), temporary=places[1], home=places[2])
+
+        def confined(command: str) -> None:
+            words = ("/bin/bash", "-c", command)
+            made = confiner.confine(words, cwd=places[0], environment={"PATH": os.defpath}, bounds=bounds)
+            with subprocess.Popen(
+                made.argv,
+                env=dict(made.environment),
+                pass_fds=made.pass_fds,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+            ) as process:
+                for fd in made.pass_fds:
+                    os.close(fd)
+                made.started(process.pid)
+                process.communicate()
+            if made.ended() is not None or process.returncode != 0:
+                raise Absent("bubblewrap could not set a sandbox up")
+
+        async def bare() -> float:
+            return each_blocking(_bash, [f"echo hi {random.getrandbits(32)}" for _ in range(ECHOES)])
+
+        async def boxed() -> float:
+            return each_blocking(confined, [f"echo hi {random.getrandbits(32)}" for _ in range(ECHOES)])
+
+        timings = await take_turns({"subprocess.run": bare, "handrail": boxed}, rounds=effort.rounds(15))
+        await confiner.close()
+    return compare("echo hi in bubblewrap", timings, limit="subprocess.run", goal=None)
 
 
 def _bash(command: str) -> None:
@@ -167,4 +211,10 @@ def _step() -> str:
     return random.choice(STEPS).format(word=word, number=random.randint(1, 999))
 
 
-ROWS = {"execute_cli": execute_cli, "output": output, "judge-50": judging(50), "judge-2000": judging(2_000)}
+ROWS = {
+    "execute_cli": execute_cli,
+    "sandbox": sandbox,
+    "output": output,
+    "judge-50": judging(50),
+    "judge-2000": judging(2_000),
+}

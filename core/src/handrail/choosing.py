@@ -47,15 +47,20 @@ async def choose(registered: Mapping[str, type[Sandbox]], settings: Settings) ->
         found = registered.get(name)
         if found is None:
             refused.append((name, f"no plugin supplies it{nearest(name, registered)}"))
-        elif (why := lacks(found)) is not None:
-            refused.append((name, why))
-        else:
-            sandbox = found(validated(found.Config, settings.sandboxes.get(name, {}), table=f"sandboxes.{name}"))
-            why = await _check(sandbox)
-            if why is None:
-                return Chosen(sandbox, tuple(refused))
-            refused.append((name, why))
+            continue
+        made = await tried(found, settings)
+        if isinstance(made, Sandbox):
+            return Chosen(made, tuple(refused))
+        refused.append((name, made))
     return Chosen(None, tuple(refused))
+
+
+async def tried(found: type[Sandbox], settings: Settings) -> Sandbox | str:
+    """The sandbox, which has started a command; else why it is not used."""
+    if (why := lacks(found)) is not None:
+        return why
+    made = found(validated(found.Config, settings.sandboxes.get(found.name, {}), table=f"sandboxes.{found.name}"))
+    return await _check(made) or made
 
 
 def lacks(sandbox: type[Sandbox]) -> str | None:

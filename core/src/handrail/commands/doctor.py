@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from handrail.runtime import Runtime
     from handrail.session import Session
 
+NO_SANDBOX = "none is usable here: commands that could run in one are asked about instead"
 # Seconds that a desktop, a service or a backend may take to open.
 PATIENCE_S = 30
 
@@ -75,6 +76,7 @@ async def _examine(choices: Choices) -> Sequence[Check]:
     config = without_audit(read_config(choices))
     async with open_runtime_for(choices, config=config, follow=False) as runtime:
         checks += [*_plugins(runtime), *_folders(runtime), *_stops(runtime), *_services(runtime), *_backends(runtime)]
+        checks += [check async for check in _sandboxes(runtime)]
         checks += [check async for check in _desktop(runtime)]
     return checks
 
@@ -128,6 +130,31 @@ def _backends(runtime: Runtime) -> Iterator[Check]:
     for name, backend in runtime.backends.items():
         lacks = backend.missing()
         yield Check(f"backend {name}", lacks is None, lacks or "", _cure(lacks), needed=name in named)
+
+
+async def _sandboxes(runtime: Runtime) -> AsyncGenerator[Check]:
+    """Which sandbox is used, why not others; each is started where it can be."""
+    from handrail.choosing import tried
+    from handrail.confining import unfit
+
+    chosen = await runtime.sandbox()
+    refused = dict(chosen.refused)
+    for name, why in refused.items():
+        yield Check(f"sandbox {name}", False, why, _cure(why), needed=False)
+    for name, sandbox in runtime.sandboxes.items():
+        if chosen.sandbox is not None and name == chosen.sandbox.name:
+            network = "with" if runtime.settings.sandbox.network and sandbox.networks else "without"
+            yield Check(f"sandbox {name}", True, f"is used, {network} the network", needed=False)
+        elif name not in refused:
+            made = await tried(sandbox, runtime.settings)
+            why = made if isinstance(made, str) else None
+            yield Check(f"sandbox {name}", why is None, why or "works, and is not used", _cure(why), needed=False)
+            if not isinstance(made, str):
+                await made.close()
+    if chosen.sandbox is None:
+        yield Check("sandbox", False, NO_SANDBOX, "see the lines above, and docs/sandbox.md", needed=False)
+    elif (why := unfit(runtime.judging.workspace, home=runtime.judging.home)) is not None:
+        yield Check("workspace", False, f"no sandbox is used in it: {why.partition('; ')[0]}", _cure(why), needed=False)
 
 
 def _cure(lacks: str | None) -> str:

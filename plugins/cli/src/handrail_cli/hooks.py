@@ -33,8 +33,11 @@ def handrail_register_evaluators() -> Iterable[Evaluator]:
 def handrail_register_sandboxes() -> Iterable[type[Sandbox]]:
     """Where commands run that may run without a question."""
     from handrail_cli.sandboxes.bubblewrap import Bubblewrap
+    from handrail_cli.sandboxes.docker import Docker
+    from handrail_cli.sandboxes.seatbelt import Seatbelt
+    from handrail_cli.sandboxes.windows_job import WindowsJob
 
-    return [Bubblewrap]
+    return [Bubblewrap, Seatbelt, Docker, WindowsJob]
 
 
 @hookimpl

@@ -1,0 +1,110 @@
+"""macOS: `sandbox-exec` with a profile that denies all but what is listed. Apple calls the program deprecated and ships it with every system."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import anyio
+
+from handrail import Bounds, Confined, NoSandbox, Sandbox
+from handrail.sandboxes import WHOLE
+from handrail_cli.sandboxes.limits import limited
+
+PROGRAM = "/usr/bin/sandbox-exec"
+CHECK_S = 10.0
+# What programs and their libraries read.
+SYSTEM = (
+    "/usr", "/bin", "/sbin", "/System", "/Library/Apple", "/Library/Developer", "/Applications/Xcode.app", "/opt/homebrew", "/private/etc/ssl",
+    "/private/etc/localtime", "/private/var/db/timezone", "/private/var/select", "/private/var/db/dyld", "/private/etc/passwd",
+    "/private/etc/group", "/private/etc/protocols", "/private/etc/services", "/dev",
+)  # fmt: skip
+DEVICES = ("/dev/null", "/dev/zero", "/dev/random", "/dev/urandom", "/dev/dtracehelper")
+# The services of the system that nearly every program asks.
+SERVICES = (
+    "com.apple.system.logger", "com.apple.system.notification_center", "com.apple.system.opendirectoryd.libinfo",
+    "com.apple.bsd.dirhelper", "com.apple.cfprefsd.agent", "com.apple.cfprefsd.daemon", "com.apple.trustd.agent",
+)  # fmt: skip
+
+
+class Seatbelt(Sandbox):
+    """Confines with sandbox-exec. /tmp inside is the host's name for the private folder (TMPDIR), since nothing can be mounted."""
+
+    name = "seatbelt"
+    confines = WHOLE
+    networks = True
+    descriptors = True
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """Another system, or one without the program."""
+        if sys.platform != "darwin":
+            return f"it works on macOS, and this is {sys.platform}"
+        return None if Path(PROGRAM).exists() else f"{PROGRAM} is not there; it is a part of macOS"
+
+    async def check(self) -> None:
+        """Run `true` in it."""
+        bounds = Bounds(writable=(), temporary=Path("/private/tmp"), home=Path("/var/empty"))
+        words = [PROGRAM, "-p", profile(bounds), "/usr/bin/true"]
+        done = await anyio.to_thread.run_sync(
+            lambda: subprocess.run(words, capture_output=True, text=True, timeout=CHECK_S, check=False)
+        )
+        if done.returncode != 0:
+            raise NoSandbox(
+                f"it does not work here: {done.stderr.strip()}",
+                hint="a sandbox inside a sandbox is refused: start Handrail outside",
+            )
+
+    def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], bounds: Bounds) -> Confined:
+        """The words for sandbox-exec."""
+        if not any(cwd.is_relative_to(path) for path in (*bounds.writable, *bounds.readable, bounds.temporary)):
+            raise NoSandbox(f"the folder {str(cwd)!r} is not shown in the sandbox, so nothing was run")
+        given = {**environment, "TMPDIR": str(bounds.temporary)}
+        return Confined((PROGRAM, "-p", profile(bounds), *limited(argv, bounds.limits)), given)
+
+
+def profile(bounds: Bounds) -> str:
+    """The profile in Seatbelt's language: later lines win over earlier ones."""
+    return "".join(f"{line}\n" for line in _lines(bounds))
+
+
+def _lines(bounds: Bounds) -> Iterator[str]:
+    writable = (*bounds.writable, bounds.temporary)
+    yield "(version 1)"
+    yield "(deny default)"
+    yield "(allow process-fork process-exec)"
+    yield "(allow process-info* (target same-sandbox))"
+    yield "(allow signal (target same-sandbox))"
+    yield "(allow sysctl-read)"
+    yield "(allow file-read-metadata)"
+    yield '(allow file-read* (literal "/"))'
+    yield f"(allow file-read* {_paths('subpath', map(Path, SYSTEM))})"
+    yield f"(allow file-read* {_paths('subpath', (*bounds.readable, *writable))})"
+    yield f"(allow file-write* {_paths('subpath', writable)})"
+    yield f"(allow file-write-data file-ioctl {_paths('literal', map(Path, DEVICES))})"
+    yield f"(allow mach-lookup {' '.join(f'(global-name {_quoted(name)})' for name in SERVICES)})"
+    if bounds.network:
+        yield "(allow network-outbound (remote ip))"
+        yield "(allow network-inbound (local ip))"
+        yield '(allow mach-lookup (global-name "com.apple.mDNSResponder"))'
+        yield '(allow network-outbound (literal "/private/var/run/mDNSResponder"))'
+    for path in bounds.anchored:
+        yield f"(deny file-write-unlink (literal {_quoted(str(path))}))"
+    if bounds.kept:
+        yield f"(deny file-write* {_paths('subpath', bounds.kept)})"
+    if bounds.masked:
+        yield f"(deny file-read* file-write* {_paths('subpath', bounds.masked)})"
+
+
+def _paths(kind: str, paths: Iterator[Path] | Sequence[Path]) -> str:
+    return " ".join(f"({kind} {_quoted(str(path))})" for path in paths)
+
+
+def _quoted(text: str) -> str:
+    """A string of the profile's language."""
+    if any(ord(letter) < 32 for letter in text):
+        raise NoSandbox(f"the path {text!r} cannot be written into a profile")
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
