@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -276,3 +277,13 @@ async def test_a_folder_that_is_not_shown_is_said(run: Run, tmp_path: Path) -> N
     result = await run("ls", cwd=str(tmp_path / "home" / ".."))
     assert result.error_code == "no_sandbox"
     assert "not shown in the sandbox" in result["error"]["message"]
+
+
+async def test_doctor_says_which_sandbox_is_used_and_why_others_are_not(tmp_path: Path) -> None:
+    program = [Path(sys.executable).with_name("handrail"), "doctor", "--json", "--desktop", "private"]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "HANDRAIL_HOME": str(tmp_path / "state")}
+    done = await anyio.run_process(program, cwd=tmp_path, env={**environment, "HANDRAIL_PLUGINS": "cli"}, check=False)
+    told = {check["name"]: check for check in json.loads(done.stdout)}
+    assert told["sandbox bubblewrap"]["detail"] == "is used, without the network"
+    assert not told["sandbox windows_job"]["ok"]
+    assert not told["sandbox windows_job"]["needed"]

@@ -1,0 +1,96 @@
+"""The filter of system calls, carried out step by step as the kernel does."""
+
+from __future__ import annotations
+
+import errno
+import struct
+
+import pytest
+
+from handrail_cli.sandboxes import seccomp
+from handrail_cli.sandboxes.seccomp import ALLOW, ERRNO, KILL, MACHINES, X32_BIT, program
+
+CLONE_THREAD = 0x10000
+REFUSED = ERRNO | errno.EPERM
+ABSENT = ERRNO | errno.ENOSYS
+NO_FAMILY = ERRNO | errno.EAFNOSUPPORT
+
+
+def outcome(machine: str, call: str | int, *args: int, network: bool = False, audit: int | None = None) -> int:
+    """What the filter says to a call."""
+    found = MACHINES[machine]
+    number = found.calls[call] if isinstance(call, str) else call
+    given = [*args, *[0] * (6 - len(args))]
+    data = struct.pack("<IIQ6Q", number, found.audit if audit is None else audit, 0, *given)
+    code = program(network=network, machine=machine)
+    assert code is not None
+    steps = [struct.unpack_from("<HBBI", code, at) for at in range(0, len(code), 8)]
+    at, loaded = 0, 0
+    while True:
+        kind, then, otherwise, value = steps[at]
+        at += 1
+        match kind:
+            case seccomp.LOAD:
+                loaded = struct.unpack_from("<I", data, value)[0]
+            case seccomp.RETURN:
+                return value
+            case seccomp.JUMP_EQUAL:
+                at += then if loaded == value else otherwise
+            case seccomp.JUMP_AT_LEAST:
+                at += then if loaded >= value else otherwise
+            case seccomp.JUMP_ANY_BIT:
+                at += then if loaded & value else otherwise
+            case _:
+                raise AssertionError(kind)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize(
+    ("call", "args", "expected"),
+    [
+        *(pytest.param(call, (), REFUSED, id=call) for call in seccomp.REFUSED if call in MACHINES["aarch64"].calls),
+        *(pytest.param(call, (), ABSENT, id=call) for call in seccomp.UNKNOWN),
+        pytest.param("clone", (CLONE_THREAD | 17,), ALLOW, id="a-thread"),
+        pytest.param("clone", (0x10000000 | 17,), REFUSED, id="a-namespace-of-users"),
+        pytest.param("clone", (0x00020000,), REFUSED, id="a-namespace-of-mounts"),
+        pytest.param("ioctl", (0, 0x5401), ALLOW, id="TCGETS"),
+        pytest.param("ioctl", (0, 0x5412), REFUSED, id="TIOCSTI"),
+        pytest.param("ioctl", (0, 0xFFFFFFFF_00005412), REFUSED, id="TIOCSTI-with-a-high-half"),
+        pytest.param("ioctl", (0, 0x541C), REFUSED, id="TIOCLINUX"),
+        pytest.param("socket", (1, 1, 0), ALLOW, id="unix"),
+        pytest.param("socket", (2, 1, 0), ALLOW, id="inet"),
+        pytest.param("socket", (10, 1, 0), ALLOW, id="inet6"),
+        pytest.param("socket", (16, 3, 0), ALLOW, id="netlink-route"),
+        pytest.param("socket", (16, 3, 9), NO_FAMILY, id="netlink-audit"),
+        pytest.param("socket", (17, 3, 0), NO_FAMILY, id="packet"),
+        pytest.param("socket", (40, 1, 0), NO_FAMILY, id="vsock"),
+        pytest.param("socketpair", (1, 1, 0), ALLOW, id="a-pair"),
+        pytest.param("socketpair", (16, 3, 0), NO_FAMILY, id="a-pair-of-netlink"),
+    ],
+)
+def test_a_call_is_let_through_or_refused(machine: str, call: str, args: tuple[int, ...], expected: int) -> None:
+    assert outcome(machine, call, *args) == expected
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_with_the_network_of_the_host_no_socket_of_a_file_is_made(machine: str) -> None:
+    assert outcome(machine, "socket", 1, 1, 0, network=True) == NO_FAMILY
+    assert outcome(machine, "socket", 2, 1, 0, network=True) == ALLOW
+    assert outcome(machine, "socketpair", 1, 1, 0, network=True) == ALLOW
+
+
+def test_another_architecture_is_killed_and_x32_does_not_exist() -> None:
+    assert outcome("x86_64", 0, audit=0x40000003) == KILL
+    assert outcome("x86_64", X32_BIT | 0) == ABSENT
+    assert outcome("x86_64", X32_BIT | 521) == ABSENT
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_ordinary_calls_pass(machine: str) -> None:
+    known = {*MACHINES[machine].calls.values()}
+    passed = [number for number in range(300) if number not in known]
+    assert all(outcome(machine, number) == ALLOW for number in passed)
+
+
+def test_a_machine_that_is_not_known_has_no_filter() -> None:
+    assert program(network=False, machine="sparc") is None
