@@ -176,3 +176,31 @@ def test_a_file_of_the_judge_itself_is_never_written() -> None:
     for command in ("echo x > rules.toml", "del RULES.toml"):
         assert reach(command, "cmd", judging) == "refused", command
     assert "own_files" in codes("copy a.txt rules.toml", "cmd", judging)
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("git push --force", "dangerous"),
+        ("git -c core.pager=calc log", "dangerous"),
+        ("node --version", "reads"),
+        ("rg foo src", "reads"),
+        ("rm -rf C:\\", "fatal"),
+        ("rm -rf build", "asked"),
+        ("tar -xf a.tgz -C C:\\Windows", "dangerous"),
+        ("npm test", "asked"),
+        ("ssh host dir", "dangerous"),
+        ('bash -c "rm -rf /"', "fatal"),
+        ("curl http://169.254.169.254/latest/meta-data", "dangerous"),
+    ],
+)
+def test_programs_of_every_system_are_judged_by_their_grammar_with_paths_of_windows(
+    command: str, expected: str
+) -> None:
+    assert reach(command, "cmd") == expected
+
+
+def test_contents_outside_the_workspace_are_asked_about_names_are_not() -> None:
+    assert reach("dir C:\\data", "cmd") == "reads"
+    assert reach("type C:\\data\\a.txt", "cmd") == "asked"
+    assert reach("type C:\\Windows\\win.ini", "cmd") == "reads"

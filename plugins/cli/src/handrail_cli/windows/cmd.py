@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from handrail_cli.windows import cmd_parser as parser
+from handrail_cli.windows.calls import MAX_NESTING, Call, Stdin, Word
 from handrail_cli.windows.cmd_parser import (
     HIDDEN,
     Command,
@@ -24,7 +25,7 @@ from handrail_cli.windows.cmd_parser import (
 )
 from handrail_cli.windows.findings import Case, Exhausted, Grade, Span
 from handrail_cli.windows.places import deletes, reads, resolved, secret_variable, writes
-from handrail_cli.windows.programs import MAX_NESTING, Call, Stdin, Word, program
+from handrail_cli.windows.programs import program
 
 MAX_ROUNDS = 6
 MAX_STEPS = 2_000
@@ -167,7 +168,7 @@ class Line:
         if match:
             text = match[1].replace('"', "")
             if text.startswith("\\\\") and not text.startswith("\\\\."):
-                reads(self.case, text)
+                reads(self.case, text, listing=True)
         printed: list[Stdin] = []
         for body in item.bodies:
             with self.uncertain():
@@ -214,7 +215,7 @@ class Line:
         mark = '"' if "usebackq" not in item.options.lower() else "'"
         runs = "'" if mark == '"' else "`"
         if over[:1] == runs and over[-1:] == runs and len(over) > 1:
-            from handrail_cli.windows.programs import nested
+            from handrail_cli.windows.calls import nested
 
             before = len(self.case.parts)
             nested(self.case, "cmd", re.sub(r"\^(.)", r"\1", over[1:-1]), delayed=self.delayed)
@@ -394,7 +395,7 @@ def _read(line: Line, name: str, rest: str, words: Sequence[Word], item: Command
             line.case.add(Grade.UNKNOWN, "unresolved", "it is not known what it reads", item.span)
             continue
         before = len(line.case.found)
-        reads(line.case, word.text, item.span)
+        reads(line.case, word.text, item.span, listing=name == "dir")
         if any(reason.code == "secret" for _, reason in list(line.case.found)[before:]):
             marks.add("secret")
     return Stdin(None, frozenset(marks))
@@ -464,7 +465,7 @@ def _go(line: Line, name: str, rest: str, words: Sequence[Word], item: Command) 
     found = resolved(line.case, text)
     line.case.touch("session", found.real if found is not None else "")
     if found is not None and (found.refused or found.doubtful):
-        reads(line.case, text, item.span)
+        reads(line.case, text, item.span, listing=True)
     other = found is not None and line.case.cwd is not None and found.path.drive.lower() != line.case.cwd.drive.lower()
     stays = other and name != "pushd" and not re.match(r"\s*/d\b", rest, re.IGNORECASE)
     line.case.cwd = None if found is None or found.refused is not None or stays else found.path

@@ -410,8 +410,6 @@ Kind = Literal["builtin", "program"]
 
 def words(text: str, *, builtin: bool) -> list[str]:
     """The words of a command's text: cmd's own commands take more signs for space than programs do. Quotes are taken off."""
-    from handrail_cli.windows.commandlets import split_arguments
-
     if not builtin:
         return split_arguments(text)
     found: list[str] = []
@@ -431,3 +429,33 @@ def words(text: str, *, builtin: bool) -> list[str]:
             word.append(char)
             begun = True
     return [*found, "".join(word)] if begun else found
+
+
+def split_arguments(text: str) -> list[str]:
+    """The words in one text of arguments, as the C library of Windows splits them."""
+    words: list[str] = []
+    word: list[str] = []
+    quoted = begun = False
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char == "\\" and (match := re.compile(r'(\\+)"').match(text, at)):
+            word.append("\\" * (len(match[1]) // 2))
+            if len(match[1]) % 2:
+                word.append('"')
+                at = match.end()
+            else:
+                at = match.end() - 1
+            begun = True
+            continue
+        if char == '"':
+            quoted, begun = not quoted, True
+        elif char in " \t" and not quoted:
+            if begun:
+                words.append("".join(word))
+                word, begun = [], False
+        else:
+            word.append(char)
+            begun = True
+        at += 1
+    return [*words, "".join(word)] if begun else words

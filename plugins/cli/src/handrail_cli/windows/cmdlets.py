@@ -2,6 +2,7 @@
 
 One line a command: its name, a grade, its parameters. A parameter is `Name,Alias…` and a letter for what becomes of its value:
 
+    :l  a place of which only names and sizes are looked at
     !   a switch                       :v  plain data                    :r  a place that is read (`:R` with all below it)
     :w  a place that is written        :d  a place that is deleted       :x  code, or data where no block is given
     :u  an address on the network      :b  what is sent there            :i  a file that is sent there
@@ -22,6 +23,7 @@ from functools import cache
 from handrail_cli.windows.findings import Grade
 
 PATHS = "Path:r@0* LiteralPath,PSPath,LP:r"
+LISTED = PATHS.replace(":r", ":l")
 FILTERS = "Filter:v Include:v Exclude:v"
 COMMON = (
     "Verbose,vb! Debug,db! ErrorAction,ea:v WarningAction,wa:v InformationAction,infa:v ProgressAction,proga:v ErrorVariable,ev:v "
@@ -31,16 +33,16 @@ COMMON = (
 SHOULD_PROCESS = "WhatIf,wi! Confirm,cf!"
 
 READING = f"""
-Get-ChildItem {PATHS} Filter:v@1 Include:v Exclude:v Recurse,s! Depth:v Force! Name! Attributes:v FollowSymlink! ~Directory,ad,d! ~File,af!
+Get-ChildItem {LISTED} Filter:v@1 Include:v Exclude:v Recurse,s! Depth:v Force! Name! Attributes:v FollowSymlink! ~Directory,ad,d! ~File,af!
     ~Hidden,ah,h! ~ReadOnly,ar! ~System,as! ~CodeSigningCert! UseTransaction!
 Get-Content {PATHS} {FILTERS} ReadCount:v TotalCount,First,Head:v Tail,Last:v Force! Delimiter:v Wait! Raw! Encoding:v AsByteStream!
     Stream:? Credential:?
-Get-Item {PATHS} {FILTERS} Force! Stream:v Credential:?
-Get-ItemProperty {PATHS} Name,PSProperty:v@1 {FILTERS} Credential:?
-Get-ItemPropertyValue {PATHS} Name,PSProperty:v@1 {FILTERS} Credential:?
-Test-Path {PATHS} {FILTERS} PathType,Type:v IsValid! NewerThan:v OlderThan:v Credential:?
-Resolve-Path {PATHS} Relative! RelativeBasePath:v Force! Credential:?
-Convert-Path {PATHS}
+Get-Item {LISTED} {FILTERS} Force! Stream:v Credential:?
+Get-ItemProperty {LISTED} Name,PSProperty:v@1 {FILTERS} Credential:?
+Get-ItemPropertyValue {LISTED} Name,PSProperty:v@1 {FILTERS} Credential:?
+Test-Path {LISTED} {FILTERS} PathType,Type:v IsValid! NewerThan:v OlderThan:v Credential:?
+Resolve-Path {LISTED} Relative! RelativeBasePath:v Force! Credential:?
+Convert-Path {LISTED}
 Join-Path Path,PSPath:v@0* ChildPath:v@1 AdditionalChildPath:v@2 Resolve! Credential:?
 Split-Path Path:v@0* LiteralPath,PSPath:v Leaf! LeafBase! Extension! Parent! Qualifier! NoQualifier! IsAbsolute! Resolve! Credential:?
 Get-Location PSProvider:v PSDrive:v Stack! StackName:v
@@ -100,8 +102,8 @@ Get-UICulture
 Get-TimeZone Name:v@0 Id:v ListAvailable!
 Get-Uptime Since!
 Get-ComputerInfo Property:v@0
-Get-FileHash {PATHS} Algorithm:v InputStream:v
-Get-Acl {PATHS} {FILTERS} Audit! AllCentralAccessPolicies! InputObject:v
+Get-FileHash {LISTED} Algorithm:v InputStream:v
+Get-Acl {LISTED} {FILTERS} Audit! AllCentralAccessPolicies! InputObject:v
 Get-AuthenticodeSignature FilePath:r@0* LiteralPath:r SourcePathOrExtension:v Content:v
 Get-Verb Verb:v@0 Group:v@1
 Get-ExecutionPolicy Scope:v@0 List!

@@ -98,7 +98,8 @@ def secret(case: Case, text: str) -> str | None:
     if WILD.search(text) is None:
         return None
     for name in PureWindowsPath(found.written).parts if case.windows else PurePosixPath(found.written).parts:
-        if WILD.search(name) and not EVERYTHING.fullmatch(name) and not name.startswith("*."):
+        # A pattern for endings, or for a word somewhere inside, does not look for a secret.
+        if WILD.search(name) and not EVERYTHING.fullmatch(name) and not re.match(r"\*(\.|.*[*?])", name):
             lowered = name.lower()
             hit = next(
                 (
@@ -113,8 +114,8 @@ def secret(case: Case, text: str) -> str | None:
     return None
 
 
-def reads(case: Case, text: str, span: Span | None = None, *, recursive: bool = False) -> None:
-    """Note what reading a file, folder, variable or key of the registry amounts to."""
+def reads(case: Case, text: str, span: Span | None = None, *, recursive: bool = False, listing: bool = False) -> None:
+    """Note what reading a file, folder, variable or key of the registry amounts to; `listing`: only names and sizes are looked at."""
     drive = drive_of(text)
     if drive is not None and drive[0] != "filesystem":
         _reads_drive(case, *drive, text, span)
@@ -125,8 +126,18 @@ def reads(case: Case, text: str, span: Span | None = None, *, recursive: bool = 
         return
     if paths.protected(found.path, case.judging.protected) and not paths.inside(found.path, case.judging.workspace):
         case.add(Grade.DANGEROUS, "own", "files by which Handrail judges are named in it", span)
-    if recursive and not paths.inside(found.path, case.judging.workspace):
-        case.add(Grade.UNKNOWN, "reads_outside", f"it reads all files below {found.real!r}", span)
+    if listing or paths.inside(found.path, case.judging.workspace) or temporary(case, found.path):
+        return
+    if recursive or not public(case, found.path):
+        case.add(Grade.UNKNOWN, "read_outside", f"{text!r} is outside the workspace", span)
+
+
+def public(case: Case, path: PurePath) -> bool:
+    """Whether it lies where the system keeps what anybody may read."""
+    names = tuple(part.lower() for part in path.parts[1:])
+    if not case.windows:
+        return names[:1] in (("usr",), ("bin",), ("lib",), ("etc",), ("opt",), ("proc",), ("sys",))
+    return any(names[: len(folder)] == folder for folder in SAFE_PROGRAM_FOLDERS)
 
 
 def _reads_drive(case: Case, name: str, rest: str, text: str, span: Span | None) -> None:

@@ -7,8 +7,9 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from handrail_cli.windows import commandlets, dotnet
+from handrail_cli.windows import commandlets, dotnet, members
 from handrail_cli.windows import powershell_values as values
+from handrail_cli.windows.calls import Call, Stdin, Word
 from handrail_cli.windows.cmdlets import ALIASES, find
 from handrail_cli.windows.findings import Case, Exhausted, Grade, Span
 from handrail_cli.windows.places import reads, secret_variable, sets_variable, writes
@@ -41,7 +42,7 @@ from handrail_cli.windows.powershell_nodes import (
 )
 from handrail_cli.windows.powershell_parser import Unread, parse
 from handrail_cli.windows.powershell_values import NOTHING, UNKNOWN, Value, known
-from handrail_cli.windows.programs import Call, Stdin, Word, program
+from handrail_cli.windows.programs import program
 
 MAX_STEPS = 2_000
 # Names that PowerShell has on Windows only; elsewhere they are the programs of the system.
@@ -258,7 +259,7 @@ class Shell:
     def cast(self, node: Cast) -> Value:
         value = self.value(node.value)
         if dotnet.SOCKET.fullmatch(node.kind):
-            return commandlets.make(self, node.kind, values.flat(value), node.span)
+            return members.make(self, node.kind, values.flat(value), node.span)
         if node.kind == "scriptblock":
             self.case.add(Grade.DANGEROUS, "dynamic", "it makes a block of code from text", node.span)
         elif (
@@ -406,8 +407,8 @@ class Shell:
             self.case.add(Grade.DANGEROUS, "dynamic", "which member it uses is worked out only when it runs", node.span)
             return UNKNOWN
         if isinstance(node.target, Kind):
-            return commandlets.static_member(self, node.target.name, name.lower(), arguments, node)
-        return commandlets.member(self, self.value(node.target), name.lower(), arguments, node)
+            return members.static_member(self, node.target.name, name.lower(), arguments, node)
+        return members.member(self, self.value(node.target), name.lower(), arguments, node)
 
     # -- pipelines and commands
 

@@ -9,21 +9,22 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+# What words without a mark are: none may be there; data; files that are read or listed; a pattern and then files.
+Words = Literal["none", "data", "read", "list", "pattern"]
+
 
 @dataclass(frozen=True, slots=True)
 class Reader:
     """A program that only reads with these options. Of an option: nothing (a switch), `v` a value, `r` a file read, `w` one written."""
 
     options: dict[str, str]
-    words: Literal["none", "data", "read", "pattern"]
+    words: Words
     remote: frozenset[str] = frozenset()
     # Whether letters may be joined (`-ano`).
     cluster: bool = False
 
 
-def _reader(
-    options: str, words: Literal["none", "data", "read", "pattern"], remote: str = "", *, cluster: bool = False
-) -> Reader:
+def _reader(options: str, words: Words, remote: str = "", *, cluster: bool = False) -> Reader:
     found = {name: kind for word in options.split() for name, _, kind in (word.partition(":"),)}
     return Reader(found, words, frozenset(remote.split()), cluster)
 
@@ -42,7 +43,7 @@ READERS: dict[str, Reader] = {
     "where": _reader("r:r q f t", "data"),
     "find": _reader("v c n i off offline", "pattern"),
     "findstr": _reader("b e l r s i x v n m o p off offline c:v g:r f:r d:r a:v", "pattern", cluster=True),
-    "tree": _reader("f a", "read"),
+    "tree": _reader("f a", "list"),
     "more": _reader("e c p s", "read"),
     "fc": _reader("a b c l n t u w off offline", "read"),
     "comp": _reader("d a l n:v c off offline m", "read"),
@@ -71,9 +72,9 @@ RULED = (
     "vssadmin",
     "wbadmin", "bcdedit", "diskpart", "format", "fsutil", "wevtutil", "icacls", "cacls", "takeown", "attrib", "robocopy", "xcopy", "makecab",
     "expand",
-    "extrac32", "clip", "setx", "subst", "forfiles", "psexec", "psexec64", "runas", "winrs", "rm", "sdelete", "sdelete64", "wsl", "powercfg",
+    "extrac32", "clip", "setx", "subst", "forfiles", "psexec", "psexec64", "runas", "winrs", "sdelete", "sdelete64", "wsl", "powercfg",
     "cipher",
-    "winget", "choco", "scoop", "ping", "tracert", "nslookup", "route", "diskshadow", "pcalua", "conhost", "mklink", "cp", "mv", "chkdsk", "dism",
+    "winget", "choco", "scoop", "ping", "tracert", "nslookup", "route", "diskshadow", "pcalua", "conhost", "mklink", "chkdsk", "dism",
     "esentutl", "print", "replace", "explorer",
 )  # fmt: skip
 
@@ -111,19 +112,8 @@ DANGEROUS: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 KNOWN = frozenset(READERS) | frozenset(RULED) | RUNS_ANYTHING | frozenset(DANGEROUS)
 
-# Programs that are the same on every system: bash's judge knows them.
-EVERYWHERE = frozenset((
-    "git", "gh", "rg", "fd", "jq", "yq", "bat", "delta", "tokei", "cloc", "python", "python3", "py", "pip", "pip3", "pipx", "uv", "uvx",
-    "poetry", "pytest", "ruff",
-    "mypy", "black", "tox", "node", "npm", "npx", "pnpm", "yarn", "deno", "bun", "tsc", "eslint", "prettier", "vite", "jest", "vitest", "cargo",
-    "rustc", "rustup",
-    "go", "gofmt", "dotnet", "java", "javac", "mvn", "gradle", "make", "cmake", "ninja", "meson", "docker", "podman", "kubectl", "helm",
-    "terraform", "aws",
-    "az", "gcloud", "ssh", "scp", "sftp", "curl", "wget", "tar", "sqlite3", "psql", "mysql", "redis-cli", "ruby", "gem", "bundle", "perl", "php",
-    "composer", "ls", "cat", "grep", "head", "tail", "wc", "cut", "uniq", "tr", "pwd", "which", "sed", "awk", "basename", "dirname", "bash",
-    "sh", "code", "vim", "nvim", "gcc", "g++", "clang", "openssl", "zip", "unzip", "7z", "touch", "chmod", "rsync", "gpg", "svn", "hg",
-    "handrail", "pre-commit", "diff", "lua", "Rscript", "jupyter", "flask", "django-admin", "rake", "rails", "ollama",
-))  # fmt: skip
+# Other names of programs that are the same on every system.
+SAME = {"py": "python"}
 SENDING = frozenset(
     (
         "curl",

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from handrail import paths
+from handrail_cli.windows.calls import ADDRESS, UNC, Call, Word, host_of, nested
 from handrail_cli.windows.findings import Case, Grade
 from handrail_cli.windows.places import REGISTRY, deletes, fatal, reads, resolved, runs, writes
-from handrail_cli.windows.programs import ADDRESS, UNC, Call, Word, host_of, nested, program
+from handrail_cli.windows.programs import program
 
 Marks = frozenset[str] | None
 HIVES = {
@@ -354,7 +355,7 @@ def _permissions(case: Case, call: Call) -> Marks:
     loose = _loose(call)
     if call.name in ("icacls", "cacls") and len(loose) <= 1 and options <= {"t", "c", "q", "l", "findsid", "verify"}:
         for word in loose:
-            reads(case, word.guess, word.span)
+            reads(case, word.guess, word.span, listing=True)
         return None
     recursive = bool(options & ({"t"} if call.name != "takeown" else {"r"}))
     targets = loose[:1]
@@ -378,7 +379,10 @@ def _attrib(case: Case, call: Call) -> Marks:
     changes = any(re.fullmatch(r"[+-][a-z]+", word) for word in call.lowered)
     for word in call.words:
         if not re.match(r"[+/-]", word.guess):
-            (writes if changes else reads)(case, word.guess, word.span)
+            if changes:
+                writes(case, word.guess, word.span)
+            else:
+                reads(case, word.guess, word.span, listing=True)
     if changes:
         case.add(Grade.EFFECT, "changes", "it changes what is noted about files", call.span)
         if all(re.match(r"[+/-]", word) for word in call.lowered):
@@ -387,14 +391,14 @@ def _attrib(case: Case, call: Call) -> Marks:
 
 
 def _copies(case: Case, call: Call) -> Marks:
-    """robocopy, xcopy, expand, makecab, cp, mv: from the first word to the last that names a place."""
+    """robocopy, xcopy, expand, makecab: from the first word to the last that names a place."""
     loose = _loose(call)
     options = {option.partition(":")[0] for option in _options(call)}
     if {"job", "save", "unilog", "log", "log+", "unilog+", "if", "f"} & options and call.name == "robocopy":
         _dangerous(case, call, "option", "it reads its options from, or writes to, another file")
     source = loose[:1]
     target = loose[1:2] if call.name in ("robocopy", "xcopy") else loose[-1:] if len(loose) > 1 else []
-    moves = bool({"mov", "move"} & options) or call.name == "mv"
+    moves = bool({"mov", "move"} & options)
     for word in source if call.name in ("robocopy", "xcopy", "makecab") else loose[: max(1, len(loose) - len(target))]:
         reads(case, word.guess, word.span)
         if moves:
@@ -404,18 +408,6 @@ def _copies(case: Case, call: Call) -> Marks:
         if {"mir", "purge"} & options:
             deletes(case, f"{word.guess}\\*", word.span, recursive=True, bulk=True)
     case.add(Grade.EFFECT, "changes", f"{call.name} copies files", call.span)
-    return None
-
-
-def _rm(case: Case, call: Call) -> Marks:
-    flags = "".join(word.lstrip("-") for word in call.lowered if word.startswith("-"))
-    recursive = "r" in flags
-    for word in call.words:
-        if not word.guess.startswith("-"):
-            text = word.text.replace("/", "\\") if word.text is not None else None
-            deletes(case, text, word.span, guess=word.guess, recursive=recursive)
-    if not call.words:
-        case.add(Grade.UNKNOWN, "unknown_program", "it is not known what it deletes", call.span)
     return None
 
 
@@ -456,7 +448,7 @@ def _forfiles(case: Case, call: Call) -> Marks:
     folder, pattern = given.get("p", "."), given.get("m", "*")
     place = f"{folder}\\{pattern}"
     command = given.get("c", 'cmd /c echo "@file"')
-    reads(case, folder, call.span)
+    reads(case, folder, call.span, listing=True)
     for name, value in (("@path", place), ("@file", place), ("@relpath", place), ("@fname", place)):
         command = re.sub(f'"?{name}"?', lambda match, value=value: value, command, flags=re.IGNORECASE)
     command = re.sub(r"0x([0-9a-f]{2})", lambda match: chr(int(match[1], 16)), command, flags=re.IGNORECASE)
@@ -625,8 +617,7 @@ RULES: Mapping[str, Rule] = {
     "wevtutil": _wevtutil,
     **dict.fromkeys(("icacls", "cacls", "takeown"), _permissions),
     "attrib": _attrib,
-    **dict.fromkeys(("robocopy", "xcopy", "makecab", "expand", "extrac32", "cp", "mv", "replace"), _copies),
-    "rm": _rm,
+    **dict.fromkeys(("robocopy", "xcopy", "makecab", "expand", "extrac32", "replace"), _copies),
     **dict.fromkeys(("sdelete", "sdelete64"), _sdelete),
     "setx": _setx,
     "subst": _subst,

@@ -1,0 +1,154 @@
+"""A program that is run, as both dialects hand it over, and what is noted of any such call."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from handrail import Decision, paths, urls
+from handrail_cli.windows import program_data as data
+from handrail_cli.windows.findings import MAX_NESTED, Case, Exhausted, Grade, Span
+from handrail_cli.windows.places import drive_of, resolved, secret
+from handrail_cli.windows.powershell_values import UNKNOWN, Value
+
+if TYPE_CHECKING:
+    from handrail_cli.windows.powershell import Shell
+
+MAX_NESTING = 8
+ADDRESS = re.compile(r"(?:https?|ftps?|ftp|webdav|smb)://([^/\\?#\s\"']+)", re.IGNORECASE)
+UNC = re.compile(r"\\\\(?![?.]\\)[^\\\s]")
+ENDINGS = re.compile(r"\.(exe|com|cmd|bat)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A word given to a program; `text` None when it is not known, `guess` it with nothing for what is not known."""
+
+    text: str | None
+    guess: str
+    span: Span | None = None
+    marks: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Stdin:
+    """What comes in on a program's standard input."""
+
+    text: str | None
+    marks: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A program that is run. `raw` is all that follows its name, as cmd has it; `started`: in a process of its own that is not waited for."""
+
+    name: str
+    words: tuple[Word, ...]
+    stdin: Stdin | None = None
+    span: Span | None = None
+    raw: str | None = None
+    blocks: bool = False
+    started: bool = False
+
+    @property
+    def guesses(self) -> list[str]:
+        return [word.guess for word in self.words]
+
+    @property
+    def lowered(self) -> list[str]:
+        return [word.guess.lower() for word in self.words]
+
+
+def nested(
+    case: Case, dialect: Literal["powershell", "cmd"], text: str, *, session: Shell | None = None, delayed: bool = False
+) -> Value:
+    """Judge a text that another command runs; in a PowerShell that is given, or else in a process of its own."""
+    case.nesting += 1
+    case.nested += len(text)
+    if case.nesting > MAX_NESTING or case.nested > MAX_NESTED:
+        raise Exhausted("too_deep", "it is nested deeper than is analysed")
+    place, cwd, case.place = case.place, case.cwd, None
+    try:
+        if dialect == "cmd":
+            from handrail_cli.windows.cmd import judge_text
+
+            judge_text(case, text, delayed=delayed)
+            return UNKNOWN
+        from handrail_cli.windows.powershell import judge_text as judge_powershell
+
+        return judge_powershell(case, text, shell=session)
+    finally:
+        case.place = place
+        if session is None:
+            case.cwd = cwd
+        case.nesting -= 1
+
+
+def host_of(text: str) -> str:
+    """The host in an address; empty when there is none."""
+    match = ADDRESS.search(text)
+    return match[1].rpartition("@")[2].lower() if match else ""
+
+
+def base(name: str) -> str:
+    """The bare name of a program, in lower case."""
+    return ENDINGS.sub("", re.split(r"[\\/]", name.lower().rstrip(" ."))[-1])
+
+
+def note_part(case: Case, call: Call, before: int) -> None:
+    """Note a program as a part of the line, with what was touched since there were `before` touches."""
+    case.part((base(call.name), *call.guesses), call.span, before)
+    words = call.guesses
+    sub = words[0] if words and re.fullmatch(r"[a-z][a-z-]+", words[0]) else None
+    case.narrowed.append((base(call.name), sub) if sub else (base(call.name),))
+
+
+def check_words(case: Case, call: Call) -> None:
+    """Note the secrets and other machines that words of any program name."""
+    for word in call.words:
+        for text in dict.fromkeys((word.guess, re.sub(r"^(--?[\w-]+[=:]|/\w+:|@|\w+=@?)", "", word.guess))):
+            _check_word(case, call, text, word)
+        if word.text is None:
+            case.add(Grade.UNKNOWN, "unresolved", "one of its words is not known", call.span)
+
+
+def _check_word(case: Case, call: Call, text: str, word: Word) -> None:
+    if not text or len(text) > 400 or (" " in text and "\\" not in text):
+        return
+    if case.windows and UNC.match(text):
+        case.add(Grade.DANGEROUS, "network_path", f"{text!r} is on another machine", word.span)
+    elif drive_of(text) is None and not ADDRESS.match(text) and (what := secret(case, text)) is not None:
+        grade = Grade.CATASTROPHIC if base(call.name) in data.SENDING else Grade.DANGEROUS
+        code = "leaks_credentials" if grade is Grade.CATASTROPHIC else "secret"
+        case.add(grade, code, f"{text!r} keeps {what}", word.span)
+    elif (
+        (found := resolved(case, text)) is not None
+        and paths.protected(found.path, case.judging.protected)
+        and not _above(case, found)
+    ):
+        case.add(Grade.DANGEROUS, "own", "files by which Handrail judges are named in it", word.span)
+
+
+def _above(case: Case, found: paths.Resolved) -> bool:
+    """Whether it is a place that merely holds protected ones, such as the workspace."""
+    return not any(paths.inside(found.path, (place,)) for place in case.judging.protected)
+
+
+def judge_address(case: Case, text: str, span: Span | None) -> None:
+    """Note what speaks against an address itself."""
+    if "://" not in text and not text.startswith("\\\\"):
+        text = f"https://{text}"
+    found = urls.view(text)
+    if found.suggestion is not Decision.ALLOW:
+        grade = Grade.DANGEROUS if found.floor is not None else Grade.UNKNOWN
+        for reason in found.reasons:
+            case.add(grade, reason.code, reason.text, span)
+
+
+def code_from_pipe(case: Case, call: Call) -> None:
+    """Note that a program runs what is piped into it."""
+    case.executes = True
+    if call.stdin is not None and "network" in call.stdin.marks:
+        case.add(Grade.CATASTROPHIC, "network_code", "it runs code straight from the network", call.span)
+    case.add(Grade.DANGEROUS, "opaque_code", "it runs what is piped into it", call.span)
