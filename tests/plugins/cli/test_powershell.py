@@ -41,6 +41,7 @@ READING = [
     "Start-Process cmd -ArgumentList '/c echo hello' -Wait",
     "Get-ChildItem | ForEach-Object { $_.FullName.Replace('a', 'b') }",
     "gci | % Name",
+    "Stop-Process -Name x -WhatIf",
 ]
 
 
@@ -66,6 +67,7 @@ ASKED = [
     "some-tool --flag",
     "Get-SomethingUnknown",
     "Get-Content $unknown",
+    "Get-Content (Get-PSReadLineOption).HistorySavePath",
     "Get-ChildItem -NoSuchParameter",
 ]
 
@@ -166,6 +168,10 @@ FATAL = [
     "gwmi Win32_ShadowCopy | % { $_.Delete() }",
     "Format-Volume -DriveLetter D",
     "vssadmin delete shadows /all",
+    "while (1) { Start-Process powershell }",
+    "foreach ($d in 'C:\\', 'D:\\') { Remove-Item $d -Recurse }",
+    "gci C:\\ | % { Remove-Item $_.FullName -Recurse }",
+    "[IO.Directory]::Delete('C:\\Users', $true)",
 ]
 
 

@@ -290,6 +290,8 @@ class Line:
             self.case.cwd = None
             self.case.part((name,), item.span)
             return Stdin("")
+        if BUILTIN.fullmatch(name):
+            return self.builtin(name.lower(), rest, item, stdin)
         words = tuple(_word(word, item.span) for word in parser.words(rest, builtin=False))
         marks = program(self.case, Call(name, words, stdin, item.span, raw=rest.strip(), started=started))
         return Stdin(None, marks)
@@ -357,8 +359,19 @@ def _echo(line: Line, name: str, rest: str, words: Sequence[Word], item: Command
     return Stdin(text if HIDDEN not in text else None)
 
 
+def _apart(words: Sequence[Word]) -> list[Word]:
+    """The words, and those with a slash in them once more as a place with options behind it: cmd may read them so."""
+    found = list(words)
+    for word in words:
+        place, *options = word.guess.split("/")
+        if place and options and word.text is not None:
+            found.extend([Word(place, place, word.span), *(Word(f"/{text}", f"/{text}") for text in options if text)])
+    return found
+
+
 def _delete(line: Line, name: str, rest: str, words: Sequence[Word], item: Command) -> None:
     """Del and erase: files by pattern, with `/s` in all folders below."""
+    words = _apart(words)
     options = _options(words)
     _check(line, name, options, {"p", "f", "s", "q", "a"}, item)
     for word in _loose(words):
@@ -369,6 +382,7 @@ def _delete(line: Line, name: str, rest: str, words: Sequence[Word], item: Comma
 
 
 def _remove_folder(line: Line, name: str, rest: str, words: Sequence[Word], item: Command) -> None:
+    words = _apart(words)
     options = _options(words)
     _check(line, name, options, {"s", "q"}, item)
     for word in _loose(words):

@@ -323,6 +323,15 @@ FATAL = {
                      "remove-wbbackuptarget"), ("deletes_backups", "it deletes what could bring files back")),
 }  # fmt: skip
 
+# Cmdlets that are not listed and only say what they would do when they are asked with `-WhatIf`.
+SHOW_ONLY = frozenset(
+    ("stop-process", "stop-service", "start-service", "restart-service", "set-service", "suspend-service", "new-service", "remove-service",
+     "restart-computer", "stop-computer", "clear-recyclebin", "clear-eventlog", "limit-eventlog", "remove-eventlog", "set-acl", "set-executionpolicy",
+     "remove-localuser", "new-localuser", "set-localuser", "add-localgroupmember", "remove-localgroupmember", "unregister-scheduledtask",
+     "remove-psdrive", "new-psdrive", "uninstall-module", "uninstall-package", "format-volume", "clear-disk", "remove-partition",
+     "set-timezone", "set-date")
+)  # fmt: skip
+
 # Verbs that change a system when what they change is not listed above.
 ACTING_VERBS = frozenset(
     ("remove", "stop", "set", "disable", "enable", "uninstall", "install", "clear", "format", "reset", "restart", "revoke", "unregister", "register",

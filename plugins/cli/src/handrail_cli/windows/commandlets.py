@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from handrail_cli.windows import powershell_values as values
 from handrail_cli.windows.binding import Bound, bind, take_piped
-from handrail_cli.windows.cmdlets import ACTING_VERBS, DESTRUCTIVE, FATAL, NOUNS, Cmdlet
+from handrail_cli.windows.cmdlets import ACTING_VERBS, DESTRUCTIVE, FATAL, NOUNS, SHOW_ONLY, Cmdlet
 from handrail_cli.windows.findings import Grade
 from handrail_cli.windows.parameters import blocks_in, judge_value
 from handrail_cli.windows.places import drive_of, secret
-from handrail_cli.windows.powershell_nodes import Invoked
+from handrail_cli.windows.powershell_nodes import Invoked, Parameter
 from handrail_cli.windows.powershell_values import NOTHING, UNKNOWN, Files, Value, known
 from handrail_cli.windows.structural import ALSO_BY_DATA, HANDLERS
 
@@ -63,6 +63,9 @@ def unlisted(shell: Shell, name: str, node: Invoked, piped: Value | None) -> Val
     case = shell.case
     before = len(case.touches)
     arguments = [shell.argument(item) for item in node.arguments]
+    if name in SHOW_ONLY and any(isinstance(item, Parameter) and _asks_what_if(item) for item in node.arguments):
+        case.part((name, *(value.guess for value in arguments)), node.span, before)
+        return UNKNOWN
     verb, _, noun = name.partition("-")
     marks = frozenset[str]().union(*(value.marks for value in arguments), piped.marks if piped is not None else ())
     if name in DESTRUCTIVE:
@@ -84,6 +87,12 @@ def unlisted(shell: Shell, name: str, node: Invoked, piped: Value | None) -> Val
             case.add(Grade.DANGEROUS, "secret", f"{value.text!r} keeps {what}", node.span)
     case.part((name, *(value.guess for value in arguments)), node.span, before)
     return Value(marks=marks)
+
+
+def _asks_what_if(item: Parameter) -> bool:
+    return item.value is None and (
+        item.name.lower() == "wi" or re.fullmatch(r"wh?(at?)?|whati|whatif", item.name.lower()) is not None
+    )
 
 
 def _by_data(shell: Shell, cmdlet: Cmdlet, bound: Bound, node: Invoked, piped: Value | None, *, dry: bool) -> Value:

@@ -50,6 +50,7 @@ def of_every_system(case: Case, call: Call, before: int) -> frozenset[str] | Non
     if found.kind == "dangerous":
         reason = found.reason or Reason("dangerous", f"{name} can do harm so")
         case.add(Grade.DANGEROUS, reason.code, reason.text, call.span)
+        add_catastrophes(case, call)
     elif found.kind == "effect" and not found.named:
         case.add(Grade.EFFECT, "changes", f"{name} changes something", call.span)
     if found.unknown is not None:
@@ -62,6 +63,8 @@ def of_every_system(case: Case, call: Call, before: int) -> frozenset[str] | Non
         case.add(Grade.EFFECT, "project_code", f"{name} runs code", call.span)
     for named in found.named:
         _named(case, call, named, words, fetches=fetches)
+    if call.stdin is not None and "secret" in call.stdin.marks and (fetches or "network" in found.needs):
+        case.add(Grade.CATASTROPHIC, "leaks_credentials", "it sends credentials to another machine", call.span)
     _check_fetched(case, call)
     note_part(case, call, before)
     for inner in found.inner:
@@ -164,7 +167,7 @@ def _inner_code(case: Case, call: Call, inner: Inner) -> None:
 
     found = judge(inner.code or "", case.judging, cwd=case.cwd if case.cwd is not None else case.judging.cwd)
     _add_opinion(case, call, found)
-    case.add(Grade.UNKNOWN, "other_shell", "it is code for a shell of other systems", call.span)
+    case.add(Grade.DANGEROUS, "other_shell", "it is code for a shell of another system", call.span)
 
 
 def delegated(case: Case, call: Call, before: int) -> frozenset[str]:
@@ -190,6 +193,16 @@ def delegated(case: Case, call: Call, before: int) -> frozenset[str]:
     case.parts.extend(part for part in found.parts if part.argv[:1] != (call.name,))
     network = base(call.name) in data.FETCHING or any(touch.kind == "network" for touch in case.parts[-1].touches)
     return frozenset(("network",)) if network else frozenset(("file",))
+
+
+def add_catastrophes(case: Case, call: Call) -> None:
+    """Note what bash's judge calls a catastrophe in the words of a program."""
+    from handrail_cli.judgement import judge
+
+    line = shlex.join((call.name, *call.guesses))
+    found = judge(line, case.judging, cwd=case.cwd if case.cwd is not None else case.judging.cwd)
+    if found.catastrophic:
+        _add_opinion(case, call, found)
 
 
 def _add_opinion(case: Case, call: Call, found: Opinion) -> None:

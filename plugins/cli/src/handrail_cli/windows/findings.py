@@ -49,7 +49,7 @@ class Case:
 
     `cwd` is where relative paths start, None once that is not known. `stdin` is what the whole line is given. `fetched` are the real places of
     files that it has brought from the network, `written` of those it has written, in lower case. `place` is what spans are moved by, and None
-    inside text that does not stand in the command as it is.
+    inside text that does not stand in the command as it is. `started` counts the programs that it starts and does not wait for.
     """
 
     judging: Judging
@@ -69,6 +69,7 @@ class Case:
     place: int | None = 0
     socket: bool = False
     executes: bool = False
+    started: int = 0
 
     @property
     def windows(self) -> bool:

@@ -63,9 +63,8 @@ def judge_read(shell: Shell, value: Value, bound: Bound, span: Span, *, listing:
                     return frozenset(("file", "secret"))
         return frozenset(("file",))
     if value.text is None:
-        if value.kind not in ("data", "bytes") or value.guess:
-            case.add(Grade.UNKNOWN, "unresolved", "it is not known what it reads", span)
-            case.touch("read", "")
+        case.add(Grade.UNKNOWN, "unresolved", "it is not known what it reads", span)
+        case.touch("read", "")
         return frozenset(("file",))
     count = len(case.found)
     reads(case, value.text, span, listing=listing)

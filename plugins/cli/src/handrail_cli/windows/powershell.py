@@ -304,6 +304,7 @@ class Shell:
     def loop(self, node: Loop) -> Value:
         """What may run many times: what it changes is not known when it starts again."""
         over = self.value(node.over) if node.over is not None else UNKNOWN
+        started, endless = self.case.started, False
         with self.uncertain():
             for name in assigned(node):
                 earlier = self.scope.get(name)
@@ -318,8 +319,10 @@ class Shell:
             if node.variable:
                 self.scope[node.variable] = single
             for condition in node.conditions:
-                self.value(condition)
+                endless = (self.value(condition).text or "").lower() in ("1", "true")
             value = self.body(node.body.body)
+            if (endless or not (node.conditions or node.variable)) and self.case.started > started:
+                self.case.add(Grade.CATASTROPHIC, "fork_bomb", "it starts programs without end", node.span)
             if over.items is not None and 1 < len(over.items) <= 8:
                 for item in over.items:
                     self.scope[node.variable] = item

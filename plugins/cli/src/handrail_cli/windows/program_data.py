@@ -62,7 +62,6 @@ READERS: dict[str, Reader] = {
     "gpresult": _reader("r z v scope:v", "none", "s u p"),
     "tzutil": _reader("g l", "none"),
     "nbtstat": _reader("n c r s", "none"),
-    "auditpol": _reader("get category:v list", "none"),
     "vol": _reader("", "data"),
 }
 
@@ -74,7 +73,7 @@ RULED = (
     "expand",
     "extrac32", "clip", "setx", "subst", "forfiles", "psexec", "psexec64", "runas", "winrs", "sdelete", "sdelete64", "wsl", "powercfg",
     "cipher",
-    "winget", "choco", "scoop", "ping", "tracert", "nslookup", "route", "diskshadow", "pcalua", "conhost", "mklink", "chkdsk", "dism",
+    "winget", "choco", "scoop", "ping", "tracert", "nslookup", "route", "diskshadow", "pcalua", "conhost", "mklink", "auditpol", "chkdsk", "dism",
     "esentutl", "print", "replace", "explorer",
 )  # fmt: skip
 

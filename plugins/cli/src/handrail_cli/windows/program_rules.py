@@ -350,6 +350,12 @@ def _wevtutil(case: Case, call: Call) -> Marks:
     return None
 
 
+def _auditpol(case: Case, call: Call) -> Marks:
+    if call.words and _options(call)[:1] not in (["get"], ["list"]):
+        _dangerous(case, call, "history", "it changes what is recorded")
+    return None
+
+
 def _permissions(case: Case, call: Call) -> Marks:
     options = {option.partition(":")[0] for option in _options(call)}
     loose = _loose(call)
@@ -615,6 +621,7 @@ RULES: Mapping[str, Rule] = {
     "format": _format,
     "fsutil": _fsutil,
     "wevtutil": _wevtutil,
+    "auditpol": _auditpol,
     **dict.fromkeys(("icacls", "cacls", "takeown"), _permissions),
     "attrib": _attrib,
     **dict.fromkeys(("robocopy", "xcopy", "makecab", "expand", "extrac32", "replace"), _copies),

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from handrail_cli.windows import program_data as data
 from handrail_cli.windows.calls import ADDRESS, Call, Stdin, Word, base, check_words, host_of, note_part
-from handrail_cli.windows.every_system import delegated, of_every_system
+from handrail_cli.windows.every_system import add_catastrophes, delegated, of_every_system
 from handrail_cli.windows.findings import Case, Grade
 from handrail_cli.windows.places import reads, resolved, runs, system_program, writes
 from handrail_cli.windows.program_data import Reader
@@ -159,6 +159,7 @@ def _read_option(case: Case, call: Call, reader: Reader, option: str, waiting: l
 def _anything(case: Case, call: Call) -> None:
     """Programs of Windows that run what they are given, or fetch it."""
     case.executes = True
+    add_catastrophes(case, replace(call, name=base(call.name)))
     text = " ".join(call.guesses)
     if ADDRESS.search(text) or re.search(r"(java|vb)script:", text, re.IGNORECASE):
         case.touch("network", host_of(text))

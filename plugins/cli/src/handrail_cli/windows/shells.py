@@ -149,6 +149,9 @@ def cmd(case: Case, call: Call) -> frozenset[str]:
                 case.add(Grade.DANGEROUS, "opaque_code", "it runs text that is not known before", call.span)
             if any("network" in word.marks for word in call.words):
                 case.add(Grade.CATASTROPHIC, "network_code", "it runs code straight from the network", call.span)
+            if not raw[at:].strip() and call.stdin is None:
+                case.executes = True
+                case.add(Grade.DANGEROUS, "starts_shell", "it starts a shell", call.span)
             nested(case, "cmd", unquoted(raw[at:].strip()), delayed=delayed)
             if letter == "k" and call.stdin is not None:
                 _stdin_code(case, call, "cmd")

@@ -43,6 +43,7 @@ def _expression(shell: Shell, bound: Bound, node: Invoked, piped: Value | None) 
 
 def _invoke_command(shell: Shell, bound: Bound, node: Invoked, piped: Value | None) -> Value:
     case = shell.case
+    case.started += 1
     for name, option in bound.kinds.items():
         if option.beyond:
             case.add(Grade.DANGEROUS, "remoting", f"-{name} makes it act elsewhere, or as somebody else", node.span)
@@ -73,6 +74,7 @@ def _run_file(shell: Shell, value: Value, span: Span) -> None:
 
 def _start_process(shell: Shell, bound: Bound, node: Invoked, piped: Value | None) -> Value:
     case = shell.case
+    case.started += 1
     verb = bound.one("Verb")
     if verb is not None and (verb.text is None or verb.text.lower().startswith("runas")):
         case.add(Grade.DANGEROUS, "privilege", "it starts a program with another's power", node.span)
