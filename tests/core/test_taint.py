@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.judging import Part
+from handrail.judging import Part, Touch
 from handrail.testing import ScriptedConfirmer, open_test_session
 
 PAGE = """# Getting started with fastgrid
@@ -86,7 +87,9 @@ TOOLS = [
 
 
 @asynccontextmanager
-async def session(folder: Path, answers: int = 20) -> AsyncGenerator[tuple[Session, ScriptedConfirmer], None]:
+async def session(
+    folder: Path, answers: int = 20, judge: Evaluator | None = None
+) -> AsyncGenerator[tuple[Session, ScriptedConfirmer], None]:
     """A session in which nothing but taint asks."""
     confirmer = ScriptedConfirmer(*["once"] * answers)
     allowed = [
@@ -94,7 +97,7 @@ async def session(folder: Path, answers: int = 20) -> AsyncGenerator[tuple[Sessi
     ]
     settings = {"policy": {"rules": allowed}, "mode": "accept_edits"}
     async with open_test_session(
-        tools=TOOLS, evaluators=[Words()], trusted=True, confirm=confirmer, settings=settings, folder=folder
+        tools=TOOLS, evaluators=[judge or Words()], trusted=True, confirm=confirmer, settings=settings, folder=folder
     ) as opened:
         yield opened, confirmer
 
@@ -249,6 +252,47 @@ async def test_a_file_that_was_downloaded_is_a_third_partys(tmp_path: Path) -> N
             assert await verdict(opened, "shell", command=command) == TAINTED
         await hear(opened, "call collector.evil.example", "read", file_path="tool.py")
         assert await verdict(opened, "page", where="https://collector.evil.example/") == TAINTED
+
+
+class Touching(Words):
+    """The same, saying what commands touch: `fetch FILE` writes what it gets from the network, `show FILE` reads."""
+
+    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+        given = await super().opinion(invocation, judging)
+        return given and replace(given, parts=tuple(self._touching(part, judging.cwd) for part in given.parts))
+
+    def _touching(self, part: Part, cwd: Path) -> Part:
+        touches = {
+            "fetch": lambda file: (Touch("network", "ok.example"), Touch("write", str(cwd / file))),
+            "show": lambda file: (Touch("read", str(cwd / file)),),
+        }
+        return replace(part, touches=touches[part.argv[0]](part.argv[1])) if part.argv[0] in touches else part
+
+
+@pytest.mark.parametrize(
+    ("command", "origin"),
+    [
+        pytest.param("show notes.txt", None, id="file-of-the-workspace"),
+        pytest.param("show ../elsewhere.txt", "a file outside the workspace", id="file-from-elsewhere"),
+        pytest.param("fetch x.sh", "the network", id="network"),
+        pytest.param("fetch x.sh && show x.sh", "the network", id="network-among-others"),
+    ],
+)
+async def test_what_a_command_touches_says_whose_its_output_is(
+    command: str, origin: str | None, tmp_path: Path
+) -> None:
+    async with session(tmp_path, judge=Touching()) as (opened, _):
+        assert (await opened.call("shell", {"command": command})).ok
+        assert (opened.intake.seen and opened.intake.seen.sources[-1].origin) == origin
+
+
+async def test_what_a_command_downloaded_is_a_third_partys_from_then_on(tmp_path: Path) -> None:
+    async with session(tmp_path, judge=Touching()) as (opened, _):
+        await opened.call("shell", {"command": "fetch x.sh"})
+        assert await verdict(opened, "shell", command="bash x.sh") == TAINTED
+        await opened.call("shell", {"command": "show x.sh"})
+        assert opened.intake.seen
+        assert opened.intake.seen.sources[-1].origin == "a download"
 
 
 async def test_a_rule_of_a_person_goes_below(tmp_path: Path) -> None:

@@ -43,6 +43,8 @@ class Intake:
 
     def __init__(self, history: History) -> None:
         self.seen: Untrusted | None = None
+        # Tools whose results are never a third party's, as far as they have been called.
+        self.own: set[str] = set()
         self._history = history
         self._kinds: dict[str, str | None] = {}
         self._noted = 0
@@ -55,6 +57,8 @@ class Intake:
             kind = self._kinds[tool.name]
         except KeyError:
             kind = self._kinds[tool.name] = _kind(tool)
+            if kind is None:
+                self.own.add(tool.name)
         return self._of_places(invocation, verdict, judging) if kind == DEPENDS else kind
 
     def _of_places(self, invocation: Invocation, verdict: Verdict | None, judging: Judging) -> str | None:
@@ -64,7 +68,7 @@ class Intake:
         for part in verdict.parts if verdict is not None else ():
             if any(touch.kind == "network" for touch in part.touches) or (not part.touches and names_address(part)):
                 return NETWORK
-            read += [touch.what for touch in part.touches if touch.kind == "read" and touch.what]
+            read += [_real(touch.what, judging) for touch in part.touches if touch.kind == "read" and touch.what]
             if downloads:
                 read += run_by(part, judging)
         if not downloads.isdisjoint(read):

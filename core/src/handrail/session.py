@@ -338,8 +338,12 @@ class Session:
 
     def present(self, invocation: Invocation, verdict: Verdict | None, result: ToolResult) -> ToolResult:
         """The result as it may be shown: what comes from the world is cleaned, kept to a size, and remembered as what it is."""
+        texts = holds_text(result)
+        # Most calls end here: what is numbers alone, and our own, is neither cleaned nor remembered.
+        if not texts and invocation.tool.name in self.intake.own and (verdict is None or not verdict.reasons):
+            return result
         origin = self.intake.origin(invocation, verdict, self._judging)
-        if texts := holds_text(result):
+        if texts:
             result = cleaned(
                 result, limit=self.settings.output.max_bytes, foreign=origin is not None, keep=self.artifacts.keep
             )
