@@ -75,17 +75,20 @@ def _locked(file: Path, *, create: bool) -> int | None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder whose content may have been made hard to remove."""
+    """Remove a folder whose content may have been made hard to remove; nothing outside it is touched."""
 
     def again(function: Callable[..., object], path: str, _: object) -> None:
+        inside = Path(path)
+        # The folder's own parent is everybody's.
+        if folder not in (inside, *inside.parents):
+            return
         with contextlib.suppress(OSError):
-            parent = os.path.dirname(path)
-            if stat.S_ISDIR(os.lstat(parent).st_mode):
-                os.chmod(parent, 0o700)
-            if stat.S_ISDIR(os.lstat(path).st_mode):
-                os.chmod(path, 0o700)
-                shutil.rmtree(path, ignore_errors=True)
+            if inside != folder:
+                os.chmod(inside.parent, 0o700)
+            if stat.S_ISDIR(os.lstat(inside).st_mode):
+                os.chmod(inside, 0o700)
+                shutil.rmtree(inside, ignore_errors=True)
             else:
-                os.unlink(path)
+                os.unlink(inside)
 
     shutil.rmtree(folder, onerror=again)

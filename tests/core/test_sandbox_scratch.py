@@ -1,0 +1,64 @@
+"""The private folder of sandboxed commands: made, found again when its owner was killed, and removed without touching anything else."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from handrail.scratch import PREFIX, Scratch
+
+
+@pytest.fixture
+def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder that temporary folders are made in."""
+    tmp_path.chmod(0o1777)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_it_is_private_and_goes(parent: Path) -> None:
+    scratch = Scratch()
+    assert scratch.temporary.stat().st_mode & 0o777 == 0o700
+    scratch.close()
+    assert list(parent.iterdir()) == []
+
+
+def test_what_is_hard_to_remove_goes_too(parent: Path) -> None:
+    scratch = Scratch()
+    deep = scratch.temporary / "a/b"
+    deep.mkdir(parents=True)
+    (deep / "file").touch()
+    deep.chmod(0o000)
+    scratch.close()
+    assert list(parent.iterdir()) == []
+
+
+def test_the_folder_around_it_is_left_as_it_is(parent: Path) -> None:
+    outside = parent / "outside"
+    outside.mkdir()
+    outside.chmod(0o755)
+    scratch = Scratch()
+    (scratch.temporary / "link").symlink_to(outside)
+    scratch.close()
+    # Gone already: another process has seen to it.
+    scratch.close()
+    assert parent.stat().st_mode & 0o7777 == 0o1777
+    assert outside.stat().st_mode & 0o777 == 0o755
+
+
+def test_one_that_was_left_behind_is_removed_by_the_next_and_one_in_use_is_not(parent: Path) -> None:
+    code = f"import os, tempfile; tempfile.tempdir = {str(parent)!r}\nfrom handrail.scratch import Scratch\nScratch(); os._exit(1)"
+    subprocess.run([sys.executable, "-c", code], check=False)
+    (left,) = parent.glob(f"{PREFIX}*")
+    first = Scratch()
+    second = Scratch()
+    assert not left.exists()
+    assert first.temporary.exists()
+    for scratch in (first, second):
+        scratch.close()
+    assert os.listdir(parent) == []
