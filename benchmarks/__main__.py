@@ -1,4 +1,7 @@
-"""`python -m benchmarks [ROW…] [--quick] [--json]`: the table of all rows, or of those named."""
+"""`python -m benchmarks [ROW…] [--quick] [--json] [--corpus FILE]`: the table of all rows, or of those named.
+
+Without names, and for the name `verdicts`, it also prints how labelled commands are judged (see `benchmarks/verdicts.py`).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import sys
 import traceback
 from collections.abc import Mapping
 
-from benchmarks import declarations, dispatch, files, screen, serving, shell, start
+from benchmarks import declarations, dispatch, files, screen, serving, shell, start, verdicts
 from benchmarks.measure import Absent, Effort
 from benchmarks.report import Measurement, Row, markdown
 
@@ -19,6 +22,8 @@ ROWS: Mapping[str, Measurement] = {
     for name, row in group.ROWS.items()
 }
 
+VERDICTS = "verdicts"
+
 
 def main() -> int:
     """Measure, print, and give 1 when a row failed. A goal that is not met is told, and fails nothing."""
@@ -26,12 +31,20 @@ def main() -> int:
     parser.add_argument("rows", nargs="*", metavar="ROW", help=f"of: {', '.join(ROWS)} (default: all)")
     parser.add_argument("--quick", action="store_true", help="fewer rounds")
     parser.add_argument("--json", action="store_true", help="JSON instead of Markdown")
+    parser.add_argument(
+        "--corpus", metavar="FILE", help=f"labelled commands (default: ${verdicts.CORPUS}, or a small set)"
+    )
     given = parser.parse_args()
-    if unknown := [name for name in given.rows if name not in ROWS]:
-        parser.error(f"there is no row {', '.join(unknown)}; there are {', '.join(ROWS)}")
-    done = [_measure(name, Effort(given.quick)) for name in given.rows or ROWS]
+    if unknown := [name for name in given.rows if name not in (*ROWS, VERDICTS)]:
+        parser.error(f"there is no row {', '.join(unknown)}; there are {', '.join((*ROWS, VERDICTS))}")
+    done = [_measure(name, Effort(given.quick)) for name in given.rows or ROWS if name != VERDICTS]
     rows = [row for row, _ in done]
-    print(json.dumps([row.wire() for row in rows], indent=2, ensure_ascii=False) if given.json else markdown(rows))
+    if given.json:
+        print(json.dumps([row.wire() for row in rows], indent=2, ensure_ascii=False))
+    elif rows:
+        print(markdown(rows))
+    if not given.json and (not given.rows or VERDICTS in given.rows):
+        print(f"\n{verdicts.table(verdicts.corpus(given.corpus))}")
     return int(not all(whole for _, whole in done))
 
 

@@ -43,10 +43,11 @@ class ToolContext:
         sandbox: Confinement | None = None,
     ) -> None:
         self.session = session
+        # Why it may run, and what it was understood to do: nobody has to read the arguments a second time.
+        self.verdict = verdict
         # None: the call runs on the host. Else all that it starts must be what this confines.
         self.sandbox = sandbox
         self.invocation = invocation
-        self.verdict = verdict
         self._running = running
         self._children = 0
 

@@ -7,15 +7,16 @@ stays unknown, and whatever is not understood is said in `opaque`. The parse is 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from handrail import Reason
 from handrail_cli.commandline import Analysis, Command, Redirect, Word
-from handrail_cli.folding import ansi_c, braces, double_quoted, unquoted
-from handrail_cli.outline import Outline, hidden, outline
+from handrail_cli.folding import PARAMETER, ansi_c, braces, double_quoted, parameter, unquoted
+from handrail_cli.outline import hidden, outline
+from handrail_cli.plain import plain
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -26,12 +27,19 @@ MAX_COMMANDS = 200
 JOINTS = "|&;<(`"
 MAX_JOINTS = 600
 MAX_DEPTH = 120
+# Parts of the parse, and texts of code inside a line, that are looked at.
+MAX_NODES = 4_000
+MAX_CODES = 40
 # Values of a loop's variable that its body is looked at with.
 MAX_ROUNDS = 4
+# Loops inside each other whose values are tried.
+MAX_LOOPS = 2
 # Statements looked at, each as often as a loop around it is; letters in one folded value; letters folded in all.
 MAX_STEPS = 5_000
 MAX_VALUE = 10_000
 MAX_FOLDED = 500_000
+# Letters of a value that are taken apart by `${name#…}` and its like.
+MAX_TRIMMED = 300
 
 # Letters that bash and a reader, or bash and the parser, may take for different things.
 STRANGE = re.compile(
@@ -42,23 +50,54 @@ PIPED = re.compile(r"(?:[^;&|\n]|>&|&>)*\|&?\s*")
 GLOB = re.compile(r"(?<!\\)[*?\[]")
 # Words that bash takes as they are; most are of this kind.
 PLAIN = re.compile(r"[A-Za-z0-9_./:=@%+,-]+")
+# Words without letters that would end them, save behind a backslash.
+UNJOINED = re.compile(r"(?:[^\\\s;&|()<>]|\\.)*", re.DOTALL)
 # `${name:-word}` and its like: the word, where there is no value.
 DEFAULTED = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*:?[-=]")
+# Patterns of `case` in which nothing is quoted or expanded.
+PATTERN = re.compile(r"[\w.*?/:=@%+,-]+", re.ASCII)
 SPLIT = "\x1f"
 
 
-def analyse(text: str, *, variables: Mapping[str, str] | None = None) -> Analysis:
-    """The analysis of `text`. `variables` are those whose value is certain (HOME, PWD …)."""
+def analyse(
+    text: str, *, variables: Mapping[str, str] | None = None, environment: Container[str] | None = None
+) -> Analysis:
+    """The analysis of `text`. `variables` are those whose value is certain (HOME, PWD …), `environment` names all that may have one."""
     if len(text) > MAX_LENGTH:
         return Analysis(text, (), opaque=(Reason("too_long", f"the command is longer than {MAX_LENGTH} characters"),))
     if sum(map(text.count, JOINTS)) > MAX_JOINTS:
         return Analysis(text, (), opaque=(Reason("too_much", "it has more parts than are analysed"),))
-    walk = _Walk(text, {name: value for name, value in (variables or {}).items() if len(value) <= MAX_VALUE})
+    return plain(text) or parsed(text, variables=variables, environment=environment)
+
+
+def parsed(
+    text: str, *, variables: Mapping[str, str] | None = None, environment: Container[str] | None = None
+) -> Analysis:
+    """The same for any line, however plain."""
+    known = {name: value for name, value in (variables or {}).items() if len(value) <= MAX_VALUE}
+    walk = _Walk(text, known, environment)
     try:
         walk.program()
     except RecursionError:
         walk.unclear("too_deep", "the command is nested too deeply", None)
     return walk.result()
+
+
+class Codes:
+    """The analyses of code that stands inside one line, each made once: `analyse` within the limits of that line."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[str, frozenset[tuple[str, str]]], Analysis] = {}
+
+    def analyse(self, text: str, variables: Mapping[str, str]) -> Analysis:
+        """The analysis of some code, or one that says that there is too much of it."""
+        key = text, frozenset(variables.items())
+        if (known := self.made.get(key)) is not None:
+            return known
+        if len(self.made) >= MAX_CODES:
+            return Analysis(text, (), opaque=(Reason("too_much", "it holds more code inside code than is analysed"),))
+        self.made[key] = made = analyse(text, variables=variables)
+        return made
 
 
 @lru_cache(maxsize=1)
@@ -81,7 +120,7 @@ class _Piece:
 class _Walk:
     """One pass over the tree, in the order of the text."""
 
-    def __init__(self, text: str, variables: Mapping[str, str]) -> None:
+    def __init__(self, text: str, variables: Mapping[str, str], environment: Container[str] | None) -> None:
         self.text = text
         # The parser looks letters up in tables that end with Latin-1, and crashes beyond. To bash every other letter is a part of a word that
         # can be no part of a name, as a dot is; so places in the parsed text are places in the text.
@@ -89,6 +128,10 @@ class _Walk:
         self.commands: list[Command] = []
         self.pipelines: list[tuple[tuple[int, ...], ...]] = []
         self.functions: dict[str, str] = {}
+        # Bodies of functions that are defined, those that are being looked through, and those that never were.
+        self.bodies: dict[str, Node] = {}
+        self.calling: list[str] = []
+        self.uncalled: dict[str, Node] = {}
         self.assigned: list[tuple[str, Word]] = []
         self.opaque: list[Reason] = []
         self.known: dict[str, str | None] = dict(variables)
@@ -99,10 +142,19 @@ class _Walk:
         self.loops = 0
         self.steps = 0
         self.folded = 0
-        # Where substitutions and redirections stand that were looked at.
+        # Where substitutions, redirections, quotes and comments stand that were looked at.
         self.walked: set[int] = set()
         self.redirected_at: set[int] = set()
+        self.literal: set[tuple[int, int]] = set()
+        self.quoted: set[tuple[int, int]] = set()
+        self.comments: set[tuple[int, int]] = set()
+        # A word reaches over letters that end one.
+        self.overlong = False
         self.hidden: tuple[str, ...] = ()
+        # Variables of loops whose value is a pattern.
+        self.patterned: set[str] = set()
+        self.environment = environment
+        self.forgotten = False
 
     def result(self) -> Analysis:
         return Analysis(
@@ -136,13 +188,24 @@ class _Walk:
         root = _parser().parse(self.source).root_node
         if root.has_error:
             self.unclear("syntax", "it could not be parsed whole", None)
+        if root.descendant_count > MAX_NODES:
+            self.unclear("too_much", "it has more parts than are analysed", None)
+            return
         self.all(root.children)
-        self.compare(root)
+        self.leftovers()
+        self.compare()
 
-    def compare(self, root: Node) -> None:
-        """Say what a reading of the text without the parser sees otherwise."""
+    def compare(self) -> None:
+        """Say what a reading of the text without the parser sees otherwise, or what of it was not looked at."""
         seen = outline(self.text)
-        differs = seen.opened != self.walked or seen.redirects != self.redirected_at or _differs(root, seen)
+        differs = (
+            self.overlong
+            or seen.opened != self.walked
+            or seen.redirects != self.redirected_at
+            or seen.literal != self.literal
+            or seen.double != self.quoted
+            or seen.comments != self.comments
+        )
         if differs or seen.strange is not None:
             self.hidden = tuple(hidden(seen))
             # A value taken apart hides nothing; whatever may run something has to be seen by a person.
@@ -206,11 +269,16 @@ class _Walk:
 
     def loosely(self, node: Node) -> None:
         """Parts that may run or not, or in a shell of their own."""
+        kind = node.type
         self.loose += 1
-        self.walked.add(node.start_byte) if node.type in SUBSTITUTIONS else None
-        self.loops += node.type == "while_statement"
+        if kind in SUBSTITUTIONS:
+            self.walked.add(node.start_byte)
+        repeats = kind == "while_statement"
+        if repeats:
+            self.forget_changing(node)
+        self.loops += repeats
         self.all(node.children)
-        self.loops -= node.type == "while_statement"
+        self.loops -= repeats
         self.loose -= 1
 
     def list_(self, node: Node) -> None:
@@ -243,10 +311,66 @@ class _Walk:
     def function(self, node: Node) -> None:
         name = node.child_by_field_name("name")
         body = node.child_by_field_name("body")
-        if name is not None and body is not None:
-            self.functions[self.raw(name)] = self.raw(body)
-        self.unclear("function", "it defines a function", node)
-        self.inside(node)
+        if name is None or body is None or self.raw(name) in UNSHADOWED:
+            self.unclear("function", "it defines a function in an unusual way", node)
+            self.inside(node)
+            return
+        called = self.raw(name)
+        if self.functions.get(called, self.raw(body)) != self.raw(body) or self.loose:
+            # Which of them a call means depends on what ran before.
+            self.unclear("function", "it defines a function that may not be the one that is called", node)
+        self.functions[called] = self.raw(body)
+        self.bodies[called] = self.uncalled[called] = body
+        redirects = [child for child in node.children if child.type in REDIRECTS]
+        if redirects:
+            self.unclear("redirect", "a function is redirected", node)
+            self.add(Command((), (), tuple(map(self.redirect, redirects)), self.span(node)))
+
+    def call(self, name: str, words: Sequence[Word]) -> None:
+        """A call of a function of the line: its body, with what it is given."""
+        self.uncalled.pop(name, None)
+        if name in self.calling or len(self.calling) > MAX_CALLS:
+            self.unclear("function", "a function calls itself", None)
+            return
+        self.calling.append(name)
+        outer = {key: self.known.get(key) for key in POSITIONAL}
+        for key in POSITIONAL:
+            self.known[key] = None
+        for number, word in enumerate(words[1:10], 1):
+            self.known[str(number)] = None if word.glob else word.text
+            self.guesses[str(number)] = word.guess
+        if all(word.text is not None and not word.glob for word in words):
+            for number in range(len(words), 10):
+                self.known[str(number)] = ""
+        self.visit(self.bodies[name])
+        self.known.update(outer)
+        self.calling.pop()
+
+    def leftovers(self) -> None:
+        """Functions that nothing called: looked at with nothing known, since something may still."""
+        while self.uncalled:
+            name, body = self.uncalled.popitem()
+            self.loose += 1
+            self.forget()
+            self.calling.append(name)
+            self.visit(body)
+            self.calling.pop()
+            self.loose -= 1
+
+    def forget(self) -> None:
+        """Nothing is known any more of what variables hold."""
+        self.forgotten = True
+        for name in self.known:
+            self.known[name] = None
+
+    def forget_changing(self, node: Node) -> None:
+        """What a loop may change is not known in it from the start."""
+        text = self.raw(node)
+        for name, value in self.known.items():
+            if value is not None and re.search(rf"(?<![$\w{{#!]){re.escape(name)}\b", text):
+                self.known[name] = None
+        if CHANGES_ANY.search(text):
+            self.forget()
 
     def loop(self, node: Node) -> None:
         """`for` and `select`: the body is looked at with the first values."""
@@ -257,24 +381,34 @@ class _Walk:
         name = self.raw(variable) if variable is not None else ""
         if node.children and node.children[0].type == "select":
             self.unclear("construct", "it asks for a choice", node)
-        self.known[name] = None
         self.assigned.append((name, Word(None, "", self.span(node))))
+        for body in bodies:
+            self.forget_changing(body)
         self.loops += 1
-        for guess in list(dict.fromkeys(word.guess for word in words))[:MAX_ROUNDS] or [""]:
-            self.guesses[name] = guess
+        values = list(dict.fromkeys(words))
+        # Each round has its own value as long as nothing in the body can change it.
+        sure = len(values) <= MAX_ROUNDS and all(word.text is not None and not word.inner for word in values)
+        sure = sure and not any(re.search(rf"(?<![$\w{{]){re.escape(name)}\b", self.raw(body)) for body in bodies)
+        sure = sure and not any(CHANGES_ANY.search(self.raw(body)) for body in bodies)
+        rounds = MAX_ROUNDS if self.loops <= MAX_LOOPS else 1
+        sure = sure and len(values) <= rounds
+        for word in values[:rounds] or [Word(None, "", self.span(node))]:
+            self.known[name] = word.text if sure else None
+            self.guesses[name] = word.guess
+            self.patterned = {*self.patterned, name} if word.glob else self.patterned - {name}
             for body in bodies:
                 self.loosely(body)
+        self.known[name] = None
         self.loops -= 1
 
     def case(self, node: Node) -> None:
-        self.unclear("construct", "it chooses between patterns", node)
         self.loose += 1
         for child in node.children:
             if child.type == "case_item":
                 for part in child.children:
                     if part.type in STATEMENTS:
                         self.visit(part)
-                    elif part.type not in PUNCTUATION:
+                    elif part.type not in PUNCTUATION and not PATTERN.fullmatch(self.raw(part)):
                         self.words_of(part)
             elif child.type not in PUNCTUATION:
                 self.words_of(child)
@@ -289,8 +423,9 @@ class _Walk:
     def negated(self, node: Node) -> None:
         self.all(node.children)
 
-    def nothing(self, node: Node) -> None:
-        """A comment."""
+    def comment(self, node: Node) -> None:
+        """Says nothing to the shell."""
+        self.comments.add(self.span(node))
 
     def assignment(self, node: Node) -> None:
         """`name=value` that stays in the shell."""
@@ -388,14 +523,53 @@ class _Walk:
                     self.unclear("word", "two of its words stand together", child)
                     found[0] = _together(words.pop(), found[0])
                 words.extend(found)
-        self.add(Command(tuple(words), tuple(assignments), (*redirects, *extra), self.span(node)))
+        redirects = [*redirects, *extra]
+        if words and self.bodies and words[0].text in self.bodies:
+            self.called(words, assignments, redirects, node)
+        else:
+            self.add(Command(tuple(words), tuple(assignments), tuple(redirects), self.span(node)))
+
+    def called(
+        self, words: Sequence[Word], assignments: Sequence[tuple[str, Word]], redirects: Sequence[Redirect], node: Node
+    ) -> None:
+        first = len(self.commands)
+        self.call(words[0].text or "", words)
+        if assignments:
+            self.add(Command((), tuple(assignments), (), self.span(node)))
+            self.unclear("variable", "it sets variables for a function", node)
+        self.give(redirects, first)
+        if redirects or len(self.commands) == first:
+            self.add(Command((), (), tuple(redirects), self.span(node)))
 
     def add(self, command: Command) -> None:
-        if "cd" in command.guess:
+        guess = command.guess
+        if guess and (guess[0] in CHANGING or command.words[0].text is None or "cd" in guess):
+            self.after(command, guess)
+        self.commands.append(command)
+
+    def after(self, command: Command, guess: Sequence[str]) -> None:
+        """What a builtin leaves unknown."""
+        if "cd" in guess or guess[0] in ("pushd", "popd"):
             self.known["PWD"] = self.known["OLDPWD"] = None
             if self.loops:
                 self.unclear("unknown_path", "it changes the folder in a loop", None)
-        self.commands.append(command)
+        if (
+            guess[0] in ANYTHING
+            or command.words[0].text is None
+            or ((guess[0] in ("command", "builtin") and not guess[1:2]) or (guess[1:2] and guess[1] in ANYTHING))
+        ):
+            self.forget()
+        elif guess[0] in CHANGING - {"cd", "pushd", "popd"}:
+            if any(word.text is None for word in command.words):
+                self.forget()
+            for word in guess[1:]:
+                name = word.partition("=")[0].partition("[")[0].lstrip("-").rstrip("+")
+                for known in (name, name[1:]):
+                    if known in self.known:
+                        self.known[known] = None
+            if guess[0] in ("read", "mapfile", "readarray", "shift", "set"):
+                for name in (*POSITIONAL, "REPLY", "MAPFILE"):
+                    self.known[name] = None
 
     def redirected(self, node: Node) -> None:
         """A statement with redirections: they are given to every command in it."""
@@ -405,7 +579,7 @@ class _Walk:
         stray: list[Word] = []
         for child in node.children:
             if child.type in REDIRECTS:
-                redirects.append(self.redirect(child, later, stray))
+                redirects.append(self.redirect(child, later, stray, redirects))
             else:
                 bodies.append(child)
         first = len(self.commands)
@@ -418,14 +592,20 @@ class _Walk:
                 self.visit(body)
                 if len(self.commands) == first:
                     self.add(Command((), (), tuple(redirects), self.span(node)))
-                for number in range(first, len(self.commands)):
-                    old = self.commands[number]
-                    self.commands[number] = Command(old.words, old.assignments, (*old.redirects, *redirects), old.span)
+                self.give(redirects, first)
+        if stray and self.bodies:
+            self.unclear("redirect", "a function may be redirected with words behind it", node)
         if stray and len(self.commands) > first:
             last = self.commands[-1]
             self.commands[-1] = Command((*last.words, *stray), last.assignments, last.redirects, last.span)
         if later:
             self.continued(tuple(range(first, len(self.commands))), later)
+
+    def give(self, redirects: Sequence[Redirect], first: int) -> None:
+        """Give redirections to all commands from the number `first` on."""
+        for number in range(first, len(self.commands)) if redirects else ():
+            old = self.commands[number]
+            self.commands[number] = Command(old.words, old.assignments, (*old.redirects, *redirects), old.span)
 
     def continued(self, before: tuple[int, ...], later: Sequence[Node]) -> None:
         """What stands on the line of a here-document behind it: `cat <<E | sh`, `cat <<E && ls`."""
@@ -445,7 +625,14 @@ class _Walk:
             before = tuple(range(first, len(self.commands)))
         self.loose -= 1
 
-    def redirect(self, node: Node, later: list[Node] | None = None, stray: list[Word] | None = None) -> Redirect:
+    def redirect(
+        self,
+        node: Node,
+        later: list[Node] | None = None,
+        stray: list[Word] | None = None,
+        more: list[Redirect] | None = None,
+    ) -> Redirect:
+        """One redirection. What the parser puts into it though it stands behind it goes to `later`, `stray` and `more`."""
         operator, fd = "", ""
         targets: list[Word] = []
         body: Word | None = None
@@ -464,8 +651,11 @@ class _Walk:
             elif kind == "heredoc_end":
                 pass
             elif kind in REDIRECTS:
-                self.redirect(child)
-                self.unclear("redirect", "redirections are nested", child)
+                nested = self.redirect(child, later, stray, more)
+                if more is not None and node.type == "heredoc_redirect":
+                    more.append(nested)
+                else:
+                    self.unclear("redirect", "redirections are nested", child)
             elif kind in STATEMENTS:
                 (later if later is not None else []).append(child)
                 if later is None:
@@ -525,6 +715,8 @@ class _Walk:
         span = self.span(node)
         if glob and "{" in guess and (many := braces(guess)) is not None:
             return [Word(part if text is not None else None, part, span, _has_glob(part), inner) for part in many]
+        if glob and text is not None and not GLOB.search(text) and "," not in text and ".." not in text:
+            glob = False
         if SPLIT in guess:
             return [Word(None, part, span, glob, inner) for part in guess.split(SPLIT) if part]
         return [Word(text, guess, span, glob, inner, node.type == "process_substitution")]
@@ -539,27 +731,33 @@ class _Walk:
 
     def bare(self, node: Node) -> list[_Piece]:
         raw = self.raw(node)
+        if not UNJOINED.fullmatch(raw):
+            self.overlong = True
         text = unquoted(raw) if "\\" in raw else raw
         glob = GLOB.search(raw) is not None or "{" in raw
-        if raw.startswith("~") and (home := self.known.get("HOME")) is not None:
+        if raw.startswith("~"):
             user, slash, rest = text[1:].partition("/")
-            if user in ("+", "-") or not _first_in_word(node):
+            home = self.known.get("HOME")
+            if home is None or user in ("+", "-") or not _first_in_word(node):
                 return [_Piece(None, text, glob)]
             start = home if not user else f"{home.rpartition('/')[0]}/{user}"
             text = f"{start}{slash}{rest}"
         return [_Piece(text, text, glob)]
 
     def single(self, node: Node) -> list[_Piece]:
+        self.literal.add(self.span(node))
         text = self.raw(node)[1:-1]
         return [_Piece(text, text)]
 
     def ansi(self, node: Node) -> list[_Piece]:
+        self.literal.add(self.span(node))
         text = ansi_c(self.raw(node)[2:-1])
         return [_Piece(text, text)]
 
     def double(self, node: Node) -> list[_Piece]:
         raw = self.raw(node)
-        if not any(child.type not in ("string_content", '"') for child in node.children):
+        self.quoted.add(self.span(node))
+        if "$" not in raw and "`" not in raw:
             text = double_quoted(raw[1:-1])
             return [_Piece(text, text)]
         return self.filled(node, double_quoted, quotes=True)
@@ -603,8 +801,10 @@ class _Walk:
         name = self.raw(node).strip("${}")
         quoted = node.parent is not None and node.parent.type in ("string", "heredoc_body")
         if name in self.known and (value := self.known[name]) is not None:
+            if name in self.patterned:
+                return [_Piece(value, value, glob=True)]
             if quoted or not any(letter in value for letter in " \t\n*?[\\"):
-                return [_Piece(value, value)]
+                return [_Piece(value, value)] if value or quoted else [_Piece("", "", glob=False)]
             return [_Piece(None, SPLIT.join(value.split()), glob=True)]
         if name == "IFS":
             return [_Piece(None, " " if quoted else SPLIT)]
@@ -612,18 +812,47 @@ class _Walk:
         return [_Piece(None, guess if quoted else SPLIT.join(guess.split()), glob=not quoted)]
 
     def expansion(self, node: Node) -> list[_Piece]:
+        """`${…}`: a variable, with what is taken from its value or put in its place."""
         raw = self.raw(node)
-        if re.fullmatch(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}", raw):
+        if re.fullmatch(r"\$\{[A-Za-z_0-9]\w*\}", raw, re.ASCII):
             return self.variable(node)
-        default = DEFAULTED.match(raw)
         if "@P" in raw or raw.startswith("${!"):
             self.unclear("indirect", "it takes a command or a name out of a variable", node)
+        plain = PARAMETER.fullmatch(raw)
+        if plain is not None:
+            name, operator, word = plain.groups()
+            quoted = node.parent is not None and node.parent.type in ("string", "heredoc_body")
+            text = self.known.get(name)
+            if text is None and self.unset(name):
+                text = ""
+            value = None if text is None or len(text) > MAX_TRIMMED else parameter(text, operator, word)
+            guess = parameter(self.guesses.get(name, "")[:MAX_TRIMMED], operator, word) if value is None else value
+            if value is not None and (quoted or not any(letter in value for letter in " \t\n*?[\\")):
+                return [_Piece(value, value)]
+            return [_Piece(None, guess if quoted else SPLIT.join(guess.split()), glob=not quoted)]
+        default = DEFAULTED.match(raw)
         if default is None:
             self.inside(node)
             return [_Piece(None, "", glob=True)]
         words = [child for child in node.children if child.type in PIECES][1:]
         guess = "".join(piece.guess for word in words for piece in self.pieces(word))
+        if "=" in default[0]:
+            name = default[0][2:].rstrip(":=-")
+            self.known[name] = None
+            self.guesses[name] = guess
+            self.assigned.append((name, Word(None, guess, self.span(node))))
         return [_Piece(None, guess, glob=True)]
+
+    def unset(self, name: str) -> bool:
+        """Whether a variable certainly has no value: neither the host nor the line has set it."""
+        return (
+            self.environment is not None
+            and not self.forgotten
+            and name not in self.known
+            and name not in self.guesses
+            and name not in self.environment
+            and name.islower()
+        )
 
     def substitution(self, node: Node) -> list[_Piece]:
         """`$(…)` and backquotes: what they print is not known."""
@@ -654,21 +883,6 @@ class _Walk:
         return tuple(range(first, len(self.commands)))
 
 
-def _differs(root: Node, seen: Outline) -> bool:
-    """Whether the parser sees other quotes and comments, or words across letters that end one."""
-    spans: dict[str, set[tuple[int, int]]] = {"literal": set(), "double": set(), "comment": set()}
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        span = (node.start_byte, node.end_byte)
-        if (kind := QUOTING.get(node.type)) is not None:
-            spans[kind].add(span)
-        elif node.type == "word" and not seen.joints.isdisjoint(range(*span)):
-            return True
-        waiting.extend(node.children)
-    return (spans["literal"], spans["double"], spans["comment"]) != (seen.literal, seen.double, seen.comments)
-
-
 def _together(one: Word, other: Word) -> Word:
     text = None if one.text is None or other.text is None else one.text + other.text
     span = (one.span[0], other.span[1])
@@ -684,6 +898,21 @@ def _has_glob(text: str) -> bool:
     return GLOB.search(text) is not None
 
 
+# Builtins that change variables, and those that may change any.
+CHANGING = frozenset((
+    "cd", "pushd", "popd", "read", "mapfile", "readarray", "printf", "let", "getopts", "unset", "export", "declare", "typeset", "local", "readonly",
+    "eval", "source", ".", "trap", "shift", "set", "wait", "command", "builtin", "enable", "alias", "coproc",
+))  # fmt: skip
+ANYTHING = frozenset(("eval", "source", ".", "trap", "enable", "alias"))
+CHANGES_ANY = re.compile(
+    r"\b(eval|source|trap|read|mapfile|readarray|getopts|declare|typeset|unset|let|enable|printf\s+-v|shift)\b"
+    r"|(^|[\s;&|(])\.\s|\(\(|\$\[|[$]\{[^}]*:?="
+)
+POSITIONAL = tuple("123456789")
+# Names that a function of the line may not have without a question: what such a builtin does is followed by its name.
+UNSHADOWED = CHANGING | {"exec", "test", "[", "echo", "true", "false", ":"}
+MAX_CALLS = 8
+
 PUNCTUATION = frozenset((
     ";", "&", "&&", "||", "|", "|&", "\n", "(", ")", "{", "}", "$(", "`", "<(", ">(", "!", '"', "$", "${", "then",
     "else", "fi", "if", "elif", "do", "done", "for", "while", "until", "in", "case", "esac", ";;", ";&", ";;&",
@@ -698,7 +927,6 @@ NUMERIC = frozenset(
     ("number", "binary_expression", "unary_expression", "parenthesized_expression", "ternary_expression")
 )  # fmt: skip
 SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution"))
-QUOTING = {"raw_string": "literal", "ansi_c_string": "literal", "string": "double", "comment": "comment"}
 EXPANDING = frozenset(
     ("simple_expansion", "expansion", "command_substitution", "arithmetic_expansion", "process_substitution")
 )  # fmt: skip
@@ -729,7 +957,7 @@ STATEMENTS: Mapping[str, Callable[[_Walk, Node], None]] = {
     "unset_command": _Walk.declaration,
     "variable_assignment": _Walk.assignment,
     "variable_assignments": _Walk.assignments,
-    "comment": _Walk.nothing,
+    "comment": _Walk.comment,
     "command_substitution": _Walk.loosely,
     "process_substitution": _Walk.loosely,
 }

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from handrail import Reason, paths
-from handrail_cli.analysis import analyse
+from handrail_cli.analysis import Codes
 from handrail_cli.commandline import Analysis, Command, substitutions
 from handrail_cli.producing import constant_output
-from handrail_cli.wrappers import INTERPRETER, SHELLS, WRAPPERS, Inside, inside, reads_code
+from handrail_cli.wrappers import INTERPRETER, SHELLS, SPECIAL, WRAPPERS, Inside, inside, reads_code
 
 MAX_NESTING = 6
 MAX_FRAGMENTS = 100
@@ -78,29 +78,37 @@ class Scene:
         return parent in ("/home", "/Users")
 
 
-def catastrophes(analysis: Analysis, scene: Scene, *, variables: Mapping[str, str], depth: int = 0) -> Iterator[Reason]:
+def catastrophes(
+    analysis: Analysis, scene: Scene, *, variables: Mapping[str, str], codes: Codes, depth: int = 0
+) -> Iterator[Reason]:
     """Every reason why the command line is one, with where it stands in the outermost text."""
+    if not analysis.opaque and not analysis.functions and not any(map(_matters, analysis.commands)):
+        return
     if ("(" in analysis.text and FORK_BOMB.search(analysis.text)) or _forks_without_end(analysis):
         yield Reason("fork_bomb", "it starts copies of itself without end")
     if any(reason.code in ("syntax", "word") for reason in analysis.opaque) and depth < MAX_NESTING:
-        yield from _in_fragments(analysis.text, scene, variables=variables, depth=depth)
-    judge = _Judge(analysis, scene, variables, depth)
+        yield from _in_fragments(analysis.text, scene, variables=variables, codes=codes, depth=depth)
+    judge = _Judge(analysis, scene, variables, codes, depth)
     for number, command in enumerate(analysis.commands):
         for reason in judge.command(number, command):
             yield replace(reason, span=command.span)
     yield from judge.flows()
     if depth < MAX_NESTING:
         for text in analysis.hidden:
-            yield from catastrophes(analyse(text, variables=variables), scene, variables=variables, depth=depth + 2)
+            inner = codes.analyse(text, variables)
+            yield from catastrophes(inner, scene, variables=variables, codes=codes, depth=depth + 2)
 
 
 class _Judge:
     """Looks through the commands of one analysis in their order, following `cd`."""
 
-    def __init__(self, analysis: Analysis, scene: Scene, variables: Mapping[str, str], depth: int) -> None:
+    def __init__(
+        self, analysis: Analysis, scene: Scene, variables: Mapping[str, str], codes: Codes, depth: int
+    ) -> None:
         self.analysis = analysis
         self.scene = scene
         self.variables = variables
+        self.codes = codes
         self.depth = depth
         self.fetched: set[str] = set()
         self.feeders = _feeders(analysis)
@@ -138,8 +146,8 @@ class _Judge:
 
     def part(self, part: Inside, command: Command, depth: int) -> Iterator[Reason]:
         if part.code is not None and depth <= MAX_NESTING:
-            inner = analyse(part.code, variables=self.variables)
-            yield from catastrophes(inner, self.scene, variables=self.variables, depth=depth)
+            inner = self.codes.analyse(part.code, self.variables)
+            yield from catastrophes(inner, self.scene, variables=self.variables, codes=self.codes, depth=depth)
         if part.argv:
             yield from self.words(part.argv, command, None, depth)
 
@@ -174,8 +182,10 @@ class _Judge:
             yield Reason("deletes_system", "it deletes the system or a home")
         if SPAWNS.search(code) and self.depth < MAX_NESTING:
             for literal in literals:
-                inner = analyse(literal, variables=self.variables)
-                yield from catastrophes(inner, self.scene, variables=self.variables, depth=self.depth + 2)
+                inner = self.codes.analyse(literal, self.variables)
+                yield from catastrophes(
+                    inner, self.scene, variables=self.variables, codes=self.codes, depth=self.depth + 2
+                )
 
     def deadly_literal(self, literal: str) -> bool:
         return self.scene.vital(literal) or VITAL_FILE.fullmatch(literal) is not None
@@ -243,6 +253,14 @@ class _Judge:
                 self.fetched.add(self.scene.place(word.rstrip("/").rpartition("/")[2] or "index.html"))
 
 
+def _matters(command: Command) -> bool:
+    """Whether a command may be a part of one: by its program, or by where it is redirected."""
+    guess = command.guess
+    if command.redirects or (guess and guess[0].rpartition("/")[2] in PROGRAMS):
+        return True
+    return bool(guess) and OTHERS.match(guess[0].rpartition("/")[2]) is not None
+
+
 def _feeders(analysis: Analysis) -> Mapping[int, tuple[int, ...]]:
     """For each command of a pipeline, the commands of the stages before its own."""
     feeders: dict[int, tuple[int, ...]] = {}
@@ -262,7 +280,9 @@ def _forks_without_end(analysis: Analysis) -> bool:
     )
 
 
-def _in_fragments(text: str, scene: Scene, *, variables: Mapping[str, str], depth: int) -> Iterator[Reason]:
+def _in_fragments(
+    text: str, scene: Scene, *, variables: Mapping[str, str], codes: Codes, depth: int
+) -> Iterator[Reason]:
     """What could not be parsed whole, in the pieces that separators make of it, with braces expanded."""
     from handrail_cli.folding import braces
 
@@ -272,8 +292,8 @@ def _in_fragments(text: str, scene: Scene, *, variables: Mapping[str, str], dept
         words = [word.strip("\"'\\{}") or "" for word in words]
         plain = " ".join(word for word in words if word)
         if plain and plain != text:
-            inner = analyse(plain, variables=variables)
-            yield from catastrophes(inner, scene, variables=variables, depth=depth + 2)
+            inner = codes.analyse(plain, variables)
+            yield from catastrophes(inner, scene, variables=variables, codes=codes, depth=depth + 2)
 
 
 def _innermost(argv: Sequence[str]) -> Sequence[str]:
@@ -493,3 +513,7 @@ DEADLY: Mapping[str, Callable[[Sequence[str], Scene], Reason | None]] = {
     "podman": _container,
     "nerdctl": _container,
 }
+
+# All programs that anything here speaks of.
+PROGRAMS = frozenset((*DEADLY, *WRAPPERS, *SPECIAL, *SHELLS, *SENDERS, *LISTENERS, "exec", "eval", "source", ".", "cd"))
+OTHERS = re.compile(rf"(?:{INTERPRETER.pattern})$|mkfs|newfs")

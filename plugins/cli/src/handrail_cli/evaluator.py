@@ -1,24 +1,32 @@
 """The judge of shell commands.
 
-a command whose whole parse is plain reading               allow
+nothing but reading what anybody may see                   allow
+an ordinary change that is understood wholly               allow in the sandbox, else confirm
+what may do harm                                           confirm, each time
+whatever is not understood                                 confirm
 one of a small set that a yes cannot undo                  deny, in every mode
-one that touches secrets or takes another's power          confirm, each time
-everything else, and whatever is not understood            confirm
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Reason, Run, Tool, paths
+
+if TYPE_CHECKING:
+    from handrail_cli.surroundings import Surroundings
 
 
 class ShellEvaluator(Evaluator):
     """Judges every call that runs a shell command, by the whole of what it would run."""
 
     name = "shell"
+
+    def __init__(self) -> None:
+        # Found once for the circumstances of a session, which stay one object until they change.
+        self._around: tuple[Judging, Surroundings] | None = None
 
     def applies(self, tool: Tool) -> bool:
         """Tools that run shell commands, and those that may type them into a terminal."""
@@ -47,8 +55,11 @@ class ShellEvaluator(Evaluator):
             reason = Reason("other_shell", f"commands for {judging.shell} are not analysed")
             return Opinion("shell", suggestion=Decision.CONFIRM, reasons=(reason,))
         from handrail_cli.judgement import judge
+        from handrail_cli.surroundings import surroundings
 
-        return judge("\n".join(texts), judging, cwd=cwd, stdin=stdin)
+        if self._around is None or self._around[0] is not judging:
+            self._around = judging, surroundings(judging)
+        return judge("\n".join(texts), judging, cwd=cwd, stdin=stdin, around=self._around[1])
 
 
 def _shell_texts(invocation: Invocation) -> Iterator[str]:

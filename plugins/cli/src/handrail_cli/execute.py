@@ -36,13 +36,13 @@ from handrail_cli.processes import Launch, Process, Processes, scratch_file
 
 TITLE = "Run a command"
 CURE = "`handrail doctor` says how to get a sandbox that works"
+# The rule of a verdict on a command that does nothing but read.
+RULE = "shell"
 # After its own time limit a call needs a moment to end what it started and to tell what was written.
 CLOSING_S = 15.0
 # A program that opens a window is not waited for. Most commands are over before anybody looks.
 FIRST_LOOK_S = 1.0
 NEXT_LOOK_S = 0.5
-# A longer command takes more time to be understood than is won by that.
-MAX_UNDERSTOOD = 200
 # Builtins among the programs that read that can set a variable (`printf -v`, arithmetic in `[[ a -eq b=1 ]]`).
 ASSIGNING = frozenset(("printf", "test", "[", "[["))
 # Programs that exit with 1 to say that they found nothing, or a difference.
@@ -98,7 +98,7 @@ async def execute_cli(command: Command, context: ToolContext) -> Mapping[str, An
     """
     processes: Processes = await context.service("shell")
     tells = context.sandbox is None or context.sandbox.sandbox.descriptors
-    keeps = tells and not command.background and command.cwd is None and not _only_reads(command.command, context)
+    keeps = tells and not command.background and command.cwd is None and not _only_reads(context)
     state = scratch_file("state") if keeps else None
     try:
         launch = await _launch(command, context, processes, state)
@@ -256,7 +256,7 @@ def _ended(
         note = f"{note} Programs it started still run; stop_process({id!r}) ends them.".strip()
     else:
         processes.finished(process)
-    if code == 1 and _last_program(command.command) in ONE_MEANS_NO:
+    if code == 1 and _last_program(context) in ONE_MEANS_NO:
         note = f"{note} Exit code 1 means that nothing was found, or a difference.".strip()
         return _report(process, context, exit_code=code, note=note, process_id=id)
     report = _report(process, context, exit_code=code, note=note, process_id=id)
@@ -325,26 +325,15 @@ def _report(
     return report
 
 
-def _last_program(command: str) -> str | None:
-    from handrail_cli.analysis import analyse
-
-    commands = analyse(command).commands
-    return commands[-1].program if commands else None
+def _last_program(context: ToolContext) -> str | None:
+    names = [part.argv[0].rpartition("/")[2] for part in context.verdict.parts if part.argv]
+    return next((name for name in reversed(names) if name[:1].isalpha() or name in ("[", "[[")), None)
 
 
-def _only_reads(command: str, context: ToolContext) -> bool:
-    """Whether it is certain, and quickly told, that the shell is the same afterwards: nothing runs but programs that read."""
-    # Either can put a function in the place of a program.
-    given = (*context.host_environment, *context.environment)
-    if len(command) > MAX_UNDERSTOOD or any(name == "BASH_ENV" or name.startswith("BASH_FUNC_") for name in given):
-        return False
-    from handrail_cli.analysis import analyse
-    from handrail_cli.readers import readers
-
-    found = analyse(command)
-    if found.opaque or found.assigned or not found.commands:
-        return False
-    return all(
-        one.argv and one.argv[0] in readers() and one.argv[0] not in ASSIGNING and not one.assignments
-        for one in found.commands
+def _only_reads(context: ToolContext) -> bool:
+    """Whether it is certain that the shell is the same afterwards: nothing runs but programs that read."""
+    verdict = context.verdict
+    return verdict.rule == RULE and all(
+        part.argv and part.argv[0] not in ASSIGNING and all(touch.kind == "read" for touch in part.touches)
+        for part in verdict.parts
     )

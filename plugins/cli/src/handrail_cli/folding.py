@@ -14,6 +14,50 @@ ANSI_ESCAPE = re.compile(
 INNERMOST = re.compile(r"(?<!\$)\{([^{}]*)\}")
 RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])")
 
+# A variable with a plain operator: what follows the operator holds nothing that is expanded.
+PARAMETER = re.compile(r"\$\{([A-Za-z_]\w*)(:?[-+]|##?|%%?|//?|/[#%]|\^\^?|,,?|:(?=\d))([\w ./:@%+,*?-]*)\}", re.ASCII)
+SLICE = re.compile(r"(\d{1,5})(?::(\d{1,5}))?")
+
+
+def parameter(value: str, operator: str, word: str) -> str:
+    """What `${name<operator>word}` gives for a value (bash manual, "Shell Parameter Expansion"); unset counts as empty."""
+    if operator in (":-", "-"):
+        return value or word
+    if operator in (":+", "+"):
+        return word if value else ""
+    if operator[0] in "^,":
+        change = str.upper if operator[0] == "^" else str.lower
+        return change(value) if len(operator) == 2 else change(value[:1]) + value[1:]
+    if operator == ":":
+        part = SLICE.fullmatch(word)
+        if part is None:
+            return value
+        start = int(part[1])
+        return value[start:] if part[2] is None else value[start : start + int(part[2])]
+    if operator[0] in "#%":
+        return _trimmed(value, operator, word)
+    pattern, _, put = word.partition("/")
+    anchored = _pattern(pattern)
+    if operator == "/#":
+        return re.sub(rf"\A{anchored}", lambda _: put, value, count=1)
+    if operator == "/%":
+        return re.sub(rf"{anchored}\Z", lambda _: put, value, count=1)
+    return re.sub(anchored, lambda _: put, value, count=0 if operator == "//" else 1) if pattern else value
+
+
+def _trimmed(value: str, operator: str, word: str) -> str:
+    pattern = re.compile(_pattern(word), re.DOTALL)
+    cuts = range(len(value) + 1)
+    if operator[0] == "#":
+        hits = [at for at in cuts if pattern.fullmatch(value, 0, at)]
+        return value[(hits[-1] if len(operator) == 2 else hits[0]) :] if hits else value
+    hits = [at for at in cuts if pattern.fullmatch(value, at)]
+    return value[: hits[0] if len(operator) == 2 else hits[-1]] if hits else value
+
+
+def _pattern(glob: str) -> str:
+    return "".join(".*" if letter == "*" else "." if letter == "?" else re.escape(letter) for letter in glob)
+
 
 def unquoted(raw: str) -> str:
     """Text outside quotes: a backslash takes the next letter as it is, and joins lines."""

@@ -10,10 +10,18 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-# Letters that end a word.
+# Letters behind which a comment may begin.
 JOINTS = " \t\n;&|()<>"
+# A word that makes of `)` the end of a pattern.
+CASE = re.compile(r"\bcase\s")
+# Where something may begin that is not plain text, outside quotes and between double quotes.
+INTERESTING = re.compile(r"[\\$`\"'#<>()\n]|&>")
+QUOTED = re.compile(r"[\\$`\"\n]")
 ARITHMETIC = re.compile(r"\$\(\([ \d+*/%-]*\)\)")
-EXPANSION = re.compile(r"\$\{(?:#?[A-Za-z_]\w*|\d+|[A-Za-z_]\w*:?-[\w ./:=@%+,-]*)\}", re.ASCII)
+EXPANSION = re.compile(
+    r"\$\{(?:#?[A-Za-z_]\w*|\d+|[A-Za-z_]\w*(?::?-[\w ./:=@%+,-]*|(?::?\+|##?|%%?|//?|/[#%]|\^\^?|,,?|:(?=\d))[\w ./:@%+,*?-]*))\}",
+    re.ASCII,
+)
 NAME = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9$?#!@*-])", re.ASCII)
 BACKQUOTED = re.compile(r"`([\w ./:=@%+,|-]*)`", re.ASCII)
 ANSI = re.compile(r"\$'(?:[^'\\]|\\.)*'", re.DOTALL)
@@ -25,7 +33,7 @@ MAX_HIDDEN = 12
 
 @dataclass(slots=True)
 class Outline:
-    """Places, in characters: spans of quoted text and comments, starts of substitutions and redirections, letters that end words."""
+    """Places, in characters: spans of quoted text and comments, starts of substitutions and redirections."""
 
     text: str
     literal: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
@@ -33,7 +41,6 @@ class Outline:
     comments: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
     opened: set[int] = field(default_factory=set[int])
     redirects: set[int] = field(default_factory=set[int])
-    joints: set[int] = field(default_factory=set[int])
     strange: str | None = None
 
 
@@ -41,7 +48,10 @@ def outline(text: str) -> Outline:
     """The outline of a text for bash."""
     found = Outline(text)
     scan = _Scan(found)
-    while scan.at < len(text):
+    while (
+        match := (QUOTED if scan.open and scan.open[-1][0] == '"' else INTERESTING).search(text, scan.at)
+    ) is not None:
+        scan.at = match.start()
         scan.step()
     if scan.open or scan.pending is not None:
         scan.strange("something in it is not closed")
@@ -105,9 +115,9 @@ class _Scan:
             end = end if end >= 0 else len(self.text)
             self.found.comments.add((self.at, end))
             self.at = end
-        elif letter in "<>" or self.text.startswith("&>", self.at):
+        elif letter in "<>&":
             self.redirect()
-        elif letter in JOINTS:
+        elif letter in "()\n":
             self.joint(letter)
         else:
             self.at += 1
@@ -181,7 +191,6 @@ class _Scan:
         match = OPERATOR.match(self.text, self.at)
         assert match is not None
         self.found.redirects.add(self.at)
-        self.found.joints.add(self.at)
         self.at = match.end()
 
     def here(self) -> None:
@@ -197,7 +206,6 @@ class _Scan:
 
     def joint(self, letter: str) -> None:
         before = self.text[self.at - 1] if self.at else ""
-        self.found.joints.add(self.at)
         self.at += 1
         if letter == "(":
             if before in ("(", "@", "?", "*", "+", "!"):
@@ -206,7 +214,7 @@ class _Scan:
         elif letter == ")":
             if self.open:
                 self.open.pop()
-            else:
+            elif not CASE.search(self.text, 0, self.at):
                 self.strange("it closes something that is not open")
         elif letter == "\n" and self.pending is not None:
             self.body(*self.pending)

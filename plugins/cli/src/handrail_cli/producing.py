@@ -5,12 +5,32 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from handrail_cli.commandline import Command
+    from handrail_cli.commandline import Command, Word
 
 MAX_OUTPUT = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """What stands on a command's standard input: a `document` of the line itself, or the output of the commands before it."""
+
+    document: Word | None = None
+    producers: tuple[Command, ...] = ()
+    given: bool = False
+
+    @property
+    def text(self) -> str | None:
+        """The text itself, where it can be told."""
+        if self.document is not None:
+            return self.document.text
+        return constant_output(self.producers) if self.producers else None
+
+
+NOTHING = Feed()
 
 
 def constant_output(commands: Sequence[Command]) -> str | None:

@@ -117,6 +117,8 @@ def reads_code(argv: Words) -> bool:
         return False
     name = argv[0].rpartition("/")[2]
     rest = list(argv[1:])
+    if rest and rest[0] in ("--version", "--help", "-V"):
+        return False
     if name in SHELLS:
         at = 0
         while at < len(rest) and (rest[at].startswith(("-", "+"))):

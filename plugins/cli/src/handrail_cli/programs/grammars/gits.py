@@ -15,7 +15,6 @@ LISTS = (
     "--merged",
     "--no-merged",
     "--points-at",
-    "-v",
     "--verify",
     "-n",
 )

@@ -1,0 +1,239 @@
+"""The builtins of bash that change what later commands mean, or run code: each says what it does to the session."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from handrail import Decision, Reason, Touch
+from handrail_cli.commandline import Word
+from handrail_cli.placing import Doubt, Effects
+from handrail_cli.producing import NOTHING
+from handrail_cli.variables import EXECUTING, harmless
+
+if TYPE_CHECKING:
+    from handrail_cli.weighing import Weighing
+
+Builtin = Callable[["Weighing", Sequence[Word], Effects], None]
+
+# Options of `set` that change how a line runs and nothing else.
+SET_LETTERS = re.compile(r"[-+][euxvfCnbhmBE]*o?")
+SET_NAMES = frozenset((
+    "errexit", "nounset", "xtrace", "verbose", "pipefail", "noclobber", "noglob", "noexec", "errtrace", "functrace", "monitor", "notify",
+    "braceexpand", "hashall", "posix",
+))  # fmt: skip
+SHOPT_NAMES = frozenset((
+    "globstar", "nullglob", "failglob", "nocaseglob", "nocasematch", "extglob", "lastpipe", "inherit_errexit", "checkwinsize", "huponexit",
+))  # fmt: skip
+READ_OPTION = re.compile(r"-[rse]+|-r?[antpdNui].*|-[rs]*[ntpdN]")
+VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def _harmless(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
+    """Nothing outlives the line, and nothing is run."""
+
+
+def _cd(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
+    rest = [word for word in words[1:] if word.text not in ("-P", "-L", "--", "-e")]
+    places = weighing.places
+    effects.touches.append(Touch("session", "PWD"))
+    if len(rest) > 1:
+        effects.ask("option", "cd takes one folder", rest[1])
+        return
+    if not rest:
+        _enter(weighing, [weighing.judging.home], words[0], effects)
+        return
+    text = rest[0].text
+    if text is None or rest[0].glob or text == "-":
+        effects.warn("unknown_path", "which folder it goes to depends on something unknown", rest[0])
+        return
+    before = len(effects.doubts)
+    places.read(rest[0], effects, listing=True)
+    if len(effects.doubts) == before:
+        # Without following links, too: `cd link/..` is where it was.
+        _enter(
+            weighing,
+            [place for found in places.resolved(text) for place in (found.path, found.named)],
+            rest[0],
+            effects,
+        )
+
+
+def _enter(weighing: Weighing, folders: Sequence[object], word: Word, effects: Effects) -> None:
+    from pathlib import PurePath
+
+    weighing.secrets.clear()
+    if not weighing.places.enter([folder for folder in folders if isinstance(folder, PurePath)]):
+        effects.warn("unknown_path", "it goes through more folders than are followed", word)
+
+
+def _set(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
+    at = 1
+    while at < len(words):
+        text = words[at].text or ""
+        if not SET_LETTERS.fullmatch(text) or len(text) < 2:
+            effects.ask("session", "it changes what the shell makes of later commands", words[at])
+            return
+        if text.endswith("o"):
+            at += 1
+            if at >= len(words) or words[at].text not in SET_NAMES:
+                effects.ask("session", "it changes what the shell makes of later commands", words[at - 1])
+                return
+        at += 1
+    if len(words) == 1:
+        effects.warn("secret", "it shows variables that may be credentials", words[0])
+
+
+def _shopt(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
+    names = [word for word in words[1:] if word.text not in ("-s", "-u", "-q")]
+    wrong = next((word for word in names if word.text not in SHOPT_NAMES), None)
+    if wrong is not None:
+        effects.ask("session", "it changes what the shell makes of later commands", wrong)
+
+
+def _declare(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
+    """`export`, `declare`, `local`, `readonly`: harmless variables, of the line or of the session."""
+    name = words[0].text or ""
+    shows = True
+    for word in words[1:]:
+        text = word.text
+        if (text or "").startswith("-"):
+            if not re.fullmatch(r"-[xrlgut]+", text or "") or (name == "export" and text != "-x"):
+                effects.ask("session", f"what {name} does with {word.guess!r} is not analysed", word)
+            continue
+        shows = False
+        variable, equals, value = word.guess.partition("=")
+        effects.touches.append(Touch("session", variable))
+        if not VARIABLE.fullmatch(variable) or not harmless(
+            variable, value if text is not None and equals else None if equals else ""
+        ):
+            executes = EXECUTING.fullmatch(variable.rstrip("+")) is not None
+            told = f"it sets {variable}, which changes what later commands do"
+            effects.doubts.append(Doubt(Reason("variable", told, word.span), Decision.CONFIRM if executes else None))
+        elif weighing.judging.environment.get(variable) is not None:
+            effects.ask("variable", f"it changes {variable}, which other programs may obey", word)
+    if shows:
+        effects.warn("secret", "it shows variables that may be credentials", words[0])
+
+
+def _unset(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
+    for word in words[1:]:
+        name = word.text
+        if name in ("-v", "-f", "-n"):
+            continue
+        effects.touches.append(Touch("session", name or ""))
+        if name is not None and name.startswith("HIST"):
+            effects.warn("history", "it keeps commands out of the history", word)
+        elif name is None or not harmless(name, "") or name in weighing.judging.environment:
+            effects.ask("variable", "it takes away a variable, which changes what later commands do", word)
+
+
+def _read(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
+    """`read` and `mapfile` into variables that nothing else obeys."""
+    at = 1
+    while at < len(words) and (text := words[at].text) is not None and text.startswith("-"):
+        if not READ_OPTION.fullmatch(text) or text.startswith(("-e", "-u", "-C")):
+            effects.ask("option", f"{text!r} is not known to be harmless here", words[at])
+            return
+        at += 2 if re.fullmatch(r"-[rs]*[antpdNiOsc]", text) and not re.fullmatch(r"-[rst]+", text) else 1
+        if (
+            text.endswith(("-t", "-s"))
+            and text == "-t"
+            and at < len(words)
+            and re.fullmatch(r"[\d.]+", words[at].text or "")
+        ):
+            at += 1
+    for word in words[at:]:
+        if word.text is None or not VARIABLE.fullmatch(word.text) or not harmless(word.text, ""):
+            effects.ask("variable", f"it sets {word.guess}, which may change what later commands do", word)
+
+
+def _eval(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
+    rest = [word for at, word in enumerate(words[1:]) if at or word.text != "--"]
+    texts = [word.text for word in rest]
+    if None in texts or any(word.glob for word in rest):
+        effects.warn("hidden_code", "it runs text that cannot be seen as code", words[0])
+    elif rest:
+        weighing.code(" ".join(text for text in texts if text is not None), words[0].span, effects)
+
+
+def _source(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
+    if len(words) < 2 or words[1].process or words[1].text in (None, "-", "/dev/stdin"):
+        effects.warn("hidden_code", "it runs code that cannot be seen", words[0])
+        return
+    effects.touches.append(Touch("session"))
+    weighing.execute(words[1], words[1].text, effects)
+
+
+def _trap(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
+    rest = [word for word in words[1:] if word.text != "--"]
+    if len(rest) < 2 or rest[0].text in ("-", "", "-l", "-p"):
+        return
+    if rest[0].text is None:
+        effects.warn("hidden_code", "it runs text that cannot be seen as code", rest[0])
+    else:
+        weighing.code(rest[0].text, words[0].span, effects)
+
+
+def _exec(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
+    rest = list(words[1:])
+    while rest and rest[0].text in ("-c", "-l", "-a", "--"):
+        rest = rest[2 if rest[0].text == "-a" else 1 :]
+    if rest:
+        weighing.words(rest, NOTHING, words[0].span)
+
+
+def _command(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
+    rest = list(words[1:])
+    while rest and rest[0].text is not None and re.fullmatch(r"-p|--|-p?[vV]p?", rest[0].text):
+        if "v" in rest[0].text.lower():
+            if any(word.text is None for word in rest[1:]) or len(rest) > 2:
+                effects.ask("option", "what it looks up is not analysed", words[0])
+            return
+        rest = rest[1:]
+    if rest:
+        weighing.words(rest, NOTHING, words[0].span)
+
+
+def _builtin(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
+    if len(words) > 1:
+        weighing.words(words[1:], NOTHING, words[0].span)
+
+
+def _changes_session(code: str, text: str, *, floor: bool = False) -> Builtin:
+    def judge(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
+        effects.touches.append(Touch("session", words[0].guess))
+        (effects.warn if floor else effects.ask)(code, text, words[0])
+
+    return judge
+
+
+def _history(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
+    effects.warn("history", "it shows or changes the history of commands", words[0])
+
+
+MEANING = "it changes what later commands mean"
+OF_THE_LINE = (
+    "true", "false", ":", "exit", "return", "break", "continue", "shift", "wait", "jobs", "disown", "dirs", "times", "umask", "caller", "bg", "fg",
+)  # fmt: skip
+DECLARING = ("export", "declare", "typeset", "local", "readonly")
+UNFOLLOWED = ("alias", "unalias", "pushd", "popd", "let", "getopts", "bind", "complete", "compopt", "ulimit")
+BUILTINS: Mapping[str, Builtin] = {
+    **dict.fromkeys(OF_THE_LINE, _harmless),
+    **dict.fromkeys(DECLARING, _declare),
+    **dict.fromkeys(("read", "mapfile", "readarray"), _read),
+    **dict.fromkeys(("source", "."), _source),
+    **dict.fromkeys(UNFOLLOWED, _changes_session("session", MEANING)),
+    **dict.fromkeys(("enable", "hash"), _changes_session("session", MEANING, floor=True)),
+    **dict.fromkeys(("history", "fc"), _history),
+    "cd": _cd,
+    "set": _set,
+    "shopt": _shopt,
+    "unset": _unset,
+    "eval": _eval,
+    "trap": _trap,
+    "exec": _exec,
+    "command": _command,
+    "builtin": _builtin,
+}

@@ -1,0 +1,293 @@
+"""Where the words of a command lead, and what reading, writing or deleting there is worth."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import PurePath
+
+from handrail import Decision, Judging, Reason, Touch, paths
+from handrail_cli.commandline import Word
+from handrail_cli.globs import GLOB, fitting_secret
+from handrail_cli.surroundings import Surroundings
+
+# What anybody may read, outside the workspace.
+PUBLIC = re.compile(
+    r"""(?x) /(usr|bin|sbin|lib\w*)(/.*)?
+    | /etc/(hosts|hostname|passwd|group|issue(\.net)?|motd|timezone|localtime|shells|services|protocols|networks|fstab|mtab|host\.conf
+      |resolv\.conf|nsswitch\.conf|manpath\.config|mime\.types|debian_version|locale\.(conf|gen|alias)|(\w+-)?(os|lsb|system|redhat|fedora)-release
+      |ld\.so\.conf(\.d/[\w.-]+)?)
+    | /proc/(cpuinfo|meminfo|version|uptime|loadavg|stat|mounts|filesystems|partitions|swaps|devices|modules|interrupts|diskstats|vmstat)
+    | /proc/(self/(status|stat|mounts|mountinfo|limits|cgroup)|sys/(kernel|vm|fs)/[\w/.-]+|net/(dev|route|arp|tcp|udp))
+    | /sys/(class|block|bus|devices)/.*"""
+)
+SHARED_MEMORY = "/dev/shm"
+# Devices that take or give nothing but noise, and the shell's own streams.
+STREAMS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/full"))
+STREAM = re.compile(r"/dev/fd/[012]")
+WILD = frozenset("*?[]!.{},")
+MAX_FOLDERS = 8
+MAX_NAME = 400
+# Programs over patterns: the letters that a pattern needs beside its stars to be one that picks.
+UNSURE_PATH = "which file it is depends on something unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why something is not plainly reading. `floor`: what no allow goes below; None when a rule or a yes for less will do."""
+
+    reason: Reason
+    floor: Decision | None = None
+
+
+@dataclass(slots=True)
+class Effects:
+    """What was found out about a command: doubts, touches, and whether it changes anything or needs the network."""
+
+    doubts: list[Doubt] = field(default_factory=list[Doubt])
+    touches: list[Touch] = field(default_factory=list[Touch])
+    changes: bool = False
+    network: bool = False
+
+    def ask(self, code: str, text: str, word: Word | None) -> None:
+        """Somebody has to be asked."""
+        self.doubts.append(Doubt(Reason(code, text, word.span if word is not None else None)))
+
+    def warn(self, code: str, text: str, word: Word | None, floor: Decision = Decision.CONFIRM) -> None:
+        """A person has to see it, whatever else is allowed."""
+        self.doubts.append(Doubt(Reason(code, text, word.span if word is not None else None), floor))
+
+
+class Places:
+    """Resolves the words of one line from every folder that its `cd`s may have led to."""
+
+    def __init__(self, judging: Judging, cwds: Sequence[PurePath], around: Surroundings) -> None:
+        self.judging = judging
+        self.around = around
+        # Every folder that the shell may be in by now.
+        self.cwds: list[PurePath] = list(cwds)
+        self.seen: paths.Seen = {}
+        # Links that the line itself makes: what is behind them is not known.
+        self.links: set[str] = set()
+        self.temporary = around.temporary
+        self.roots = around.workspace
+
+    def resolved(self, text: str) -> Iterator[paths.Resolved]:
+        """Where a text leads, from each folder."""
+        for cwd in self.cwds:
+            yield paths.resolve(text, cwd=cwd, home=self.judging.home, platform="linux", seen=self.seen)
+
+    def within(self, real: str) -> bool:
+        """Whether a resolved path is in the workspace."""
+        for root in self.roots:
+            if real.startswith(root) and real[len(root) : len(root) + 1] in ("", "/"):
+                return True
+        return paths.inside(real, self.judging.workspace, seen=self.seen)
+
+    def keeps(self, found: paths.Resolved) -> bool:
+        """Whether a path leads to one of Handrail's own files."""
+        for real in {found.real, found.written}:
+            if self.within(real):
+                if any(real == kept or real.startswith(f"{kept}/") for kept in self.around.kept):
+                    return True
+            elif paths.inside(real, self.judging.protected, seen=self.seen):
+                return True
+        return False
+
+    def passing(self, real: str) -> bool:
+        """Whether a resolved path is in one of the folders for temporary files."""
+        return any(real.startswith(f"{root}/") or real == root for root in self.temporary) and not self.within(real)
+
+    def at_home(self) -> bool:
+        """Whether every folder that the shell may be in is in the workspace."""
+        return all(self.within(str(cwd)) for cwd in self.cwds)
+
+    def enter(self, folders: Sequence[PurePath]) -> bool:
+        """From here on, relative paths may start in these folders, too: a `cd` may fail. False when there are too many."""
+        self.cwds += [folder for folder in dict.fromkeys(folders) if folder not in self.cwds]
+        return len(self.cwds) <= MAX_FOLDERS
+
+    def holds(self, found: paths.Resolved) -> bool:
+        """The same, or to a folder that holds one."""
+        return any(paths.protected(place, self.judging.protected) for place in (found.path, found.named))
+
+    # Reading
+
+    def read(self, word: Word, effects: Effects, *, text: str | None = None, listing: bool = False) -> None:
+        """Reading the file that a word names; `listing`: only names and sizes are shown."""
+        text = word.text if text is None else text
+        if text is None:
+            if not listing:
+                effects.ask("unknown_path", UNSURE_PATH, word)
+            return
+        if text == "-" or word.process:
+            return
+        if word.glob and not self.pattern(text, word, effects, listing=listing):
+            return
+        for found in self.resolved(text):
+            effects.touches.append(Touch("read", found.real))
+            if not self.reading(text, found, word, effects, listing=listing):
+                return
+
+    def reading(self, text: str, found: paths.Resolved, word: Word, effects: Effects, *, listing: bool) -> bool:
+        if found.refused is not None:
+            effects.ask(found.refused.code, found.refused.text, word)
+        elif (what := secret_of(found)) is not None:
+            effects.warn("secret", f"{text!r} keeps {what}", word)
+        elif self.links and self.behind_link(found):
+            effects.ask("unknown_path", f"{text!r} is behind a link that the command makes", word)
+        elif self.judging.protected and self.keeps(found):
+            effects.warn("own", "files by which Handrail judges are named in it", word)
+        elif found.real in STREAMS or STREAM.fullmatch(found.real):
+            return True
+        elif paths.device(found.real, seen=self.seen) is not None:
+            effects.ask("device", f"{text!r} is a device", word)
+        elif listing or self.within(found.real):
+            return True
+        elif self.passing(found.real):
+            self.temporary_file(text, word, effects)
+        elif word.glob or not PUBLIC.fullmatch(found.real):
+            effects.ask("read_outside", f"{text!r} is outside the workspace", word)
+        else:
+            return True
+        return False
+
+    def temporary_file(self, text: str, word: Word, effects: Effects) -> None:
+        """The sandbox has temporary files of its own; on the host they may be anybody's."""
+        if self.judging.sandbox is None:
+            effects.ask("read_outside", f"{text!r} is outside the workspace", word)
+        effects.changes = True
+
+    def behind_link(self, found: paths.Resolved) -> bool:
+        return any(found.written == link or found.written.startswith(f"{link}/") for link in self.links)
+
+    def pattern(self, text: str, word: Word, effects: Effects, *, listing: bool) -> bool:
+        """Whether a pattern can only fit files that may be read."""
+        folder, _, name = text.rpartition("/")
+        if GLOB.search(folder) and (folder.startswith(("/", "~", ".")) or "/." in folder):
+            effects.ask("pattern", "the pattern looks into folders that are not named", word)
+            return False
+        if listing and not name.startswith((".", "[", "{")) and not GLOB.search(folder):
+            return True
+        if (fits := fitting_secret(text)) is None:
+            return True
+        told = f"the pattern {text!r} fits names of secrets such as {fits!r}"
+        if name[:1] != "*":
+            effects.warn("secret", told, word)
+        else:
+            effects.ask("secret", told, word)
+        return False
+
+    # Changing
+
+    def write(self, word: Word, effects: Effects, *, text: str | None = None, name: str | None = None) -> None:
+        """Writing the file that a word names, or the file `name` in the folder that it names."""
+        text = word.text if text is None else text
+        if text is None:
+            effects.warn("unknown_target", "which file it writes depends on something unknown", word)
+            return
+        if word.process:
+            return
+        if name:
+            text = os.path.join(text, name)
+        for found in self.resolved(text):
+            if found.real in STREAMS or STREAM.fullmatch(found.real):
+                continue
+            effects.touches.append(Touch("write", found.real))
+            if not self.changing(text, found, word, effects, does="writes to"):
+                return
+
+    def delete(self, word: Word, effects: Effects, *, text: str | None = None, tree: bool = False) -> None:
+        """Deleting what a word names; `tree`: with all that is in it."""
+        text = word.text if text is None else text
+        if text is None:
+            effects.warn("unknown_target", "what it deletes depends on something unknown", word)
+            return
+        for found in self.resolved(text):
+            if not text.endswith("/"):
+                found = self.itself(found)
+            effects.touches.append(Touch("delete", found.real))
+            if not self.changing(text, found, word, effects, does="deletes"):
+                return
+            if (bulk := self.bulk(text, found.real, word.glob)) is not None:
+                effects.warn("bulk_delete", f"it deletes {bulk}", word)
+                return
+
+    def itself(self, found: paths.Resolved) -> paths.Resolved:
+        """The place of a link itself, whose folder may be reached through links."""
+        if not found.linked:
+            return found
+        folder, _, name = found.written.rpartition("/")
+        upper = paths.resolve(folder or "/", cwd=self.cwds[0], home=self.judging.home, seen=self.seen)
+        real = f"{upper.real.rstrip('/')}/{name}"
+        return paths.Resolved(real, real, found.refused or upper.refused, found.doubtful)
+
+    def changing(self, text: str, found: paths.Resolved, word: Word, effects: Effects, *, does: str) -> bool:
+        """Whether a change at this place is an ordinary one."""
+        effects.changes = True
+        real = found.real
+        if found.refused is not None:
+            effects.ask(found.refused.code, found.refused.text, word)
+        elif self.judging.protected and self.holds(found):
+            effects.warn("own_files", "files by which Handrail judges are named in it", word, Decision.DENY)
+        elif (what := secret_of(found)) is not None:
+            effects.warn("secret", f"{text!r} keeps {what}", word)
+        elif paths.device(real, seen=self.seen) is not None:
+            effects.warn("device", f"it {does} the device {real!r}", word)
+        elif self.links and self.behind_link(found):
+            effects.warn("unknown_target", f"{text!r} is behind a link that the command makes", word)
+        elif not self.within(real) and not self.passing(real):
+            self.elsewhere(text, found, word, effects, does)
+        elif self.within(real) and (what := self.autorun(real)) is not None:
+            effects.warn("autorun", f"{what} obeys {text!r} without being asked", word)
+        elif found.linked and not (self.within(found.written) or self.passing(found.written)):
+            effects.warn("outside", f"it {does} {text!r}, outside the workspace", word)
+        else:
+            return self.sandboxed(real, text, word, effects)
+        return False
+
+    def elsewhere(self, text: str, found: paths.Resolved, word: Word, effects: Effects, does: str) -> None:
+        what = paths.startup(found.path, home=self.judging.home)
+        if what is not None:
+            effects.warn("persistence", f"{what} would run or obey {text!r} later", word)
+        else:
+            effects.warn("outside", f"it {does} {text!r}, outside the workspace", word)
+
+    def sandboxed(self, real: str, text: str, word: Word, effects: Effects) -> bool:
+        """Whether the sandbox that is offered lets it happen."""
+        offer = self.judging.sandbox
+        if offer is None or self.passing(real):
+            return True
+        if any(real == root or real.startswith(f"{root}/") for root in offer.writable):
+            return True
+        effects.ask("not_writable", f"the sandbox cannot write {text!r}", word)
+        return False
+
+    def autorun(self, real: str) -> str | None:
+        """What obeys a file of the workspace unasked."""
+        for root in self.roots:
+            if real.startswith(f"{root}/"):
+                return paths.autorun(PurePath(real[len(root) + 1 :]))
+        return paths.autorun(PurePath(real))
+
+    def bulk(self, text: str, real: str, glob: bool) -> str | None:
+        """What is deleted whole when that is too much: the workspace, or all temporary files; None when it is less."""
+        place = real
+        while glob and (name := place.rpartition("/")[2]) and set(name) <= WILD:
+            place = place.rpartition("/")[0] or "/"
+        tops = (
+            *self.roots,
+            *map(str, self.judging.workspace),
+            *(str(cwd) for cwd in self.cwds if self.within(str(cwd))),
+        )
+        if place in tops or any(root.startswith(f"{place}/") for root in self.roots):
+            return "everything in the folder it works in" if place in tops else f"{place!r}"
+        return f"all that is in {place!r}" if place in self.temporary else None
+
+
+def secret_of(found: paths.Resolved) -> str | None:
+    """What secret a resolved path keeps."""
+    what = paths.secret(found.real)
+    return paths.secret(found.written) if what is None and found.linked else what

@@ -1,0 +1,66 @@
+"""What a command line runs in, found once for a session's circumstances: the host's variables and the folders of PATH."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from handrail import Judging, paths
+from handrail_cli.variables import unsettled
+
+TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """Why no program is sure to be itself (None: each is), and the folders of PATH that lie in the workspace.
+
+    `workspace` are its roots and `temporary` the folders for temporary files, as text; `kept` are those of
+    Handrail's own files that lie in the workspace, as they are named and as they really are.
+    """
+
+    unsettled: str | None
+    own_programs: tuple[str, ...]
+    workspace: tuple[str, ...]
+    temporary: tuple[str, ...]
+    kept: tuple[str, ...]
+
+    def own(self, program: str) -> bool:
+        """Whether the workspace has a program of that name on PATH."""
+        return any(os.path.lexists(os.path.join(folder, program)) for folder in self.own_programs)
+
+
+def surroundings(judging: Judging) -> Surroundings:
+    """The surroundings in these circumstances."""
+    path = judging.environment.get("PATH", "/usr/bin").split(":")
+    seen: paths.Seen = {}
+    own = [entry for entry in path if paths.inside(entry, judging.workspace, seen=seen)]
+    own_temporary = judging.environment.get("TMPDIR", "/tmp")
+    return Surroundings(
+        next(_why_unsettled(judging, path, seen), None),
+        tuple(own),
+        tuple(map(str, judging.workspace)),
+        tuple(dict.fromkeys(("/tmp", "/var/tmp", own_temporary if own_temporary.startswith("/") else "/tmp"))),
+        tuple(_kept(judging, seen)),
+    )
+
+
+def _kept(judging: Judging, seen: paths.Seen) -> Iterator[str]:
+    for place in judging.protected:
+        found = paths.resolve(str(place), cwd=judging.cwd, home=judging.home, seen=seen)
+        if any(paths.inside(one, judging.workspace, seen=seen) for one in (found.real, found.written)):
+            yield from {found.real, found.written}
+
+
+def _why_unsettled(judging: Judging, path: Sequence[str], seen: paths.Seen) -> Iterator[str]:
+    for name in unsettled(judging.environment):
+        yield f"{name} is set, which may change what programs do"
+    roots = (*map(PurePath, TEMPORARY), *judging.workspace)
+    for folder in judging.environment.get("LD_LIBRARY_PATH", "/").split(":"):
+        if not folder.startswith("/") or paths.inside(folder, roots, seen=seen):
+            yield "LD_LIBRARY_PATH is set, which may change what programs do"
+    for entry in path:
+        if not entry.startswith("/") or paths.inside(entry, map(PurePath, TEMPORARY), seen=seen):
+            yield f"programs are looked for in {entry!r}"

@@ -1,0 +1,74 @@
+"""Which variables a command line may set without changing what programs are or do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+# Variables that only change how things look, for any program.
+COSMETIC = re.compile(
+    r"LC_[A-Z]+|LANG|LANGUAGE|TZ|COLUMNS|LINES|TERM|NO_COLOR|CLICOLOR(_FORCE)?|FORCE_COLOR|GREP_COLORS?"
+)
+# Variables that many programs obey, none of which names a program or a file to load.
+ORDINARY = re.compile(
+    r"CI|DEBUG|VERBOSE|LOG_?LEVEL|LOGLEVEL|NODE_ENV|RAILS_ENV|RACK_ENV|APP_ENV|ENVIRONMENT|FLASK_(ENV|DEBUG)|PORT|HOST"
+    r"|RUST_(LOG|BACKTRACE)|CARGO_(TERM_COLOR|INCREMENTAL|BUILD_JOBS)|PYTHON(UNBUFFERED|DONTWRITEBYTECODE|HASHSEED|UTF8|IOENCODING|WARNINGS)"
+    r"|GO(OS|ARCH|MAXPROCS|FLAGS_NONE)|CGO_ENABLED|JOBS|V|SOURCE_DATE_EPOCH|DJANGO_DEBUG|GIT_(TERMINAL_PROMPT|OPTIONAL_LOCKS)"
+    r"|GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|DEBIAN_FRONTEND|HF_HUB_OFFLINE|TOKENIZERS_PARALLELISM|OMP_NUM_THREADS|CUDA_VISIBLE_DEVICES"
+)
+# Variables that make programs run, load or obey something else, or that the shell itself obeys.
+RISKY = re.compile(
+    r"""(?x) PATH|ENV|BASH.*|SHELLOPTS|LD_.*|DYLD_.*|GIT_.*|.*PAGER|.*(EDITOR|VISUAL)|BROWSER|SHELL|LESS.*|PS[0-4]|PROMPT_COMMAND|CDPATH|GLOBIGNORE
+    |EXECIGNORE|IFS|HOME|PWD|OLDPWD|HIST.*|.*PATH|.*_?OPT|.*OPTS|.*OPTIONS?|.*FLAGS|.*PRELOAD|.*_COMMAND|.*_CMD|.*_?CONFIG(_.*)?|.*RC|.*_HOME|.*_ROOT
+    |.*(proxy|PROXY|INDEX_URL|REGISTRY|REPOSITORY)|PERL.*|PYTHON.*|RUBY.*|NODE_.*|NPM_.*|npm_.*|JAVA.*|_JAVA.*|JDK.*|MAVEN.*|GRADLE.*|CARGO.*|RUST.*
+    |GO.*|CC|CXX|LD|AR|AS|CPP|MAKE.*|PIP_.*|UV_.*|SSH.*|SSL.*|CURL.*|WGET.*|TAR_.*|GZIP|BZIP2?|XZ_.*|ZIP.*|UNZIP.*|RSYNC.*|TMPDIR|TEMP|TMP|MAIL.*
+    |TERMINFO.*|TIMEFORMAT|LOCPATH|NLSPATH|GCONV_PATH|MALLOC_.*|GLIBC_.*|OPENSSL.*|RIPGREP.*|FZF_.*|MANOPT|MANPAGER|GROFF.*|DOCKER.*|KUBE.*|AWS.*|GOOGLE.*
+    |AZURE.*|ANSIBLE.*|TF_.*|PG.*|MYSQL.*|R_.*|LUA.*|PHP.*|GUILE.*|TCL.*|QT_.*|GTK_.*|DISPLAY|XAUTHORITY|DBUS.*|XDG_.*|COMP_.*|OPT(IND|ERR|ARG)
+    |RANDOM|SRANDOM|SECONDS|LINENO|EPOCH.*|FUNCNAME|DIRSTACK|GROUPS|UID|EUID|PPID|PIPESTATUS|POSIXLY_CORRECT|TMOUT|REPLY|MAPFILE|COPROC.*|READLINE_.*
+    |auto_resume|histchars|FIGNORE|FCEDIT|INPUTRC|HOSTFILE|IGNOREEOF|CHILD_MAX|_"""
+)
+# Those of them that name a program, a library or code that is run.
+EXECUTING = re.compile(
+    r"""(?x) PATH|ENV|BASH_ENV|BASH_FUNC.*|BASH_CMDS|SHELLOPTS|BASHOPTS|LD_.*|DYLD_.*|.*PAGER|.*EDITOR|VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|PS4
+    |PROMPT_COMMAND|GIT_.*|.*_COMMAND|.*_CMD|PERL5.*|PERLLIB|PYTHON(STARTUP|PATH|HOME|INSPECT|BREAKPOINT|USERBASE|EXECUTABLE)|RUBY(OPT|LIB)|NODE_(OPTIONS|PATH)
+    |_?JAVA_(TOOL_)?OPTIONS|JDK_JAVA_OPTIONS|MAVEN_OPTS|GRADLE_OPTS|CC|CXX|LD|AR|.*_WRAPPER|MAKEFLAGS|TAR_OPTIONS|RSYNC_RSH|SSH_ASKPASS|SUDO_ASKPASS
+    |MANPAGER|MANOPT|FZF_DEFAULT_.*|RIPGREP_CONFIG_PATH|OPENSSL_CONF|GCONV_PATH|MALLOC_.*|HIST.*|CDPATH|IFS|HOME"""
+)
+# Variables of the host that leave open what a program will do.
+UNSETTLING = re.compile(
+    r"BASH_ENV|ENV|LD_.*|DYLD_.*|GIT_.*|.*PAGER|LESSOPEN|LESSCLOSE|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PS4|CDPATH|GLOBIGNORE|BASH_XTRACEFD|EXECIGNORE"
+    r"|RIPGREP_CONFIG_PATH|LOCPATH|TERMINFO|TIMEFORMAT"
+)
+HARMLESS_THERE = re.compile(
+    r"GIT_(SSL_\w+|HTTP_\w+|TERMINAL_PROMPT|OPTIONAL_LOCKS|ASKPASS|EDITOR|SEQUENCE_EDITOR|(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE))"
+)
+LESSPIPE = re.compile(r"\|\|?-? ?/usr/bin/(lesspipe|lesspipe\.sh|lessopen)( %s)?( %s)?|(/usr/bin/lesspipe %s %s)")
+PLAIN_PAGERS = frozenset(("", "cat", "less", "more", "most", "less -R", "less -FRX", "less -FRSX"))
+SIMPLE_VALUE = re.compile(r"[\w.,:@%+ -]*", re.ASCII)
+NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def harmless(name: str, value: str | None) -> bool:
+    """Whether a variable with this value (None: not known) changes nothing that a program runs, loads or obeys."""
+    if COSMETIC.fullmatch(name):
+        return True
+    if ORDINARY.fullmatch(name):
+        return value is not None and SIMPLE_VALUE.fullmatch(value) is not None
+    return NAME.fullmatch(name) is not None and not RISKY.fullmatch(name)
+
+
+def unsettled(environment: Mapping[str, str]) -> Iterator[str]:
+    """The variables, already set, by which a plain program may do something else."""
+    for name, value in environment.items():
+        unsettles = name != "LD_LIBRARY_PATH" and UNSETTLING.fullmatch(name) and not HARMLESS_THERE.fullmatch(name)
+        if unsettles and not _tame(name, value):
+            yield name
+
+
+def _tame(name: str, value: str) -> bool:
+    """Whether a variable that could name a program names one that only shows."""
+    if name.endswith("PAGER"):
+        return value in PLAIN_PAGERS
+    if name == "PS4":
+        return not re.search(r"[$`]", value)
+    return not value or (name in ("LESSOPEN", "LESSCLOSE") and LESSPIPE.fullmatch(value) is not None)

@@ -1,0 +1,699 @@
+"""What the commands of one line come to: for each its touches and doubts, through everything that it runs in its turn."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import PurePath, PurePosixPath
+
+from handrail import Decision, Judging, Part, Reason, Touch, paths
+from handrail.judging import OPAQUE
+from handrail.redaction import is_credential
+from handrail_cli import builtins, programs
+from handrail_cli.analysis import Codes
+from handrail_cli.commandline import Analysis, Command, Redirect, Word
+from handrail_cli.globs import GLOB, fitting_secret
+from handrail_cli.placing import Doubt, Effects, Places
+from handrail_cli.producing import NOTHING, Feed
+from handrail_cli.programs import Inner, Named, Use
+from handrail_cli.shells import shell
+from handrail_cli.surroundings import Surroundings
+from handrail_cli.variables import EXECUTING, harmless
+from handrail_cli.wrappers import INTERPRETER, SHELLS, inside, reads_code
+
+MAX_NESTING = 6
+MAX_ITEMS = 8
+MAX_STEPS = 300
+SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin")
+# What was not read to its end: nothing but a person's yes may stand for that.
+UNREAD = frozenset(("too_long", "too_much", "too_deep", "syntax", "strange_character", "indirect", "hidden"))
+# Programs that act with another's power or on another machine, whatever they run.
+PRIVILEGE = frozenset(
+    ("sudo", "doas", "su", "pkexec", "runuser", "run0", "runas", "ssh", "nsenter", "chroot", "sudoedit", "visudo")
+)
+# Programs whose words are not names of files.
+TELLING = frozenset(("echo", "printf", "git", "test", "[", "[[", ":", "true", "false"))
+SECRET_SETTING = re.compile(r"(?i)token|passw|secret|cred|auth|header|key|url|proxy|cookie")
+HARMLESS_OF_HANDRAIL = frozenset(("--help", "--version", "tools", "doctor", "plugins"))
+LOOKS = re.compile(
+    r"(ls|cat|cd|which|whereis|type|man|pgrep|pidof|grep|rg|find|stat|file|du|head|tail|wc|echo|printf)$"
+)
+# What narrows the files that `find` finds.
+NARROWING = re.compile(
+    r"-(i?l?name|i?path|i?wholename|i?regex|[acm](min|time)|newer.*|size|empty|user|group|perm|uid|gid|links|inum|samefile|nouser)"
+)
+# Programs that print names of files below where they work.
+LISTERS = frozenset(("find", "fd", "fdfind", "ls", "grep", "rg"))
+LISTING_GIT = frozenset(("ls-files", "diff", "grep"))
+# Over whatever files `find` may find: programs that tell names, sizes and sums, not what is in them.
+NAMING = frozenset(
+    (
+        "ls",
+        "stat",
+        "du",
+        "file",
+        "wc",
+        "basename",
+        "dirname",
+        "realpath",
+        "readlink",
+        "echo",
+        "test",
+        "rm",
+        "chmod",
+        "touch",
+    )
+)
+SOURCE = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+
+
+class Weighing:
+    """Weighs one line: `doubts`, `parts`, what an always-allow may be narrowed to, and whether it changes anything or needs the network."""
+
+    def __init__(
+        self,
+        judging: Judging,
+        cwds: Sequence[PurePath],
+        around: Surroundings,
+        variables: Mapping[str, str],
+        codes: Codes,
+    ) -> None:
+        self.judging = judging
+        self.around = around
+        self.places = Places(judging, cwds, around)
+        self.variables = variables
+        self.elsewhere = {name: value for name, value in variables.items() if name != "PWD"}
+        self.codes = codes
+        self.steps = 0
+        self.doubts: list[Doubt] = []
+        self.parts: list[Part] = []
+        self.narrowed: list[tuple[str, ...]] = []
+        self.narrowable = True
+        self.changes = False
+        self.network = False
+        self.depth = 0
+        # Where the command stands whose own code is looked at, in the outermost text.
+        self.at: tuple[int, int] | None = None
+        self.secrets: dict[str, str | None] = {}
+        # Links that the command at hand makes.
+        self.linked: set[str] = set()
+        # Whether the line names Handrail anywhere.
+        self.named_here = False
+
+    def line(self, analysis: Analysis) -> None:
+        """Everything that the line may run."""
+        self.named_here = self.named_here or "handrail" in analysis.text
+        for reason in analysis.opaque:
+            self.doubt(Doubt(reason, Decision.CONFIRM if reason.code in UNREAD else None))
+            self.narrowable = False
+        if analysis.opaque:
+            self.parts.append(Part(OPAQUE, span=self.at))
+        for name, word in analysis.assigned:
+            if name in self.judging.environment or not harmless(name, word.text):
+                self.set_variable(name, word, later=True)
+        feeders = _feeders(analysis)
+        for number, command in enumerate(analysis.commands):
+            self.command(command, self.feed(number, command, analysis, feeders))
+
+    def doubt(self, doubt: Doubt) -> None:
+        if self.at is not None:
+            doubt = Doubt(Reason(doubt.reason.code, doubt.reason.text, self.at), doubt.floor)
+        if doubt not in self.doubts:
+            self.doubts.append(doubt)
+
+    def take(self, effects: Effects) -> None:
+        for doubt in effects.doubts:
+            self.doubt(doubt)
+            self.narrowable = self.narrowable and doubt.floor is None
+        self.changes = self.changes or effects.changes
+        self.network = self.network or effects.network
+
+    def feed(self, number: int, command: Command, analysis: Analysis, feeders: Mapping[int, tuple[int, ...]]) -> Feed:
+        body: Word | None = None
+        for redirect in command.redirects:
+            if redirect.fd in ("", "0"):
+                if redirect.body is not None:
+                    body = redirect.body
+                elif redirect.operator in ("<", "<&", "<>", "<<<", "<<"):
+                    return Feed(given=True)
+        if body is not None:
+            return Feed(body, given=True)
+        before = feeders.get(number)
+        return Feed(None, tuple(analysis.commands[n] for n in before), given=True) if before else NOTHING
+
+    # One command
+
+    def command(self, command: Command, feed: Feed = NOTHING) -> None:
+        """A simple command: what it sets, where it is redirected, and its words."""
+        for redirect in command.redirects:
+            self.redirect(redirect, command)
+        for name, word in command.assignments:
+            self.prefix(name, word, command)
+        if self.named_here:
+            self.handrail(command)
+        if command.words:
+            self.words(command.words, feed, command.span)
+
+    def prefix(self, name: str, word: Word, command: Command) -> None:
+        """A variable set for one command."""
+        tells = command.program in TELLING and name in ("GIT_DIR", "GIT_WORK_TREE") and command.program != "git"
+        fine = tells or harmless(name, word.text)
+        self.parts.append(Part((f"{name}={word.guess}",), (), self.at or word.span, fine))
+        if not fine:
+            self.set_variable(name, word)
+
+    def set_variable(self, name: str, word: Word, *, later: bool = False) -> None:
+        text = f"it sets {name}, which changes what {'later commands' if later else 'programs'} do"
+        executes = EXECUTING.fullmatch(name) is not None
+        self.doubt(Doubt(Reason("variable", text, word.span), Decision.CONFIRM if executes else None))
+        self.narrowable = False
+
+    def redirect(self, redirect: Redirect, command: Command) -> None:
+        effects = Effects()
+        target = redirect.target
+        if redirect.operator in ("<<", "<<<") or target is None:
+            if redirect.body is None:
+                effects.warn("redirect", "it redirects to something unknown", target)
+        elif redirect.operator in (">&", "<&", ">&-", "<&-") and re.fullmatch(r"\d*-?", target.text or "x"):
+            return
+        elif redirect.operator == "<":
+            if target.text is not None and target.text.startswith(("/dev/tcp/", "/dev/udp/")):
+                self.connect(target, effects)
+            else:
+                self.places.read(target, effects)
+        elif target.text is not None and target.text.startswith(("/dev/tcp/", "/dev/udp/")):
+            self.connect(target, effects)
+        else:
+            if target.glob and target.text is not None:
+                effects.warn("unknown_target", "it writes to whatever file fits a pattern", target)
+            self.places.write(target, effects)
+        self.take(effects)
+        if target is not None and target.text != "/dev/null":
+            fine = not effects.doubts and not effects.changes
+            argv = redirect.operator, target.guess
+            self.parts.append(Part(argv, tuple(effects.touches), self.at or target.span, fine))
+
+    def connect(self, word: Word, effects: Effects) -> None:
+        host = ":".join((word.text or "").split("/")[3:5])
+        effects.touches.append(Touch("network", host))
+        effects.network = effects.changes = True
+        effects.warn("sends_data", f"it opens a connection to {host}", word)
+
+    def words(self, words: Sequence[Word], feed: Feed, span: tuple[int, int]) -> None:
+        """The words of a command: the program, its options, what they name, and what it runs in its turn."""
+        effects = Effects([], [])
+        at = len(self.parts)
+        self.depth += 1
+        self.steps += 1
+        if self.depth > MAX_NESTING * 2:
+            effects.warn("too_deep", "commands are nested too deeply", words[0])
+        elif self.steps > MAX_STEPS:
+            effects.warn("too_much", "it runs more commands than are analysed", words[0])
+        else:
+            self.program(words, feed, effects, span)
+        self.depth -= 1
+        if effects.doubts or effects.changes or words[0].guess == "git":
+            self.alarms(words, effects)
+        self.take(effects)
+        argv = tuple([word.guess for word in words if word.guess])
+        touches = effects.touches
+        if len(touches) > 1:
+            touches = list(dict.fromkeys(touches))
+        harmless = not effects.doubts and not effects.changes
+        self.parts.insert(at, Part(argv, tuple(touches), self.at or span, harmless))
+        for word in words if not harmless else ():
+            if word.text is None:
+                self.parts.insert(at + 1, Part(OPAQUE, span=self.at or span))
+                break
+
+    def program(self, words: Sequence[Word], feed: Feed, effects: Effects, span: tuple[int, int]) -> None:
+        first = words[0]
+        if first.text is None or first.glob:
+            effects.warn("unknown_program", "what it runs depends on something unknown", first)
+            effects.touches.append(Touch("unknown"))
+            return
+        name = self.named_program(first, effects)
+        if name is None:
+            return
+        if (builtin := builtins.BUILTINS.get(name)) is not None:
+            builtin(self, words, effects)
+            return
+        if self.code_fed(words, feed, effects):
+            return
+        if name in SHELLS:
+            shell(self, words, effects)
+            return
+        use = programs.use(words)
+        if use is None:
+            self.unknown(words, name, effects)
+            return
+        self.apply(use, words, feed, effects, name, span)
+
+    def unknown(self, words: Sequence[Word], name: str, effects: Effects) -> None:
+        """A program that no row speaks of: asked about, and what it seems to run is looked at, too."""
+        if name in PRIVILEGE:
+            effects.warn("privilege", f"it acts through {name}", words[0])
+        else:
+            effects.ask("unknown_program", f"{name!r} is not a program that is known", words[0])
+        effects.touches.append(Touch("unknown", name))
+        self.narrowable = False
+        if self.depth > MAX_NESTING:
+            return
+        for part in inside([word.guess for word in words if word.guess]):
+            if part.argv:
+                self.words([Word(text, text, words[0].span) for text in part.argv], NOTHING, words[0].span)
+
+    def named_program(self, first: Word, effects: Effects) -> str | None:
+        """The name of the program; None when it is a file of its own, which is then looked at."""
+        if (why := self.around.unsettled) is not None:
+            effects.ask("environment", why, first)
+        name = first.text or ""
+        if "/" not in name:
+            if self.around.own_programs and self.around.own(name):
+                effects.ask("own_program", f"{name!r} is a program of the workspace", first)
+            return name
+        folder, _, base = name.rpartition("/")
+        if folder in SYSTEM_FOLDERS:
+            return base
+        self.execute(first, name, effects)
+        return None
+
+    def execute(self, word: Word, text: str | None, effects: Effects) -> None:
+        """Running a file: one of the workspace is code of the project."""
+        if text is None or word.process:
+            effects.warn("hidden_code", "which code it runs cannot be seen", word)
+            return
+        for found in self.places.resolved(text):
+            effects.touches.append(Touch("execute", found.real))
+            effects.changes = True
+            if found.refused is not None:
+                effects.ask(found.refused.code, found.refused.text, word)
+            elif word.glob:
+                effects.ask("unknown_program", "which file it runs depends on what is there", word)
+            elif not self.places.within(found.real):
+                effects.warn("foreign_program", f"{text!r} is a program from outside the workspace", word)
+                return
+
+    def code_fed(self, words: Sequence[Word], feed: Feed, effects: Effects) -> bool:
+        """Whether it is a shell or an interpreter that takes its code from standard input, which is then looked at."""
+        name = words[0].guess.rpartition("/")[2]
+        if (name not in SHELLS and not INTERPRETER.fullmatch(name)) or not reads_code([word.guess for word in words]):
+            return False
+        code = feed.document.text if feed.document is not None else None
+        if code is None:
+            told = "it runs code that cannot be seen" if feed.given else "it starts a shell or interpreter of its own"
+            effects.warn("hidden_code", told, words[0])
+            return True
+        if name in SHELLS:
+            self.code(code, words[0].span, effects)
+            return True
+        use = programs.use([*words, *_code_words(name, code, words[0])])
+        if use is None or len(words) > 1:
+            effects.ask("code", f"code for {name!r} is not analysed here", words[0])
+        else:
+            self.apply(use, [*words, *_code_words(name, code, words[0])], NOTHING, effects, name, words[0].span)
+        return True
+
+    # What a program does by its own grammar
+
+    def apply(
+        self, use: Use, words: Sequence[Word], feed: Feed, effects: Effects, name: str, span: tuple[int, int]
+    ) -> None:
+        if use.unknown is not None:
+            word = words[min(use.unknown, len(words) - 1)]
+            effects.ask("option", f"{word.guess!r} is not known to be harmless for {name!r}", word)
+            self.narrowable = False
+        if use.kind == "dangerous":
+            reason = use.reason or Reason("dangerous", f"{name!r} may do harm")
+            effects.doubts.append(Doubt(reason if reason.span else replace(reason, span=span), Decision.CONFIRM))
+        effects.changes = effects.changes or use.kind != "reads"
+        before = list(self.places.cwds)
+        for named in use.named:
+            if named.role == "folder":
+                self.folder(named, words[named.word_index], effects)
+        self.needs(use, words, effects)
+        for named in use.named:
+            self.named(named, words, effects, use)
+        self.places.links |= self.linked
+        self.linked = set()
+        for inner in use.inner:
+            self.inner(inner, use, words, feed, effects)
+        if any(named.role == "folder" for named in use.named):
+            self.places.cwds = before
+        self.narrow(use, words, effects, name)
+
+    def needs(self, use: Use, words: Sequence[Word], effects: Effects) -> None:
+        if "network" in use.needs:
+            effects.network = effects.changes = True
+            if not any(named.role in ("url", "host") for named in use.named):
+                effects.touches.append(Touch("network"))
+        if "code" in use.needs:
+            effects.changes = True
+            effects.touches.append(Touch("execute", words[0].guess))
+        if "repository" in use.needs and not self.places.at_home():
+            effects.ask("foreign_repository", "a repository outside the workspace may run its own programs", words[0])
+        if "session" in use.needs:
+            effects.touches.append(Touch("session", words[0].guess))
+            effects.ask("session", f"{words[0].guess!r} changes what later commands do", words[0])
+        if "input" in use.needs:
+            effects.touches.append(Touch("input", words[0].guess))
+            effects.ask("input", "it acts on the desktop", words[0])
+        if "code" in use.needs and not self.places.at_home():
+            effects.warn("foreign_program", "it runs code of a folder outside the workspace", words[0])
+
+    def folder(self, named: Named, word: Word, effects: Effects) -> None:
+        """The folder that a program is told to work in."""
+        text = word.text if named.value is None else named.value
+        if text is None or word.glob:
+            effects.ask("unknown_path", "which folder it works in depends on something unknown", word)
+            return
+        found = list(self.places.resolved(text))
+        for one in found:
+            if one.refused is not None or not (self.places.within(one.real) or self.places.passing(one.real)):
+                effects.ask("read_outside", f"it works in {text!r}, outside the workspace", word)
+                break
+        self.places.enter([one.path for one in found])
+
+    def named(self, named: Named, words: Sequence[Word], effects: Effects, use: Use) -> None:
+        """What one word is to the program."""
+        word = words[named.word_index]
+        text = word.text if named.value is None else named.value
+        role = named.role
+        if role in ("read", "send"):
+            self.read(text, word, effects)
+        elif role == "list":
+            self.places.read(word, effects, text=text, listing=True)
+        elif role in ("write", "append", "create", "change", "change_tree"):
+            self.places.write(word, effects, text=text)
+        elif role == "dest":
+            self.destination(text, word, words, effects, use)
+        elif role == "delete" and text is not None and _searched(named, use):
+            self.places.delete(word, effects, text=f"{text.rstrip('/')}/file")
+        elif role in ("move", "delete", "delete_tree"):
+            self.places.delete(word, effects, text=text, tree=role != "delete")
+        elif role == "execute":
+            self.execute(word, text, effects)
+        elif role == "target":
+            self.target(text, word, words, effects, use)
+        elif role in ("url", "host"):
+            self.remote(text, word, effects)
+        elif role == "device":
+            effects.touches.append(Touch("write", text or ""))
+        elif role == "variable" and text is not None and word.guess.startswith(f"{text}="):
+            self.prefix(text, _value(word, text), Command((), (), (), word.span))
+        elif role == "variable" and (text is None or is_credential(text, "") or SECRET_SETTING.search(text)):
+            effects.warn("secret", "it shows variables that may be credentials", word)
+
+    def read(self, text: str | None, word: Word, effects: Effects) -> None:
+        if text is not None and SOURCE.match(text) and not text.startswith("file://"):
+            self.remote(text, word, effects)
+            return
+        self.places.read(word, effects, text=None if text is None else text.removeprefix("file://") or "/")
+
+    def destination(self, text: str | None, word: Word, words: Sequence[Word], effects: Effects, use: Use) -> None:
+        """A file, or a folder that what is copied goes into under its own name."""
+        self.places.write(word, effects, text=text)
+        if text is None:
+            return
+        for other in use.named:
+            if other.role in ("read", "move") and other.word_index != len(words):
+                name = (words[other.word_index].text or "").rstrip("/").rpartition("/")[2]
+                if name and paths.autorun(PurePosixPath(name)) is not None:
+                    self.places.write(word, effects, text=text, name=name)
+
+    def target(self, text: str | None, word: Word, words: Sequence[Word], effects: Effects, use: Use) -> None:
+        """What a new link will point to: what is behind the link is not known from then on."""
+        if text is None:
+            effects.warn("unknown_target", "what the link points to is not known", word)
+            return
+        for found in self.places.resolved(text):
+            if (what := paths.secret(found.real)) is not None:
+                effects.warn("secret", f"{text!r} keeps {what}", word)
+            if paths.protected(found.path, self.judging.protected):
+                effects.warn("own", "files by which Handrail judges are named in it", word)
+        for other in use.named:
+            if other.role in ("create", "dest", "write") and (place := words[other.word_index].text) is not None:
+                for found in self.places.resolved(place):
+                    self.linked.update((found.written, f"{found.written}/{text.rstrip('/').rpartition('/')[2]}"))
+        self.linked.update(found.written for found in self.places.resolved(text.rstrip("/").rpartition("/")[2] or "."))
+
+    def remote(self, text: str | None, word: Word, effects: Effects) -> None:
+        """An address that it connects to."""
+        if text is not None and text.lower().startswith("file:"):
+            self.places.read(word, effects, text=re.sub(r"^file:/*", "/", text, flags=re.IGNORECASE))
+            return
+        if text is None:
+            if word.inner:
+                effects.warn("sends_data", "what a command prints goes into an address", word)
+            else:
+                effects.ask("unknown_host", "which machine it connects to is not known", word)
+            return
+        effects.touches.append(Touch("network", _host(text)))
+
+    def narrow(self, use: Use, words: Sequence[Word], effects: Effects, name: str) -> None:
+        """What an always-allow of this command may be narrowed to."""
+        if use.kind == "dangerous" or use.unknown is not None or (not effects.doubts and use.kind == "reads"):
+            return
+        argv = tuple(word.text or "" for word in words)
+        if "" in argv:
+            self.narrowable = False
+        elif use.inner or "code" in use.needs or any(named.role == "execute" for named in use.named):
+            self.narrowed.append(argv)
+        else:
+            commands = len(argv) > 1 and not argv[1].startswith("-") and _has_commands(name)
+            self.narrowed.append(argv[:2] if commands else argv[:1])
+
+    # What it runs in its turn
+
+    def inner(self, inner: Inner, use: Use, words: Sequence[Word], feed: Feed, effects: Effects) -> None:
+        if inner.where == "remote":
+            return
+        if inner.code is not None:
+            if inner.language in ("bash", "sh", "shell"):
+                span = words[min(inner.start, len(words) - 1)].span
+                for code in self.filled_code(inner, feed) if inner.gets == "input" else [inner.code]:
+                    self.code(code, span, effects)
+            return
+        if inner.start >= inner.end:
+            return
+        if self.depth > MAX_NESTING:
+            effects.warn("too_deep", "commands are nested too deeply", words[0])
+            return
+        for chosen in self.filled(inner, use, words, feed, effects):
+            self.words(chosen, feed if inner.gets == "nothing" else NOTHING, words[0].span)
+
+    def found_secrets(self, words: Sequence[Word], own: Sequence[Word], effects: Effects) -> None:
+        """A command over files that are chosen by the name of a secret."""
+        if not own or own[0].guess.rpartition("/")[2] in NAMING:
+            return
+        for option, word in pairwise(words):
+            if re.fullmatch(r"-i?(name|path|wholename)", option.guess):
+                plain = GLOB.search(word.guess) is None
+                fits = paths.secret(PurePosixPath(word.guess)) if plain else fitting_secret(word.guess)
+                if fits is not None:
+                    effects.warn("secret", f"{word.guess!r} fits names of secrets", word)
+
+    def filled(
+        self, inner: Inner, use: Use, words: Sequence[Word], feed: Feed, effects: Effects
+    ) -> Iterator[Sequence[Word]]:
+        """The words of the inner command with what is put to them."""
+        own = list(words[inner.start : inner.end])
+        if inner.gets == "nothing":
+            yield own
+        elif inner.gets == "found":
+            self.found_secrets(words, own, effects)
+            for start in self.starts(use, words):
+                yield [_put(word, "{}", start) for word in own]
+        else:
+            yield from self.fed_words(inner, own, feed)
+
+    def starts(self, use: Use, words: Sequence[Word]) -> list[Word]:
+        """What stands for the files that are found: something below each start, or, with nothing to narrow them, the start itself."""
+        narrowed = any(NARROWING.fullmatch(word.guess) for word in words)
+        starts = [
+            words[named.word_index] for named in use.named if named.role in ("list", "read") and named.value is None
+        ]
+        dot = Word(".", ".", words[0].span)
+        found: list[Word] = []
+        for start in starts or [dot]:
+            text = start.text
+            below = None if text is None else f"{text.rstrip('/')}/file" if narrowed else text
+            found.append(Word(below, below or "", start.span, start.glob))
+        return found
+
+    def fed_words(self, inner: Inner, own: list[Word], feed: Feed) -> Iterator[Sequence[Word]]:
+        text = feed.text
+        items = text.split() if text is not None and len(text) < 2_000 else None
+        runs = own[0].guess.rpartition("/")[2]
+        if items is None or len(items) > MAX_ITEMS:
+            known = (
+                _lists(feed) and runs not in SHELLS and not INTERPRETER.fullmatch(runs) and runs not in ("eval", "env")
+            )
+            text = "./file" if known and self.places.at_home() else None
+            item = Word(text, text or "", own[0].span, text is None)
+            yield [_put(word, inner.mark, item) for word in own] if inner.mark else [*own, item]
+        elif inner.mark:
+            for text in items or [""]:
+                item = Word(text, text, own[0].span)
+                yield [_put(word, inner.mark, item, whole=False) for word in own]
+        else:
+            yield [*own, *(Word(text, text, own[0].span) for text in items)]
+
+    def filled_code(self, inner: Inner, feed: Feed) -> Iterator[str]:
+        """The code with what is put to it, quoted; a value that is not known is a variable that is not known."""
+        text = feed.text
+        items = text.split() if text is not None and len(text) < 2_000 else None
+        if items is None or len(items) > MAX_ITEMS:
+            items = ["./file"] if _lists(feed) and self.places.at_home() else None
+        code = inner.code or ""
+        for put in map(shlex.quote, items) if items is not None else ['"$1"']:
+            yield code.replace(inner.mark, put) if inner.mark else f"{code} {put}"
+
+    def code(
+        self, text: str, span: tuple[int, int], effects: Effects, *, given: Mapping[str, str] | None = None
+    ) -> None:
+        """Code for bash that stands in the line. `given` are its parameters, by number."""
+        if self.depth > MAX_NESTING:
+            effects.warn("too_deep", "commands are nested too deeply", None)
+            return
+        outer, self.at = self.at, self.at or span
+        variables = self.variables if len(self.places.cwds) == 1 else self.elsewhere
+        inner = self.codes.analyse(text, {**variables, **given} if given else variables)
+        self.depth += 1
+        self.line(inner)
+        self.depth -= 1
+        self.at = outer
+
+    # What a person has to see each time
+
+    def alarms(self, words: Sequence[Word], effects: Effects) -> None:
+        """Secrets among the words of a command that does more than it is known to read."""
+        name = words[0].guess.rpartition("/")[2]
+        for word in words[1:]:
+            if name in TELLING and (name != "git" or (word.guess[:1] not in ("/", "~") and ":" not in word.guess)):
+                continue
+            if word.guess not in self.secrets:
+                self.secrets[word.guess] = self.secret_in(_committed(word) if name == "git" else word)
+            if (what := self.secrets[word.guess]) is not None:
+                effects.warn("secret", f"{word.guess!r} keeps {what}", word)
+            if self.judging.protected and "/" in word.guess and self.names_own(word):
+                effects.warn("own", "files by which Handrail judges are named in it", word)
+
+    def secret_in(self, word: Word) -> str | None:
+        text = word.guess.partition("=")[2] if word.guess.startswith("-") else word.guess
+        text = re.sub(r"^(\w+=)?@?(file://)?", "", text)
+        if not text or " " in text or len(text) > 400:
+            return None
+        home = str(self.judging.home)
+        text = f"{home}/{text[2:]}" if text.startswith("~/") else text
+        return next((what for cwd in self.places.cwds if (what := paths.secret(PurePosixPath(cwd) / text))), None)
+
+    def handrail(self, command: Command) -> None:
+        """What touches the files and settings of Handrail itself, by which it judges."""
+        guess = command.guess
+        for at, word in enumerate(guess):
+            named = word.rpartition("/")[2] == "handrail" and command.program not in TELLING
+            if (
+                named
+                and at + 1 < len(guess)
+                and guess[at + 1] not in HARMLESS_OF_HANDRAIL
+                and not LOOKS.match(guess[0])
+            ):
+                self.doubt(
+                    Doubt(Reason("own", "it may change how commands are judged", command.span), Decision.CONFIRM)
+                )
+
+    def names_own(self, word: Word) -> bool:
+        text = word.guess.partition("=")[2] if re.match(r"-|\w+=", word.guess) else word.guess
+        if not text or len(text) > 400:
+            return False
+        return any(
+            paths.inside(place, self.judging.protected, seen=self.places.seen)
+            for found in self.places.resolved(text)
+            for place in (found.real, found.written)
+        )
+
+
+def _feeders(analysis: Analysis) -> Mapping[int, tuple[int, ...]]:
+    """For each command of a pipeline, the commands of the stage before its own."""
+    feeders: dict[int, tuple[int, ...]] = {}
+    if not analysis.pipelines:
+        return feeders
+    for stages in analysis.pipelines:
+        for before, stage in pairwise(stages):
+            for number in stage:
+                feeders[number] = (*feeders.get(before[0], ()), *before) if before else ()
+    return feeders
+
+
+def _lists(feed: Feed) -> bool:
+    """Whether all that is fed are names of files below where it works."""
+    if not feed.producers:
+        return False
+    first = feed.producers[0].argv
+    if first is None or not first:
+        return False
+    name = first[0]
+    for later in feed.producers[1:]:
+        if later.program not in ("sort", "uniq", "head", "tail", "grep") or later.argv is None:
+            return False
+    if name == "git":
+        return len(first) > 1 and first[1] in LISTING_GIT and (first[1] == "ls-files" or "--name-only" in first)
+    if any(word.startswith(("/", "~", "..")) or "/.." in word for word in first[1:]):
+        return False
+    if name in ("grep", "rg"):
+        return any(re.fullmatch(r"-[A-Za-z]*[lL]|--files.*", word) for word in first[1:])
+    return name in LISTERS and not any(word.startswith(("-printf", "-exec", "-l")) for word in first[1:])
+
+
+def _put(word: Word, mark: str | None, item: Word, *, whole: bool = True) -> Word:
+    """A word with `item` in place of a mark. Inside a longer word it stays unknown where it is only one of many."""
+    if mark is None or mark not in word.guess:
+        return word
+    if word.guess == mark:
+        return Word(item.text, item.guess, word.span, item.glob)
+    guess = word.guess.replace(mark, item.guess)
+    known = word.text is not None and item.text is not None and (not whole or " " not in word.guess)
+    return Word(guess if known else None, guess, word.span, word.glob)
+
+
+def _code_words(name: str, code: str, first: Word) -> tuple[Word, ...]:
+    """The option that would give an interpreter the same code in its command line."""
+    option = "-c" if name.startswith(("python", "pypy")) else "-r" if name.startswith("php") else "-e"
+    return Word(option, option, first.span), Word(code, code, first.span)
+
+
+def _host(text: str) -> str:
+    """The host, and the port when it is named, of an address."""
+    rest = text.partition("://")[2] or text
+    return re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2].lower()
+
+
+def _has_commands(name: str) -> bool:
+    from handrail_cli.programs import rows
+
+    return any(len(block.names) > 1 for block in rows.program(name))
+
+
+def _searched(named: Named, use: Use) -> bool:
+    """Whether it is a folder that is gone through: not it is meant, but what is chosen below it."""
+    return any(other.role == "list" and other.word_index == named.word_index for other in use.named)
+
+
+def _value(word: Word, name: str) -> Word:
+    """The value in `name=value`."""
+    value = word.guess[len(name) + 1 :]
+    return Word(value if word.text is not None else None, value, word.span, word.glob)
+
+
+def _committed(word: Word) -> Word:
+    """`HEAD:.env`: a file as it once was, to git."""
+    commit, colon, path = word.guess.partition(":")
+    return (
+        Word(word.text, path, word.span)
+        if colon and "/" not in commit.rstrip("/") and not path.startswith("//")
+        else word
+    )

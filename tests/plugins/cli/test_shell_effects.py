@@ -1,0 +1,177 @@
+"""What ordinary changes come to: where they may happen, what they need, and what makes them more than ordinary."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from handrail import Decision, Judging, Opinion, Route, Touch
+from handrail.judging import Offer
+from handrail_cli.judgement import judge
+
+HOME = Path("/home/user")
+WORK = HOME / "project"
+BARE = Judging(
+    cwd=WORK, home=HOME, user="user", environment={"PATH": "/usr/bin:/bin", "HOME": str(HOME)}, workspace=(WORK,), platform="linux"
+)  # fmt: skip
+JUDGING = replace(BARE, sandbox=Offer("a sandbox", writable=(str(WORK),)))
+ONLINE = replace(BARE, sandbox=Offer("a sandbox", network=True, writable=(str(WORK),)))
+
+
+def opinion(command: str, judging: Judging = JUDGING) -> Opinion:
+    return judge(command, judging)
+
+
+ORDINARY = [
+    "touch a.txt",
+    "mkdir -p src/new && cp a.txt src/new/",
+    "echo x > out.txt",
+    "sort a.txt >> /tmp/sorted",
+    "rm -rf build",
+    "rm -f *.o",
+    'rm -rf "$PWD/build" "$TMPDIR/x"',
+    "cd build && rm -f old.log",
+    "mv a.txt b.txt",
+    "for f in a b c; do touch $f.txt; done",
+    'for f in *.txt; do cp "$f" copies/; done',
+    "build() { mkdir -p $1 && touch $1/done; }; build out",
+    "case x in x) touch a;; esac",
+    "find . -name '*.orig' -exec rm -f {} +",
+    "if ! test -f a; then touch a; fi",
+    "cat <<'E' > notes.md\nrm -rf /\nE",
+    "x=a.txt; rm $x",
+    "touch a & wait",
+    "trap 'rm -f work.lock' EXIT",
+    "eval 'touch x'",
+    "tee log.txt <<< hello",
+]
+
+
+@pytest.mark.parametrize("command", ORDINARY)
+def test_an_ordinary_change_runs_in_the_sandbox(command: str) -> None:
+    found = opinion(command)
+    assert (found.suggestion, found.route, found.floor) == (Decision.ALLOW, Route.SANDBOX, None), found.reasons
+
+
+@pytest.mark.parametrize("command", ORDINARY)
+def test_without_a_sandbox_the_same_is_asked_about(command: str) -> None:
+    found = opinion(command, BARE)
+    assert (found.suggestion, found.floor) == (Decision.CONFIRM, None)
+    assert "no_sandbox" in [reason.code for reason in found.reasons]
+
+
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("rm -rf .", "bulk_delete"),
+        ("rm -rf *", "bulk_delete"),
+        ("rm -rf ./.*", "bulk_delete"),
+        ("rm -rf /tmp/*", "bulk_delete"),
+        ("cd src; rm -rf *", "bulk_delete"),
+        ("find . -exec rm -rf {} +", "bulk_delete"),
+        ("rm -rf ../other", "outside"),
+        ("cd .. && rm -rf build", "outside"),
+        ("rm ~/notes.txt", "outside"),
+        ("echo x > ~/notes.txt", "outside"),
+        ("cp a.txt /opt/a.txt", "outside"),
+        ("mv /opt/a.txt .", "outside"),
+        ("touch ~/.bashrc", "persistence"),
+        ("cp run.desktop ~/.config/autostart/", "persistence"),
+        ("echo x > .git/hooks/pre-commit", "autorun"),
+        ("cp settings.json .vscode/settings.json", "autorun"),
+        ("touch .env", "secret"),
+        ("rm $X", "unknown_target"),
+        ('echo x > "$OUT"', "unknown_target"),
+        ("echo x > out*", "unknown_target"),
+        ("ln -s ~/.ssh/id_rsa x; cat x", "secret"),
+        ("/tmp/tool", "foreign_program"),
+        ("source ~/setup.sh", "foreign_program"),
+        ("cat x.sh | sh", "hidden_code"),
+        ("bash < x.sh", "hidden_code"),
+        ('eval "$X"', "hidden_code"),
+        ("LD_PRELOAD=./x.so touch a", "variable"),
+        ("export PATH=/tmp/x:$PATH", "variable"),
+        ("unset HISTFILE", "history"),
+        ("enable -f ./x.so y", "session"),
+        ("f() { rm -rf ../x; }; f", "outside"),
+        ("touch() { cat x | sh; }; touch a", "hidden_code"),
+        ("x=a; while true; do cat $x; x=.env; rm $x; done", "unknown_target"),
+    ],
+)
+def test_what_may_do_harm_is_confirmed_each_time_under_a_name(command: str, code: str) -> None:
+    found = opinion(command, ONLINE)
+    assert (found.floor, found.catastrophic) == (Decision.CONFIRM, False)
+    assert code in [reason.code for reason in found.reasons]
+    assert found.rule == "shell:" + "+".join(dict.fromkeys(reason.code for reason in found.reasons))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "x=a; while true; do cat $x; x=.env; done",
+        "f() { cat $x; }; x=.env; f",
+        "f() { cat $1; }; f .env",
+        "x=a; eval 'x=.env'; cat $x",
+        "x=a; read x; cat $x",
+        "HOME=/srv/x; cat ~/notes.txt",
+        "export HOME=/etc; cat ~/shadow",
+        "ln -s .. up; cat up/notes.txt",
+        "for x in a b; do cat $x; x=.env; done",
+        "bash -c 'cat $1' _ .env",
+    ],
+)
+def test_a_value_that_may_have_changed_is_not_relied_on(command: str) -> None:
+    assert opinion(command).suggestion is Decision.CONFIRM
+
+
+def test_what_only_the_line_sets_is_followed() -> None:
+    for command in (
+        "x=README.md; cat $x",
+        "cat ${file:-README.md}",
+        "x=a.txt.bak; cat ${x%.bak}",
+        "x=abc; cat ${x:0:2}",
+    ):
+        assert opinion(command).suggestion is Decision.ALLOW, command
+    assert opinion("x=xx.env; cat ${x#xx}").floor is Decision.CONFIRM
+
+
+def test_parts_say_what_each_command_touches() -> None:
+    found = opinion("cat a.txt > out.txt && rm -r build")
+    touches = {part.argv: part.touches for part in found.parts}
+    assert touches["cat", "a.txt"] == (Touch("read", str(WORK / "a.txt")),)
+    assert touches[">", "out.txt"] == (Touch("write", str(WORK / "out.txt")),)
+    assert touches["rm", "-r", "build"] == (Touch("delete", str(WORK / "build")),)
+
+
+def test_reasons_point_at_the_words_they_speak_of() -> None:
+    command = "touch a; rm -rf ../other"
+    (reason,) = opinion(command).reasons
+    assert reason.span is not None
+    assert command[slice(*reason.span)] == "../other"
+
+
+def test_an_allow_is_narrowed_to_the_commands_that_are_asked_about() -> None:
+    assert opinion("touch a && mkdir b", BARE).narrowed == (("touch",), ("mkdir",))
+    assert opinion("git add a; git status", BARE).narrowed == (("git", "add"),)
+    for never in ("rm -rf ../x", "nosuchprogram x", "rm $X", "touch a; cat x | sh"):
+        assert opinion(never, BARE).narrowed == (), never
+
+
+def test_a_link_is_changed_where_it_leads(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (tmp_path / "outside").mkdir()
+    (work / "out").symlink_to(tmp_path / "outside")
+    # Temporary folders are where tests run; here only the workspace counts.
+    here = replace(JUDGING, cwd=work, workspace=(work,), sandbox=Offer("a sandbox", writable=(str(work),)))
+    inside = [touch.what for part in opinion("touch out/x", here).parts for touch in part.touches]
+    assert inside == [str(tmp_path / "outside" / "x")]
+    assert [t.what for p in opinion("rm out", here).parts for t in p.touches] == [str(work / "out")]
+
+
+def test_the_sandbox_must_be_able_to_write_there() -> None:
+    elsewhere = replace(BARE, sandbox=Offer("a sandbox", writable=(str(WORK / "src"),)))
+    assert opinion("touch src/x", elsewhere).suggestion is Decision.ALLOW
+    assert [reason.code for reason in opinion("touch x", elsewhere).reasons] == ["not_writable"]
