@@ -12,6 +12,7 @@ from pathlib import Path
 
 from handrail import repositories
 from handrail.denials import Denial
+from handrail.redaction import is_credential
 from handrail.sandboxes import Bounds, Confined, Limits, Sandbox
 from handrail.scratch import Scratch
 from handrail.settings import SandboxSettings
@@ -81,7 +82,9 @@ def cleaned(environment: Mapping[str, str], host: Mapping[str, str]) -> dict[str
     return {
         name: value
         for name, value in environment.items()
-        if not NEVER.fullmatch(name) and (NEEDED.fullmatch(name) or host.get(name) != value)
+        if not NEVER.fullmatch(name)
+        and (NEEDED.fullmatch(name) or host.get(name) != value)
+        and not is_credential(name, value)
     }
 
 
@@ -153,9 +156,9 @@ class Confines:
         now = self._survey.look(self._workspace)
         new = [place for place, identity in now.autorun.items() if before.autorun.get(place) != identity]
         suspects = [place for place in new if place.name != ".git" or not repositories.harmless(place)]
-        for git in (place for place in before.autorun if place.name == ".git" and place not in new):
-            suspects += [place for place in missing.get(git, ()) if stands_for(place) is not None]
-        return [str(place) for place in suspects if _rename(place, self._workspace)]
+        for git, places in missing.items():
+            suspects += [place for place in places if git not in new and stands_for(place) is not None]
+        return [str(place) for place in suspects if _rename(place, given.bounds.writable)]
 
     def close(self) -> None:
         """Remove the private folder and all in it."""
@@ -183,7 +186,7 @@ class Confines:
             shown=scratch.shown(self._home, _git_settings(self._home)),
             masked=tuple(dict.fromkeys((*secrets, *own))),
             kept=tuple(dict.fromkeys((*kept, *(p for git in (*repos, *others) for p in repositories.obeyed(git))))),
-            anchored=tuple(repos),
+            anchored=(*repos, *others),
             network=network,
             limits=Limits(
                 memory=settings.memory * MEGABYTE,

@@ -188,6 +188,30 @@ async def test_git_commits_and_its_hooks_and_settings_stay(run: Run, repository:
     assert "evil" not in (repository / ".git/config").read_text()
 
 
+async def test_a_worktree_commits_to_its_repository_whose_hooks_stay(repository: Path, tmp_path: Path) -> None:
+    tree, git = tmp_path / "tree", repository / ".git"
+    await outside("git", "commit", "-q", "--allow-empty", "-m", "first", cwd=repository)
+    await outside("git", "worktree", "add", "-q", str(tree), cwd=repository)
+    shutil.rmtree(git / "hooks")
+    (tmp_path / "other").mkdir()
+    async with (
+        open_test_session(
+            plugins={"cli": Cli()}, evaluators=[OnlyCli()], trusted=True, folder=tmp_path / "other"
+        ) as other,
+        other.runtime.session(cwd=tree, workspace=[tree]) as session,
+    ):
+        done = await session.call("execute_cli", {"command": "echo x > f && git add f && git commit -qm second"})
+        await session.call(
+            "execute_cli", {"command": f"mkdir {git}/hooks; echo evil > {git}/hooks/post-commit; mv {git} {git}2"}
+        )
+        (tree / ".git").write_text(f"gitdir: {tmp_path / 'forged'}\n")
+        forged = await session.call("execute_cli", {"command": "git status"})
+    assert done.ok, done
+    assert "second" in await outside("git", "log", "--all", "--oneline", cwd=repository)
+    assert not (git / "hooks").exists()
+    assert not forged.ok, "a .git file that its repository knows nothing of opens nothing"
+
+
 async def test_a_secret_is_hidden_and_never_committed_empty(run: Run, repository: Path) -> None:
     (repository / ".env").write_text("TOKEN=hunter2")
     await outside("git", "add", "-A", cwd=repository)
