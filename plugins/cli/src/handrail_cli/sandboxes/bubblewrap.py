@@ -17,7 +17,6 @@ from functools import cached_property
 from pathlib import Path
 
 import anyio
-from pydantic import BaseModel, ConfigDict, Field
 
 from handrail import Bounds, Confined, NoSandbox, Sandbox
 from handrail.sandboxes import WHOLE
@@ -55,14 +54,6 @@ MAX_NAMESPACES = Path("/proc/sys/user/max_user_namespaces")
 CHECK_S = 10.0
 
 
-class Settings(BaseModel):
-    """`[sandboxes.bubblewrap]`"""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    program: str = Field(default=PROGRAM, description="The program bwrap: a name on PATH, or a path.")
-
-
 class Bubblewrap(Sandbox):
     """Confines with bwrap. No network unless the bounds give it."""
 
@@ -70,7 +61,6 @@ class Bubblewrap(Sandbox):
     confines = WHOLE
     networks = True
     descriptors = True
-    Config = Settings
 
     @classmethod
     def missing(cls) -> str | None:
@@ -145,10 +135,9 @@ class Bubblewrap(Sandbox):
 
     @cached_property
     def _program(self) -> str:
-        assert isinstance(self.config, Settings)
-        found = shutil.which(self.config.program)
+        found = shutil.which(PROGRAM)
         if found is None:
-            raise NoSandbox(f"the program {self.config.program!r} is not there", hint=INSTALL)
+            raise NoSandbox(f"the program {PROGRAM} is not on PATH", hint=INSTALL)
         return found
 
     @cached_property
