@@ -1,0 +1,1 @@
+"""System tools for Handrail: processes, the machine, downloads."""

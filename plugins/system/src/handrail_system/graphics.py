@@ -1,0 +1,111 @@
+"""Graphics processors: from the maker's own program where there is one, else from what the kernel lists."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+PROGRAM = "nvidia-smi"
+QUERY = ("--query-gpu=name,memory.total,memory.used,driver_version", "--format=csv,noheader,nounits")
+DEADLINE_S = 3.0
+MIB = 1_048_576
+
+# From https://pci-ids.ucw.cz, those that make graphics processors or stand in for them.
+MAKERS: Mapping[str, str] = {
+    "0x1002": "AMD",
+    "0x10de": "NVIDIA",
+    "0x1234": "QEMU",
+    "0x1414": "Microsoft Hyper-V",
+    "0x15ad": "VMware",
+    "0x1a03": "ASPEED",
+    "0x1af4": "virtio",
+    "0x1b36": "QXL",
+    "0x8086": "Intel",
+    "0x80ee": "VirtualBox",
+}
+
+
+async def graphics(environment: Mapping[str, str], *, root: Path = Path("/")) -> list[dict[str, Any]]:
+    """Each graphics processor: name, and memory_bytes, memory_used_bytes and driver where they are known."""
+    found = await _nvidia(environment)
+    # What the maker's program tells says more than the kernel's list.
+    others = [gpu for gpu in listed(root) if not (found and gpu["name"].startswith("NVIDIA"))]
+    return [*found, *others]
+
+
+async def _nvidia(environment: Mapping[str, str]) -> list[dict[str, Any]]:
+    program = shutil.which(PROGRAM, path=_absolute(environment.get("PATH", os.defpath)))
+    if program is None:
+        return []
+    with suppress(OSError, TimeoutError):
+        with anyio.fail_after(DEADLINE_S):
+            done = await anyio.run_process(
+                [program, *QUERY], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, check=False
+            )
+        return list(parsed(done.stdout.decode("utf-8", "replace"))) if done.returncode == 0 else []
+    return []
+
+
+def _absolute(path: str) -> str:
+    """Search folders that mean the same wherever we are."""
+    return os.pathsep.join(folder for folder in path.split(os.pathsep) if os.path.isabs(folder))
+
+
+def parsed(text: str) -> Iterator[dict[str, Any]]:
+    """The graphics processors in what nvidia-smi prints: name, MiB in all, MiB in use, driver."""
+    for row in csv.reader(text.splitlines(), skipinitialspace=True):
+        if len(row) != 4:
+            continue
+        name, total, used, driver = row
+        gpu = {"name": name if name.startswith("NVIDIA") else f"NVIDIA {name}", "driver": driver}
+        # "[N/A]" stands for what the card does not tell.
+        gpu |= {
+            key: int(told) * MIB
+            for key, told in (("memory_bytes", total), ("memory_used_bytes", used))
+            if told.isdigit()
+        }
+        yield gpu
+
+
+def listed(root: Path) -> Iterator[dict[str, Any]]:
+    """The graphics processors that the kernel has a driver for."""
+    cards = sorted((root / "sys/class/drm").glob("card*"))
+    for card in cards:
+        # Their outputs are listed beside them, as card0-HDMI-A-1.
+        if not re.fullmatch(r"card\d+", card.name):
+            continue
+        vendor, device = _text(card / "device/vendor"), _text(card / "device/device")
+        driver = _driver(card)
+        if vendor is None and driver is None:
+            continue
+        maker = MAKERS.get(vendor or "", vendor or "")
+        gpu: dict[str, Any] = {"name": " ".join(word for word in (maker, device) if word) or driver}
+        if driver is not None:
+            gpu["driver"] = driver
+        for key, file in (("memory_bytes", "mem_info_vram_total"), ("memory_used_bytes", "mem_info_vram_used")):
+            if (told := _text(card / "device" / file)) is not None and told.isdigit():
+                gpu[key] = int(told)
+        yield gpu
+
+
+def _driver(card: Path) -> str | None:
+    try:
+        return Path(os.readlink(card / "device/driver")).name
+    except OSError:
+        return None
+
+
+def _text(file: Path) -> str | None:
+    try:
+        return file.read_text().strip() or None
+    except OSError:
+        return None

@@ -1,0 +1,19 @@
+"""Whether this process is set apart from the machine that it runs on."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+# The machine's own namespaces have fixed numbers, those of containers never; from the kernel's include/linux/proc_ns.h.
+FIRST = {"pid": "pid:[4026531836]", "uts": "uts:[4026531838]"}
+
+
+def apart(root: Path = Path("/"), *kinds: str) -> bool:
+    """Whether a namespace of one of these kinds (default: pid or uts) is not the machine's own; False where that is not told."""
+    for kind in kinds or FIRST:
+        with suppress(OSError):
+            if os.readlink(root / "proc/self/ns" / kind) != FIRST[kind]:
+                return True
+    return False

@@ -1,0 +1,160 @@
+"""The tool `process_info`."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+
+import anyio
+import anyio.to_thread
+from pydantic import Field
+
+from handrail import Read, ToolContext, tool
+from handrail_system.namespaces import apart
+
+if TYPE_CHECKING:
+    import psutil
+
+# Seconds over which the use of the processors is measured. The kernel counts in steps of a hundredth.
+INTERVAL_S = 0.5
+
+T = TypeVar("T")
+Sort = Literal["cpu", "memory", "name", "pid", "started"]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One look at a process. None stands for what this system does not tell; `cpu_s` are seconds of one processor since its start."""
+
+    pid: int
+    name: str
+    memory: int | None
+    user: str | None
+    started: float | None
+    cpu_s: float | None
+    at: float
+
+
+ORDERS: Mapping[Sort, Callable[[tuple[Seen, float | None]], Any]] = {
+    "cpu": lambda entry: (-(entry[1] or 0), -(entry[0].memory or 0), entry[0].pid),
+    "memory": lambda entry: (-(entry[0].memory or 0), entry[0].pid),
+    "name": lambda entry: (entry[0].name.casefold(), entry[0].pid),
+    "pid": lambda entry: entry[0].pid,
+    "started": lambda entry: (-(entry[0].started or 0), entry[0].pid),
+}
+
+
+@tool(layer="system", title="Look at processes", effects=[Read("processes")], timeout=30)
+async def process_info(
+    name: Annotated[str | None, Field(description="Part of the name, in any case; default: all processes.")] = None,
+    sort: Annotated[
+        Sort, Field(description="What comes first: most cpu, most memory, newest (started), or by name or pid.")
+    ] = "cpu",
+    limit: Annotated[int, Field(ge=1, le=1_000, description="Processes to show at most.")] = 20,
+    *,
+    context: ToolContext,
+) -> Mapping[str, Any]:
+    """List running processes: pid, name, cpu (percent of one processor, measured over half a second), memory (bytes in RAM), user, started.
+
+    `total` counts all that fit. A value that the system keeps from this user is null. Command lines are not shown: they may hold secrets.
+    """
+    first = await anyio.to_thread.run_sync(_look, name, abandon_on_cancel=True)
+    await anyio.sleep(INTERVAL_S)
+    found = await anyio.to_thread.run_sync(_look_again, first, abandon_on_cancel=True)
+    found.sort(key=ORDERS[sort])
+    shown = [_wire(seen, cpu) for seen, cpu in found[:limit]]
+    result: dict[str, Any] = {"processes": shown, "total": len(found), "truncated": len(found) > len(shown)}
+    note = _note(name, found=bool(found), blind=blind_spot(Path("/")))
+    return {**result, "note": note} if note else result
+
+
+def blind_spot(root: Path) -> str | None:
+    """Why there may be more processes than can be seen from here; None where nothing is known against it."""
+    with suppress(OSError):
+        for line in (root / "proc/self/mountinfo").read_text().splitlines():
+            fields = line.split()
+            if fields[4] == "/proc" and re.search(r"hidepid=(?!0|off)", line):
+                return "this system hides the processes of other users"
+    if apart(root, "pid"):
+        return "this is a container, and processes outside of it are not seen"
+    return None
+
+
+def _note(name: str | None, *, found: bool, blind: str | None) -> str | None:
+    nothing = None if found else f"no process has {name!r} in its name"
+    return "; ".join(word for word in (nothing, blind) if word) or None
+
+
+def _look(name: str | None) -> list[tuple[psutil.Process, Seen]]:
+    """Every process that there is to see."""
+    import psutil
+
+    wanted = (name or "").casefold()
+    found: list[tuple[psutil.Process, Seen]] = []
+    for pid in psutil.pids():
+        with suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            seen = _seen(process)
+            if wanted in seen.name.casefold():
+                found.append((process, seen))
+    return found
+
+
+def _look_again(first: Sequence[tuple[psutil.Process, Seen]]) -> list[tuple[Seen, float | None]]:
+    """Those that are still there, with their use of the processors since; another one that was given the same number is not."""
+    import psutil
+
+    again: list[tuple[Seen, float | None]] = []
+    for process, before in first:
+        with suppress(psutil.NoSuchProcess):
+            if process.is_running():
+                seen = _seen(process)
+                again.append((seen, _share(before, seen)))
+    return again
+
+
+def _seen(process: psutil.Process) -> Seen:
+    with process.oneshot():
+        return Seen(
+            pid=process.pid,
+            name=_told(process.name) or "?",
+            memory=_told(lambda: process.memory_info().rss),
+            user=_told(process.username),
+            started=_told(process.create_time),
+            cpu_s=_told(lambda: sum(process.cpu_times()[:2])),
+            at=time.monotonic(),
+        )
+
+
+def _told(ask: Callable[[], T]) -> T | None:
+    """What a process tells; None for what is kept from us, and for what has ended but for its number."""
+    import psutil
+
+    try:
+        return ask()
+    except (psutil.ZombieProcess, psutil.AccessDenied, OSError):
+        return None
+
+
+def _share(before: Seen, after: Seen) -> float | None:
+    if before.cpu_s is None or after.cpu_s is None or after.at <= before.at:
+        return None
+    return round(100 * max(after.cpu_s - before.cpu_s, 0) / (after.at - before.at), 1)
+
+
+def _wire(seen: Seen, cpu: float | None) -> dict[str, Any]:
+    started = None if seen.started is None else datetime.fromtimestamp(seen.started, UTC).isoformat(timespec="seconds")
+    return {
+        "pid": seen.pid,
+        "name": seen.name,
+        "cpu": cpu,
+        "memory": seen.memory,
+        "user": seen.user,
+        "started": started,
+    }
