@@ -52,7 +52,7 @@ class Words(Evaluator):
         commands = tuple(tuple(part.split()) for part in invocation.args.get("command", "").split(";"))
         dangerous = any(words[:1] == ("rm",) for words in commands)
         return Opinion(
-            "words:danger" if dangerous else "words",
+            "words:danger+loud" if dangerous and "LOUD" in str(commands) else "words:danger" if dangerous else "words",
             suggestion=CONFIRM,
             floor=DENY if dangerous else None,
             reasons=(Reason("danger", "it deletes"),) if dangerous else (),
@@ -122,6 +122,10 @@ def outcome(result: ToolResult) -> str:
         pytest.param("rm x", [rule(ALLOW, "rm", lifts=["words:danger"])], "allow", id="unless-it-names-it"),
         pytest.param("rm x", [rule(CONFIRM, "rm", lifts=["words:danger"])], "confirm", id="to-be-asked-instead"),
         pytest.param("rm x", [rule(ALLOW, "rm", lifts=["other"])], "deny", id="another-name-lifts-nothing"),
+        pytest.param("rm LOUD", [rule(ALLOW, "rm", lifts=["words:danger"])], "deny", id="one-of-two-floors-lifts-none"),
+        pytest.param(
+            "rm LOUD", [rule(ALLOW, "rm", lifts=["words:danger", "words:loud"])], "allow", id="both-of-two-floors"
+        ),
         pytest.param(
             "rm x",
             [rule(ALLOW, "rm", lifts=["words:danger"], tier="workspace", tightening=True)],

@@ -8,6 +8,7 @@ import re
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from handrail import repositories
@@ -65,8 +66,9 @@ CREDENTIAL_SECTIONS = re.compile(
 )
 
 
-def unfit(roots: Sequence[Path], *, home: Path) -> str | None:
-    """Why a workspace of these roots cannot be opened to a sandbox; None when it can."""
+@lru_cache(maxsize=64)
+def unfit(roots: tuple[Path, ...], *, home: Path) -> str | None:
+    """Why a workspace of these roots cannot be opened to a sandbox; None when it can. By their names alone."""
     for root in roots:
         if root == home or home.is_relative_to(root):
             return f"the workspace {str(root)!r} is or holds the whole home folder; work in a folder of its own"

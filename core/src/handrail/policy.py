@@ -203,7 +203,7 @@ class _Case:
     def _floored(self, base: _Base) -> Verdict:
         """The base, raised to the strictest floor that no rule of a person lifts."""
         lifted = self._lifted()
-        floors = [o for o in self.opinions if o.catastrophic or (o.floor is not None and o.rule not in lifted)]
+        floors = [o for o in self.opinions if o.catastrophic or (o.floor is not None and not _names(o.rule) <= lifted)]
         catastrophic = any(o.catastrophic for o in floors)
         may_ask = catastrophic and CATASTROPHIC in lifted and self.judging.at_terminal
         levels = [
@@ -336,3 +336,9 @@ def _by_mode(verdict: Verdict, decision: Decision, mode: Mode, text: str) -> Ver
     return replace(
         verdict, decision=decision, rule=f"mode:{mode}", reasons=(*verdict.reasons, Reason(f"mode_{mode}", text))
     )
+
+
+def _names(floor: str) -> set[str]:
+    """The names of a floor's rule: `shell:outside+secret` is two floors in one, and both have to be lifted."""
+    family, colon, codes = floor.partition(":")
+    return {f"{family}{colon}{code}" for code in codes.split("+")}

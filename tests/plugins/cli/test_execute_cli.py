@@ -267,7 +267,7 @@ import asyncio, sys
 from handrail import Answer, Choice, open_session
 async def yes(approval): return Answer(Choice.ONCE)
 async def main():
-    async with open_session(cwd=sys.argv[1], confirm=yes) as session:
+    async with open_session(cwd=sys.argv[1], confirm=yes, sandbox={"use": ["none"]}) as session:
         await session.call("execute_cli", {"command": "sleep 68 >/dev/null 2>&1 & echo $! > left"})
         await session.call("execute_cli", {"command": "echo $$ > shell; setsid sleep 69 & echo $! > moved; sleep 70"})
 asyncio.run(main())

@@ -171,7 +171,28 @@ def test_a_link_is_changed_where_it_leads(tmp_path: Path) -> None:
     assert [t.what for p in opinion("rm out", here).parts for t in p.touches] == [str(work / "out")]
 
 
-def test_the_sandbox_must_be_able_to_write_there() -> None:
-    elsewhere = replace(BARE, sandbox=Offer("a sandbox", writable=(str(WORK / "src"),)))
-    assert opinion("touch src/x", elsewhere).suggestion is Decision.ALLOW
-    assert [reason.code for reason in opinion("touch x", elsewhere).reasons] == ["not_writable"]
+def test_what_a_person_has_opened_to_the_sandbox_may_be_changed_in_it() -> None:
+    opened = replace(BARE, sandbox=Offer("a sandbox", writable=("/srv/data",)))
+    found = opinion("touch /srv/data/x", opened)
+    assert (found.suggestion, found.route) == (Decision.ALLOW, Route.SANDBOX)
+    assert "outside" in [reason.code for reason in opinion("touch /srv/other/x", opened).reasons]
+
+
+@pytest.mark.parametrize(
+    "command", ["ls | xargs rm -rf", "find . | xargs rm", "git ls-files | xargs rm", 'for f in *; do rm -rf "$f"; done']
+)
+def test_everything_that_is_listed_is_everything(command: str) -> None:
+    assert "bulk_delete" in [reason.code for reason in opinion(command).reasons]
+
+
+@pytest.mark.parametrize("command", ["env LD_PRELOAD=./x.so ls", "env PATH=. ls", "env -i PAGER=./x git log"])
+def test_variables_set_by_env_are_variables(command: str) -> None:
+    assert opinion(command).floor is Decision.CONFIRM
+
+
+def test_a_pattern_is_a_secret_only_where_one_is_there(tmp_path: Path) -> None:
+    (tmp_path / "data.json").touch()
+    here = replace(JUDGING, cwd=tmp_path, workspace=(tmp_path,))
+    assert opinion("cat *.json", here).suggestion is Decision.ALLOW
+    (tmp_path / "credentials.json").touch()
+    assert opinion("cat *.json", here).suggestion is Decision.CONFIRM

@@ -776,7 +776,7 @@ class _Walk:
         for child in node.children:
             if child.type in PIECES and child.type in EXPANDING:
                 plain(child.start_byte)
-                pieces.extend(_Piece(p.text, p.guess.replace(SPLIT, " "), False) for p in self.pieces(child))
+                pieces.extend(_Piece(p.text, p.guess.replace(SPLIT, " "), p.glob) for p in self.pieces(child))
                 at = child.end_byte
         plain(end)
         return pieces

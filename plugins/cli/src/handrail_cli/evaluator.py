@@ -25,7 +25,7 @@ class ShellEvaluator(Evaluator):
     name = "shell"
 
     def __init__(self) -> None:
-        # Found once for the circumstances of a session, which stay one object until they change.
+        # Found once for the circumstances of a session, whose variables stay one object until they change.
         self._around: tuple[Judging, Surroundings] | None = None
 
     def applies(self, tool: Tool) -> bool:
@@ -57,9 +57,16 @@ class ShellEvaluator(Evaluator):
         from handrail_cli.judgement import judge
         from handrail_cli.surroundings import surroundings
 
-        if self._around is None or self._around[0] is not judging:
+        if self._around is None or not _alike(self._around[0], judging):
             self._around = judging, surroundings(judging)
         return judge("\n".join(texts), judging, cwd=cwd, stdin=stdin, around=self._around[1])
+
+
+def _alike(one: Judging, other: Judging) -> bool:
+    """Whether two circumstances have the same surroundings."""
+    return (
+        one.environment is other.environment and one.workspace == other.workspace and one.protected == other.protected
+    )
 
 
 def _shell_texts(invocation: Invocation) -> Iterator[str]:

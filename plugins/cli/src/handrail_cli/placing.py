@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import fnmatch
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -29,7 +31,7 @@ STREAMS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/
 STREAM = re.compile(r"/dev/fd/[012]")
 WILD = frozenset("*?[]!.{},")
 MAX_FOLDERS = 8
-MAX_NAME = 400
+MAX_ENTRIES = 5_000
 # Programs over patterns: the letters that a pattern needs beside its stars to be one that picks.
 UNSURE_PATH = "which file it is depends on something unknown"
 
@@ -73,6 +75,8 @@ class Places:
         self.links: set[str] = set()
         self.temporary = around.temporary
         self.roots = around.workspace
+        offer = judging.sandbox
+        self.open = (*around.temporary, *offer.writable) if offer is not None and offer.writable else around.temporary
 
     def resolved(self, text: str) -> Iterator[paths.Resolved]:
         """Where a text leads, from each folder."""
@@ -97,8 +101,8 @@ class Places:
         return False
 
     def passing(self, real: str) -> bool:
-        """Whether a resolved path is in one of the folders for temporary files."""
-        return any(real.startswith(f"{root}/") or real == root for root in self.temporary) and not self.within(real)
+        """Whether a resolved path is in a folder for temporary files, or in one that a person has opened to the sandbox."""
+        return any(real.startswith(f"{root}/") or real == root for root in self.open) and not self.within(real)
 
     def at_home(self) -> bool:
         """Whether every folder that the shell may be in is in the workspace."""
@@ -171,13 +175,25 @@ class Places:
             return False
         if listing and not name.startswith((".", "[", "{")) and not GLOB.search(folder):
             return True
-        if (fits := fitting_secret(text)) is None:
+        if listing and not text.startswith(("/", "~", ".", "[", "{")) and not re.search(r"/[.\[{]", text):
+            return True
+        fits = fitting_secret(text)
+        if fits is None or (name.startswith("*.") and fits in paths.SECRET_NAMES and not self.any_secret(folder, name)):
             return True
         told = f"the pattern {text!r} fits names of secrets such as {fits!r}"
         if name[:1] != "*":
             effects.warn("secret", told, word)
         else:
             effects.ask("secret", told, word)
+        return False
+
+    def any_secret(self, folder: str, name: str) -> bool:
+        """Whether a file that is there fits a pattern and keeps a secret. Names alone are looked at."""
+        for found in self.resolved(folder or "."):
+            with contextlib.suppress(OSError):
+                entries = os.listdir(found.real)
+                if len(entries) > MAX_ENTRIES or any(paths.secret(entry) for entry in fnmatch.filter(entries, name)):
+                    return True
         return False
 
     # Changing
@@ -245,7 +261,7 @@ class Places:
         elif found.linked and not (self.within(found.written) or self.passing(found.written)):
             effects.warn("outside", f"it {does} {text!r}, outside the workspace", word)
         else:
-            return self.sandboxed(real, text, word, effects)
+            return True
         return False
 
     def elsewhere(self, text: str, found: paths.Resolved, word: Word, effects: Effects, does: str) -> None:
@@ -254,16 +270,6 @@ class Places:
             effects.warn("persistence", f"{what} would run or obey {text!r} later", word)
         else:
             effects.warn("outside", f"it {does} {text!r}, outside the workspace", word)
-
-    def sandboxed(self, real: str, text: str, word: Word, effects: Effects) -> bool:
-        """Whether the sandbox that is offered lets it happen."""
-        offer = self.judging.sandbox
-        if offer is None or self.passing(real):
-            return True
-        if any(real == root or real.startswith(f"{root}/") for root in offer.writable):
-            return True
-        effects.ask("not_writable", f"the sandbox cannot write {text!r}", word)
-        return False
 
     def autorun(self, real: str) -> str | None:
         """What obeys a file of the workspace unasked."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,6 +48,7 @@ NARROWING = re.compile(
 )
 # Programs that print names of files below where they work.
 LISTERS = frozenset(("find", "fd", "fdfind", "ls", "grep", "rg"))
+PASSING = frozenset(("sort", "uniq", "head", "tail", "grep"))
 LISTING_GIT = frozenset(("ls-files", "diff", "grep"))
 # Over whatever files `find` may find: programs that tell names, sizes and sums, not what is in them.
 NAMING = frozenset(
@@ -66,6 +68,10 @@ NAMING = frozenset(
         "chmod",
         "touch",
     )
+)
+# Programs that a file named like an option can make do little else: a pattern that picks by a part of the name is taken for its files.
+PICKING = frozenset(
+    ("rm", "cp", "mv", "touch", "ln", "file", "chmod", "cat", "wc", "head", "tail", "ls", "md5sum", "sha256sum")
 )
 SOURCE = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
@@ -246,6 +252,8 @@ class Weighing:
         if name in SHELLS:
             shell(self, words, effects)
             return
+        if name in PICKING:
+            words = [_picked(word) for word in words]
         use = programs.use(words)
         if use is None:
             self.unknown(words, name, effects)
@@ -402,10 +410,22 @@ class Weighing:
             self.remote(text, word, effects)
         elif role == "device":
             effects.touches.append(Touch("write", text or ""))
-        elif role == "variable" and text is not None and word.guess.startswith(f"{text}="):
-            self.prefix(text, _value(word, text), Command((), (), (), word.span))
+        elif role == "sets":
+            name = word.guess.partition("=")[0]
+            self.prefix(name, _value(word, name), Command((), (), (), word.span))
+        elif role == "revision":
+            self.revision(text, word, effects)
         elif role == "variable" and (text is None or is_credential(text, "") or SECRET_SETTING.search(text)):
             effects.warn("secret", "it shows variables that may be credentials", word)
+        elif role not in ("variable", "folder", "name"):
+            effects.ask("unknown_word", f"what it does with {word.guess!r} is not known", word)
+
+    def revision(self, text: str | None, word: Word, effects: Effects) -> None:
+        """A branch or commit, which is taken for a file where one has that name."""
+        if text is None:
+            effects.ask("unknown_word", "whether it is a branch or a file is not known", word)
+        elif any(os.path.lexists(os.path.join(str(cwd), text)) for cwd in self.places.cwds):
+            effects.warn("destructive", f"it throws away what was changed in {text!r}", word)
 
     def read(self, text: str | None, word: Word, effects: Effects) -> None:
         if text is not None and SOURCE.match(text) and not text.startswith("file://"):
@@ -529,10 +549,8 @@ class Weighing:
         items = text.split() if text is not None and len(text) < 2_000 else None
         runs = own[0].guess.rpartition("/")[2]
         if items is None or len(items) > MAX_ITEMS:
-            known = (
-                _lists(feed) and runs not in SHELLS and not INTERPRETER.fullmatch(runs) and runs not in ("eval", "env")
-            )
-            text = "./file" if known and self.places.at_home() else None
+            runs_names = runs in SHELLS or runs in ("eval", "env") or INTERPRETER.fullmatch(runs) is not None
+            text = _listed(feed) if not runs_names and self.places.at_home() else None
             item = Word(text, text or "", own[0].span, text is None)
             yield [_put(word, inner.mark, item) for word in own] if inner.mark else [*own, item]
         elif inner.mark:
@@ -547,7 +565,8 @@ class Weighing:
         text = feed.text
         items = text.split() if text is not None and len(text) < 2_000 else None
         if items is None or len(items) > MAX_ITEMS:
-            items = ["./file"] if _lists(feed) and self.places.at_home() else None
+            listed = _listed(feed) if self.places.at_home() else None
+            items = [listed] if listed is not None else None
         code = inner.code or ""
         for put in map(shlex.quote, items) if items is not None else ['"$1"']:
             yield code.replace(inner.mark, put) if inner.mark else f"{code} {put}"
@@ -629,24 +648,28 @@ def _feeders(analysis: Analysis) -> Mapping[int, tuple[int, ...]]:
     return feeders
 
 
-def _lists(feed: Feed) -> bool:
-    """Whether all that is fed are names of files below where it works."""
-    if not feed.producers:
-        return False
-    first = feed.producers[0].argv
-    if first is None or not first:
-        return False
-    name = first[0]
-    for later in feed.producers[1:]:
-        if later.program not in ("sort", "uniq", "head", "tail", "grep") or later.argv is None:
-            return False
-    if name == "git":
-        return len(first) > 1 and first[1] in LISTING_GIT and (first[1] == "ls-files" or "--name-only" in first)
-    if any(word.startswith(("/", "~", "..")) or "/.." in word for word in first[1:]):
-        return False
-    if name in ("grep", "rg"):
-        return any(re.fullmatch(r"-[A-Za-z]*[lL]|--files.*", word) for word in first[1:])
-    return name in LISTERS and not any(word.startswith(("-printf", "-exec", "-l")) for word in first[1:])
+def _listed(feed: Feed) -> str | None:
+    """What stands for the names that are fed, when all are names of files below where it works: one of them, or, where nothing narrows
+    them, the folder with all that is in it. None when they may be anything.
+    """
+    argv = feed.producers[0].argv if feed.producers else None
+    if not argv or not all(later.program in PASSING and later.argv for later in feed.producers[1:]):
+        return None
+    words = feed.producers[0].words[1:]
+    narrowed = any(later.program in ("grep", "head", "tail") for later in feed.producers[1:])
+    narrowed = narrowed or any(word.glob or NARROWING.fullmatch(word.guess) for word in words)
+    operands = [word for word in argv[1:] if not word.startswith("-")]
+    if argv[0] == "git":
+        if argv[1:2] != ("ls-files",) and not ("--name-only" in argv and argv[1] in LISTING_GIT):
+            return None
+        return "./file" if narrowed or len(operands) > 1 or argv[1] != "ls-files" else "."
+    if any(word.startswith(("/", "~", "..")) or "/.." in word for word in argv[1:]):
+        return None
+    if argv[0] in ("grep", "rg"):
+        return "./file" if any(re.fullmatch(r"-[A-Za-z]*[lL]|--files.*", word) for word in argv[1:]) else None
+    if argv[0] not in LISTERS or any(word.startswith(("-printf", "-exec", "-l")) for word in argv[1:]):
+        return None
+    return "./file" if narrowed or operands[:1] not in ([], ["."], ["./"]) else "."
 
 
 def _put(word: Word, mark: str | None, item: Word, *, whole: bool = True) -> Word:
@@ -676,6 +699,13 @@ def _has_commands(name: str) -> bool:
     from handrail_cli.programs import rows
 
     return any(len(block.names) > 1 for block in rows.program(name))
+
+
+def _picked(word: Word) -> Word:
+    """`*.txt` as `./*.txt`, so that it begins like no option; `*` alone picks nothing."""
+    if not word.glob or word.text is None or word.text[:1] != "*" or not any(map(str.isalnum, word.text)):
+        return word
+    return Word(f"./{word.text}", word.guess, word.span, True, word.inner)
 
 
 def _searched(named: Named, use: Use) -> bool:

@@ -362,9 +362,15 @@ def assign(taking: Taking, pattern: Sequence[Operand], indices: Sequence[int]) -
     behind = [operand for operand in pattern[many + 1 :] if operand.count != "?" or len(left) > len(pattern) - 1]
     last = left[max(len(left) - len(behind), 0) :] if behind else []
     left = left[: len(left) - len(last)]
+    last_glob: int | None = None
     for operand in pattern[:many]:
         if left:
-            role_of(taking, operand.role, left.pop(0))
+            at = left.pop(0)
+            last_glob = at if taking.words[at].glob else None
+            role_of(taking, operand.role, at)
+        elif last_glob is not None:
+            # The second file that fits the pattern.
+            role_of(taking, operand.role, last_glob)
     if many < len(pattern):
         _many(taking, pattern[many].role, left)
     elif left:
