@@ -1,0 +1,34 @@
+"""What this plugin registers. Light: it is imported at every start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from handrail import hookimpl
+
+if TYPE_CHECKING:
+    from handrail import Service, ServiceContext, Tool
+    from handrail_documents.process import Parsers
+
+
+@hookimpl
+def handrail_register_tools() -> Iterable[Tool]:
+    """`read_pdf`."""
+    from handrail_documents.tools import read_pdf
+
+    return [read_pdf]
+
+
+@hookimpl
+def handrail_register_services() -> Iterable[Service]:
+    """The process in which a session's documents are parsed."""
+    from handrail import Service
+
+    return [Service("document_parsers", _open_parsers, scope="session")]
+
+
+async def _open_parsers(context: ServiceContext) -> Parsers:
+    from handrail_documents.process import Parsers
+
+    return Parsers(context.environment)

@@ -1,0 +1,178 @@
+"""Text out of PDF files. Runs in the worker."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Literal, cast
+
+from pypdf import PasswordType, PdfReader
+from pypdf.errors import FileNotDecryptedError, PdfReadError
+from pypdf.generic import DictionaryObject, PdfObject
+
+from handrail_documents.pages import pages_in
+from handrail_documents.reading_order import in_reading_order
+from handrail_documents.refusing import Refused
+
+MAX_TEXT = 200_000
+MAX_FIELDS = 500
+MAX_VALUE = 2_000
+MAX_LISTED = 50
+# Halves of characters, which some fonts' tables name, are no text.
+UNPAIRED = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+# How deep forms may lie in forms when a page is looked over for pictures.
+DEEPEST = 5
+OCR = "pages that are pictures have no text to read: show them (open_file, then observe_screen) or run OCR on them (ocrmypdf)"
+
+
+def read_pdf(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """The text of the pages asked for, until 200,000 characters are shown. `args`: `pages`."""
+    assert fd is not None
+    # What it says of damaged files goes nowhere.
+    logging.disable(logging.CRITICAL)
+    with os.fdopen(os.dup(fd), "rb") as file:
+        reader = _reader(file)
+        count = len(reader.pages)
+        wanted = pages_in(args["pages"], count) if args["pages"] else list(range(1, count + 1))
+        return _result(reader, wanted, count), b""
+
+
+def _reader(file: Any) -> PdfReader:
+    if b"%PDF-" not in file.read(1_024):
+        raise Refused("unreadable", "it is no PDF: the mark %PDF- is missing")
+    file.seek(0)
+    try:
+        reader = PdfReader(file)
+        if reader.is_encrypted and reader.decrypt("") is PasswordType.NOT_DECRYPTED:
+            raise FileNotDecryptedError
+        if reader.root_object.get("/Pages") is None:
+            raise PdfReadError("it has no pages")
+    except FileNotDecryptedError:
+        raise Refused(
+            "protected",
+            "it is encrypted, and opening it takes a password",
+            hint="ask the person for a copy without a password, or `qpdf --decrypt --password=… in.pdf out.pdf`",
+        ) from None
+    return reader
+
+
+def _result(reader: PdfReader, wanted: list[int], count: int) -> dict[str, Any]:
+    reading = _Reading()
+    for number in wanted:
+        if not reading.take(number, *_page(reader, number)):
+            break
+    result: dict[str, Any] = {
+        "content": "\n\n".join(reading.texts),
+        "page_count": count,
+        "pages_read": len(reading.texts),
+        "truncated": reading.truncated,
+    }
+    if fields := _fields(reader):
+        result["form_fields"] = fields
+    if scanned := reading.numbers["scanned"]:
+        result["scanned_pages"] = scanned
+    notes = [*reading.notes(wanted)]
+    if reader.is_encrypted:
+        notes.append("the file is encrypted, but takes no password to be read")
+    return {**result, "note": "; ".join(notes)} if notes else result
+
+
+State = Literal["text", "scanned", "empty", "broken"]
+
+
+class _Reading:
+    """Texts of pages, up to as much as is shown."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.numbers: dict[State, list[int]] = {"text": [], "scanned": [], "empty": [], "broken": []}
+        self.truncated = False
+        self._left = MAX_TEXT
+
+    def take(self, number: int, text: str, state: State) -> bool:
+        """Add a page; False when there is no room for another. A page that is too long for itself is cut, others wait for the next call."""
+        piece = f"## Page {number}\n\n{text}"
+        if len(piece) + 2 > self._left:
+            self.truncated = True
+            if self.texts:
+                return False
+            piece = piece[: self._left]
+        self.texts.append(piece)
+        self.numbers[state].append(number)
+        self._left -= len(piece) + 2
+        return not self.truncated
+
+    def notes(self, wanted: Sequence[int]) -> Iterator[str]:
+        """What a reader must know besides."""
+        rest = wanted[len(self.texts) :]
+        if self.truncated and rest:
+            yield f"more than {MAX_TEXT:,} characters; go on with pages={_span(rest)!r}"
+        elif self.truncated:
+            yield f"page {wanted[0]} has more than {MAX_TEXT:,} characters and was cut"
+        if self.numbers["scanned"]:
+            yield f"pages without text, only pictures: {_listed(self.numbers['scanned'])}; {OCR}"
+        if self.numbers["broken"]:
+            yield f"pages that are damaged: {_listed(self.numbers['broken'])}"
+
+
+def _span(numbers: Sequence[int]) -> str:
+    return str(numbers[0]) if len(numbers) == 1 else f"{numbers[0]}-{numbers[-1]}"
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    shown = ", ".join(map(str, numbers[:MAX_LISTED]))
+    return shown if len(numbers) <= MAX_LISTED else f"{shown} and {len(numbers) - MAX_LISTED} more"
+
+
+def _page(reader: PdfReader, number: int) -> tuple[str, State]:
+    """A page's text, or in brackets why there is none."""
+    try:
+        page = reader.pages[number - 1]
+        text = in_reading_order(page).strip().translate(UNPAIRED)
+        if text:
+            return text, "text"
+        if _shows_picture(page.get("/Resources"), DEEPEST):
+            return "[a scan or picture: no text]", "scanned"
+    except (MemoryError, Refused):
+        raise
+    # The pages around it may be whole.
+    except Exception as exc:  # noqa: BLE001
+        return f"[damaged: {type(exc).__name__}: {exc}]"[:300], "broken"
+    return "[no text]", "empty"
+
+
+def _shows_picture(resources: Any, depth: int) -> bool:
+    """Whether there is a picture among the resources, or in forms that they hold."""
+    for thing in _entries(_entry(resources, "/XObject")):
+        if _entry(thing, "/Subtype") == "/Image":
+            return True
+        if depth and _shows_picture(_entry(thing, "/Resources"), depth - 1):
+            return True
+    return False
+
+
+def _entry(thing: Any, key: str) -> Any:
+    """What an object of a file holds under a key, None where it is no such object."""
+    thing = thing.get_object() if isinstance(thing, PdfObject) else thing
+    return cast("Any", thing).get(key) if isinstance(thing, DictionaryObject) else None
+
+
+def _entries(thing: Any) -> list[Any]:
+    thing = thing.get_object() if isinstance(thing, PdfObject) else thing
+    return list(cast("Any", thing).values()) if isinstance(thing, DictionaryObject) else []
+
+
+def _fields(reader: PdfReader) -> dict[str, Any]:
+    """The names of a form's fields with what is filled in; empty for none."""
+    try:
+        fields = reader.get_fields() or {}
+    # A form that cannot be made out takes nothing from the text.
+    except Exception:  # noqa: BLE001
+        return {}
+    return {name[:MAX_VALUE]: _value(field.value) for name, field in islice(fields.items(), MAX_FIELDS)}
+
+
+def _value(value: Any) -> str | None:
+    return None if value is None else str(value).removeprefix("/").translate(UNPAIRED)[:MAX_VALUE]

@@ -1,0 +1,44 @@
+"""The tools of the document layer: each opens the judged file and has a worker parse it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from handrail import Read, ToolContext, ToolError, opened, tool
+
+if TYPE_CHECKING:
+    from handrail_documents.process import Parsers
+
+READ_S = 60.0
+
+DocumentPath = Annotated[str, Field(description="Path of the file, from the session's working directory.")]
+
+
+async def _parsed(context: ToolContext, job: str, path: str, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """What a worker makes of the file; an error names the file as the call did."""
+    parsers: Parsers = await context.service("document_parsers")
+    with opened.reading(context.judged_path(path)) as file:
+        try:
+            return await parsers.run(job, args, fd=file.fd)
+        except ToolError as exc:
+            raise type(exc)(f"{path!r}: {exc}", hint=exc.hint, details=exc.details) from exc
+
+
+@tool(layer="document", title="Read a PDF", effects=[Read("file", arg="path")], timeout=READ_S)
+async def read_pdf(
+    path: DocumentPath,
+    pages: Annotated[
+        str | None, Field(description='Pages from 1: "3", "1-5", "7-" or "1,4-6". Default: all.', max_length=1_000)
+    ] = None,
+    *,
+    context: ToolContext,
+) -> Mapping[str, Any]:
+    """Read the text of a PDF as content, with page_count, pages_read and the values of a form's fields.
+
+    At most 200,000 characters; `truncated` says that pages are left. Pages that are only pictures are named in scanned_pages.
+    """
+    result, _ = await _parsed(context, "read_pdf", path, {"pages": pages})
+    return result

@@ -1,0 +1,102 @@
+"""The process in which files are parsed: `python -m handrail_documents.worker FD`.
+
+It does one job after another, each on a file that comes open with the request. It has a limit of memory and, for each job, of processor time,
+writes no files, and ends when the plugin's side of the channel is gone.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import select
+import socket
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from handrail_documents import wire
+from handrail_documents.refusing import Refused
+
+Job = Callable[[int | None, Mapping[str, Any]], tuple[dict[str, Any], bytes]]
+
+MEMORY_BYTES = 2_147_483_648
+PROCESSOR_S = 60
+
+# Imported with the first job of its kind.
+JOBS = {
+    "read_pdf": "handrail_documents.pdf",
+}
+
+
+def main() -> None:
+    """Serve until the other side is gone."""
+    channel = socket.socket(fileno=int(sys.argv[1]))
+    _limit_process()
+    threading.Thread(target=_end_with, args=(channel.fileno(),), daemon=True).start()
+    while True:
+        try:
+            request, _, fd = wire.receive(channel)
+        except EOFError:
+            return
+        _limit_job()
+        try:
+            answer, data = _done(request["job"], request["args"], fd)
+        finally:
+            if fd is not None:
+                os.close(fd)
+        wire.send(channel, answer, data)
+
+
+def _done(job: str, args: Mapping[str, Any], fd: int | None) -> tuple[dict[str, Any], bytes]:
+    try:
+        run: Job = getattr(importlib.import_module(JOBS[job]), job)
+        result, data = run(fd, args)
+    except Refused as exc:
+        return {"refused": {"kind": exc.kind, "message": str(exc), "hint": exc.hint}}, b""
+    except MemoryError:
+        return _refused("limit", f"it takes more than {MEMORY_BYTES // 1_048_576:,} MB of memory to read"), b""
+    except RecursionError:
+        return _refused("limit", "it is nested too deep to be read"), b""
+    # Whatever a parser stumbles over in a hostile file.
+    except Exception as exc:  # noqa: BLE001
+        return _refused(
+            "unreadable", f"it is damaged or not what its name says ({type(exc).__name__}: {exc})"[:500]
+        ), b""
+    return {"result": result}, data
+
+
+def _refused(kind: str, message: str) -> dict[str, Any]:
+    return {"refused": {"kind": kind, "message": message, "hint": None}}
+
+
+def _limit_process() -> None:
+    if sys.platform == "win32":
+        return
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    if sys.platform == "linux":
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+
+def _limit_job() -> None:
+    if sys.platform == "win32":
+        return
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + PROCESSOR_S, resource.RLIM_INFINITY))
+
+
+def _end_with(fd: int) -> None:
+    """End in the middle of a job when nobody waits for it any more."""
+    gone = select.poll()
+    gone.register(fd, 0)
+    gone.poll()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""The processes in which files are parsed."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from tests.plugins.documents.conftest import Call
+from tests.plugins.documents.pdf_files import line, pdf
+
+from handrail import ToolResult, open_session
+from handrail.confirm import yes
+
+SLOW = pdf([b"".join(line("x" * 60, 0, n) for n in range(40_000))] * 40)
+
+
+def workers() -> list[psutil.Process]:
+    found: list[psutil.Process] = []
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if "handrail_documents.worker" in process.cmdline():
+                found.append(process)
+    return found
+
+
+async def started() -> psutil.Process:
+    while not (found := workers()):
+        await asyncio.sleep(0.01)
+    return found[0]
+
+
+@pytest.fixture
+async def call(folder: Path) -> AsyncGenerator[Call, None]:
+    """Calls in a session of this test alone."""
+
+    async def call(tool: str, path: str, **args: Any) -> ToolResult:
+        return await session.call(tool, {"path": path, **args})
+
+    async with open_session(cwd=folder, confirm=yes) as session:
+        yield call
+
+
+@pytest.fixture(autouse=True)
+def files(folder: Path) -> None:
+    (folder / "slow.pdf").write_bytes(SLOW)
+    (folder / "quick.pdf").write_bytes(pdf([line("quick", 0, 0)]))
+
+
+async def test_a_worker_is_used_again_and_ends_with_the_session(folder: Path) -> None:
+    async with open_session(cwd=folder) as session:
+        await session.call("read_pdf", {"path": "quick.pdf"})
+        (worker,) = workers()
+        await session.call("read_pdf", {"path": "quick.pdf"})
+        assert workers() == [worker]
+    assert not worker.is_running()
+
+
+async def test_a_cancelled_call_leaves_no_worker(call: Call) -> None:
+    task = asyncio.create_task(call("read_pdf", "slow.pdf"))  # pyright: ignore[reportArgumentType]
+    worker = await started()
+    await asyncio.sleep(0.3)
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task
+    assert not worker.is_running()
+    assert (await call("read_pdf", "quick.pdf")).ok
+
+
+async def test_a_worker_that_dies_is_told_and_replaced(call: Call) -> None:
+    task = asyncio.create_task(call("read_pdf", "slow.pdf"))  # pyright: ignore[reportArgumentType]
+    (await started()).send_signal(signal.SIGSEGV)
+    result = await task
+    assert result.error_code == "downstream_error"
+    assert "broke down" in result["error"]["message"]
+    assert (await call("read_pdf", "quick.pdf")).ok
+
+
+async def test_calls_at_once_have_workers_of_their_own_and_no_more_than_two(call: Call) -> None:
+    results = await asyncio.gather(*(call("read_pdf", "quick.pdf") for _ in range(8)))
+    assert all(result.ok for result in results)
+    assert len(workers()) == 2
+
+
+async def test_a_worker_has_limits_and_knows_no_secrets(call: Call) -> None:
+    await call("read_pdf", "quick.pdf")
+    (worker,) = workers()
+    assert worker.rlimit(psutil.RLIMIT_AS)[0] == 2_147_483_648
+    assert worker.rlimit(psutil.RLIMIT_FSIZE) == (0, 0)
+    assert 0 < worker.rlimit(psutil.RLIMIT_CPU)[0] < 100
+    assert not {name for name in worker.environ() if name.startswith("HANDRAIL") or "TOKEN" in name}
+
+
+HOST = """
+import asyncio, sys
+from handrail import ToolResult, open_session
+from handrail.confirm import yes
+
+async def main():
+    async with open_session() as session:
+        await session.call("read_pdf", {"path": "slow.pdf"})
+
+asyncio.run(main())
+"""
+
+
+async def test_a_worker_ends_in_the_middle_when_its_host_is_killed(folder: Path) -> None:
+    host = await asyncio.create_subprocess_exec(sys.executable, "-c", HOST, cwd=folder)
+    worker = await started()
+    await asyncio.sleep(0.3)
+    host.kill()
+    await host.wait()
+    worker.wait(timeout=5)
