@@ -6,6 +6,7 @@ import importlib
 import stat
 import subprocess
 import sys
+from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,18 @@ def test_a_call_names_every_file_it_touches() -> None:
     ]:
         call = Invocation(join, args, join.validate(args), "c1")
         assert [location.path for location in call.locations()] == touched
+
+
+def test_an_invocation_never_changes_and_equals_one_that_says_the_same() -> None:
+    @tool(name="plain")
+    async def plain(n: int) -> None:
+        """Do nothing."""
+
+    call = Invocation(plain, {"n": 1}, plain.validate({"n": 1}), "c1")
+    with pytest.raises(FrozenInstanceError):
+        call.args = {"n": 2}  # type: ignore[misc] # what is tested
+    assert replace(call) == call
+    assert (replace(call, call_id="c2").call_id, call.edited({"n": 2}).before) == ("c2", call)
 
 
 def test_a_bag_gives_copies_and_keeps_copies() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from handrail.invocation import Invocation
-from handrail.judging import Judging, Opinion, Seat, Verdict, hear
+from handrail.judging import Judging, Opinion, Seat, Verdict, decided, hear
 from handrail.policy import Policy, Step
 
 
@@ -32,4 +32,6 @@ async def explain(invocation: Invocation, *, seats: Sequence[Seat], policy: Poli
     if isinstance(heard, Verdict):
         return Explained(invocation, judging, (), (), hidden, heard)
     steps = policy.trail(invocation, heard, judging)
-    return Explained(invocation, judging, heard, steps, hidden, policy.decide(invocation, heard, judging))
+    return Explained(
+        invocation, judging, heard, steps, hidden, decided(invocation, heard, policy=policy, judging=judging)
+    )

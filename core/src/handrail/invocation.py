@@ -122,7 +122,7 @@ def confirmation_wire(confirmation: Confirmation) -> dict[str, Any]:
     return asdict(confirmation)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Invocation:
     """A tool with validated parameters. Changed arguments make a new one; this one never changes.
 
@@ -136,6 +136,18 @@ class Invocation:
     call_id: str
     parent: Invocation | None = None
     before: Invocation | None = None
+
+    def __init__(
+        self,
+        tool: Tool,
+        args: Mapping[str, Any],
+        params: BaseModel,
+        call_id: str,
+        parent: Invocation | None = None,
+        before: Invocation | None = None,
+    ) -> None:
+        # Written out, since what a frozen dataclass generates takes twice as long, and every call makes one.
+        self.__dict__.update(tool=tool, args=args, params=params, call_id=call_id, parent=parent, before=before)
 
     def edited(self, args: Mapping[str, Any]) -> Invocation:
         """The same call with other arguments; `InvalidArguments` when they do not fit. It has been judged by nobody yet."""

@@ -235,7 +235,11 @@ NOBODY = Verdict(Decision.CONFIRM, rule="silence", reasons=(Reason("no_opinion",
 
 async def judge(invocation: Invocation, *, seats: Sequence[Seat], policy: Policy, judging: Judging) -> Verdict:
     """The verdict on a call, from every evaluator's opinion, the policy and the mode."""
-    heard = await hear(invocation, seats=seats, judging=judging)
+    return decided(invocation, await hear(invocation, seats=seats, judging=judging), policy=policy, judging=judging)
+
+
+def decided(invocation: Invocation, heard: Sequence[Opinion] | Verdict, *, policy: Policy, judging: Judging) -> Verdict:
+    """What policy and mode make of what `hear` gave."""
     if isinstance(heard, Verdict):
         return heard
     verdict = policy.decide(invocation, heard, judging)

@@ -31,7 +31,7 @@ from handrail.errors import (
 from handrail.events import Finished, Judged, Proposed, Started
 from handrail.invocation import Invocation, ToolCall
 from handrail.judging import Decision, Reason, Route, Verdict
-from handrail.results import ToolResult, as_result, completed
+from handrail.results import MAPPINGS, ToolResult, as_result, completed
 from handrail.running import Running, begin
 
 if TYPE_CHECKING:
@@ -50,12 +50,12 @@ async def run_call(session: Session, call: ToolCall, parent: Invocation | None =
     verdict: Verdict | None = None
     try:
         invocation = await bind(session, call, parent)
-        verdict = await judge(session, invocation)
+        verdict = judged(session, invocation, await session.judge(invocation))
         if verdict.decision is Decision.CONFIRM:
             invocation, verdict = await confirm(session, invocation, verdict)
         session.recorder.decided(invocation, verdict)
         result = await run(session, invocation, verdict)
-        if result.error_code == SandboxDenied.code and session.confirmer is not None:
+        if "error" in result and result.error_code == SandboxDenied.code and session.confirmer is not None:
             again = await on_host(session, invocation, result)
             if again is not None:
                 record(session, call, invocation, verdict, result, began)
@@ -87,9 +87,10 @@ async def bind(session: Session, call: ToolCall, parent: Invocation | None) -> I
         raise ToolUnavailable("the session is over; nothing is run in it any more")
     if not isinstance(call.name, str):  # pyright: ignore[reportUnnecessaryIsInstance] # hosts pass what a model wrote
         raise InvalidArguments(f"a tool's name is a text, not {type(call.name).__name__}")
-    tool = await session.callable_tool(call.name, nested=parent is not None)
-    # `dict` first: the check for any other mapping is slow.
-    if not isinstance(call.args, dict | Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] # hosts pass what a model wrote
+    tool = session.ready.get(call.name) if parent is None else None
+    if tool is None:
+        tool = await session.callable_tool(call.name, nested=parent is not None)
+    if not isinstance(call.args, MAPPINGS):
         raise InvalidArguments(f"{call.name}: arguments are an object, not {type(call.args).__name__}")
     if parent is not None and parent.depth + 1 >= MAX_DEPTH:
         raise ToolUnavailable(f"calls are nested {MAX_DEPTH} deep; {call.name!r} is not run")
@@ -106,7 +107,7 @@ async def on_host(session: Session, invocation: Invocation, denied: ToolResult) 
     reason = Reason("sandbox_denied", f"it was begun in the sandbox and failed there: {denied['error']['message']}")
 
     async def for_host(invocation: Invocation) -> Verdict:
-        verdict = await judge(session, invocation)
+        verdict = judged(session, invocation, await session.judge(invocation))
         if verdict.decision is Decision.DENY:
             return verdict
         return replace(
@@ -131,9 +132,8 @@ async def on_host(session: Session, invocation: Invocation, denied: ToolResult) 
     return (again, answered) if answered.decision is Decision.ALLOW else None
 
 
-async def judge(session: Session, invocation: Invocation) -> Verdict:
-    """What the evaluators, the policy and the mode make of it."""
-    verdict = await session.judge(invocation)
+def judged(session: Session, invocation: Invocation, verdict: Verdict) -> Verdict:
+    """The verdict, when those who listen have been told."""
     if session.bus.listening:
         session.bus.publish(Judged(invocation.call_id, invocation.tool.name, verdict))
     return verdict
@@ -150,16 +150,14 @@ async def run(session: Session, invocation: Invocation, verdict: Verdict) -> Too
     sandbox = await session.confinement(tool) if verdict.route is Route.SANDBOX else None
     if not tool.read_only:
         session.check_stopped()
-    running = begin(session.running, Running(invocation.call_id, tool.timeout_for(invocation.params)))
+    timeout = tool.timeout_for(invocation.params)
+    running = begin(session.running, Running(invocation.call_id, timeout, ticking=tool.exclusive is None))
     if session.bus.listening:
         session.bus.publish(Started(invocation.call_id, tool.name))
     try:
         context = ToolContext(session, invocation, running, verdict=verdict, sandbox=sandbox)
-        if tool.exclusive is None:
-            running.start_clock()
-            returned = await running.drive(invocation.run(context))
-        else:
-            returned = await running.drive(_leased(session, invocation, running, context))
+        handler = invocation.run(context) if tool.exclusive is None else _leased(session, invocation, running, context)
+        returned = await running.drive(handler)
     except Exception as exc:
         # A handler that is stopped may fail on its way out, which is not why the call ended.
         if running.why is None or exc is running.why:

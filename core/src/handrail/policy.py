@@ -45,7 +45,8 @@ class Policy:
 
     def decide(self, invocation: Invocation, opinions: Sequence[Opinion], judging: Judging) -> Verdict:
         """The verdict: the strictest of the floors and of rule, grant or suggestion, then mapped by the mode."""
-        if len(opinions) == 1 and judging.mode is not Mode.PLAN and not self._speaks_of(invocation.tool):
+        spoken_of = self.grants or self.lasting or self.rules.of(invocation.tool)
+        if not spoken_of and len(opinions) == 1 and judging.mode is not Mode.PLAN:
             verdict = opinions[0].allowing
             if verdict is not None and (verdict.route is Route.HOST or judging.sandbox is not None):
                 return verdict
@@ -67,9 +68,6 @@ class Policy:
     def trail(self, invocation: Invocation, opinions: Sequence[Opinion], judging: Judging) -> list[Step]:
         """How each rule and grant fits each part of a call, the highest rank first."""
         return list(_Case(self, invocation, opinions, judging).trail())
-
-    def _speaks_of(self, tool: Tool) -> bool:
-        return bool(self.grants or self.lasting or self.rules.of(tool))
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,10 @@ from handrail.untrusted import Source
 Status = Literal["success", "error", "denied", "cancelled", "timeout"]
 STATUSES: frozenset[str] = frozenset(("success", "error", "denied", "cancelled", "timeout"))
 
+# `dict` first: the check for any other mapping is slow.
+MAPPINGS: tuple[type[Mapping[str, Any]], ...] = (dict, Mapping)
+NESTED = (*MAPPINGS, list, tuple)
+
 # Keys whose values are pictures in base64, the one to look at first.
 PICTURES = ("image_b64", "raw_image_b64")
 
@@ -120,8 +124,7 @@ def as_result(returned: Any) -> ToolResult:
     """
     if returned is None:
         return ToolResult(status="success")
-    # `dict` first: the check for any other mapping is slow.
-    if isinstance(returned, dict | Mapping):
+    if isinstance(returned, MAPPINGS):
         result = ToolResult(status="success")
         result.update(cast("Mapping[str, Any]", returned))
         if result["status"] not in STATUSES:
@@ -171,8 +174,7 @@ class _Cleaning:
             return value
         if isinstance(value, Media):
             return value if value.text is None else replace(value, text=self.text(value.text))
-        # `dict` first: the check for any other mapping is slow.
-        return self._nested(cast("object", value)) if isinstance(value, dict | list | tuple | Mapping) else value
+        return self._nested(cast("object", value)) if isinstance(value, NESTED) else value
 
     def _nested(self, value: object) -> object:
         place = id(value)

@@ -21,17 +21,20 @@ log = logging.getLogger(__name__)
 
 
 class Running:
-    """One call that is under way. `why` is set once somebody wants it to end; `timeout` (seconds) runs from `start_clock`."""
+    """One call that is under way. `why` is set once somebody wants it to end.
+
+    `timeout` (seconds) counts from the beginning when it is `ticking`, else from `start_clock`.
+    """
 
     __slots__ = ("_delivered", "_task", "_ticking", "_timer", "call_id", "timeout", "why")
 
-    def __init__(self, call_id: str, timeout: float | None) -> None:
+    def __init__(self, call_id: str, timeout: float | None, *, ticking: bool = False) -> None:
         self.call_id = call_id
         self.timeout = timeout
         self.why: Stopped | None = None
         self._task: asyncio.Task[Any] | None = None
         self._timer: asyncio.TimerHandle | None = None
-        self._ticking = False
+        self._ticking = ticking
         # How many cancellations of ours the task has taken: 1 asks the handler to stop, 2 leaves it behind.
         self._delivered = 0
 

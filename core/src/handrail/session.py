@@ -38,8 +38,7 @@ from handrail.grants import Grant
 from handrail.history import History
 from handrail.intake import Intake
 from handrail.invocation import GrantOption, Invocation, ToolCall
-from handrail.judging import Focus, Judging, Mode, Seat, Verdict
-from handrail.judging import judge as judge_call
+from handrail.judging import Focus, Judging, Mode, Seat, Verdict, decided, hear
 from handrail.observation import Observations
 from handrail.policy import Policy
 from handrail.recorder import Recorder
@@ -121,6 +120,8 @@ class Session:
         self._calls = 0
         self._remembered: frozenset[str] = frozenset()
         self._reasons: dict[str, str | None] = {}
+        # Tools of no toolset that a host may call, as far as they have been called since something changed.
+        self.ready: dict[str, Tool] = {}
         self._seats: dict[str, tuple[Seat, ...]] = {}
         self._confines: Confines | None = None
         self._change()
@@ -198,6 +199,8 @@ class Session:
         reason = self._barred(owned) if nested else self._reason(owned)
         if reason is not None:
             raise ToolUnavailable(f"{name} cannot be called now: {reason}")
+        if not nested and owned is self.runtime.registry.get(name):
+            self.ready[name] = owned.tool
         return owned.tool
 
     def plugin_config(self, tool: str) -> BaseModel:
@@ -211,6 +214,11 @@ class Session:
         if name not in self._reasons:
             self._reasons[name] = self._barred(owned) or self._unseen(owned.tool)
         return self._reasons[name]
+
+    def _look_again(self) -> None:
+        """What may be called is to be found out anew."""
+        self._reasons.clear()
+        self.ready.clear()
 
     def _barred(self, owned: Owned) -> str | None:
         """Why a tool cannot be called at all: disabled, denied, or not able to run here."""
@@ -246,7 +254,7 @@ class Session:
         before, now = self._tools, self.runtime.registry.merged(offered, on_collision="keep").in_order_of(self._tools)
         if [entry.tool for entry in before] != [entry.tool for entry in now]:
             self._tools = now
-            self._reasons.clear()
+            self._look_again()
             self._seats.clear()
 
     def _waves(self, calls: Sequence[ToolCall]) -> Iterable[list[int]]:
@@ -273,14 +281,15 @@ class Session:
 
     async def judge(self, invocation: Invocation) -> Verdict:
         """The verdict on a bound call."""
-        name = invocation.tool.name
-        seats = self._seats.get(name)
+        tool = invocation.tool
+        seats = self._seats.get(tool.name)
         if seats is None:
-            seats = self._seats[name] = self.runtime.seats_for(invocation.tool)
-        judging = await self._with_sandbox() if invocation.tool.confinable else self._judging
-        if invocation.tool.inputs and (focus := await self._focus(invocation)) is not None:
+            seats = self._seats[tool.name] = self.runtime.seats_for(tool)
+        judging = await self._with_sandbox() if tool.confinable else self._judging
+        if tool.inputs and (focus := await self._focus(invocation)) is not None:
             judging = replace(judging, focus=focus)
-        verdict = await judge_call(invocation, seats=seats, policy=self.policy, judging=judging)
+        heard = await hear(invocation, seats=seats, judging=judging)
+        verdict = decided(invocation, heard, policy=self.policy, judging=judging)
         if verdict.grants:
             self._uses.update(verdict.grants)
         return verdict
@@ -326,7 +335,7 @@ class Session:
     def confirmer(self, confirmer: Confirmer | None) -> None:
         self._confirmer = confirmer
         self._change()
-        self._reasons.clear()
+        self._look_again()
 
     def keep(self, *, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
         """Change the working directory or the variables for the calls that follow."""
@@ -460,7 +469,7 @@ class Session:
         if backend == self._backend:
             return
         self._backend = backend
-        self._reasons.clear()
+        self._look_again()
         self.bus.publish(BackendChanged("", name))
         self.bus.publish(ToolsChanged("", f"the vision backend is now {name}"))
 
@@ -489,7 +498,7 @@ class Session:
         if backend != self._backend:
             self._backend = backend
             self.bus.publish(BackendChanged("", backend or ""))
-        self._reasons.clear()
+        self._look_again()
         self._seats.clear()
         self._change()
         self.bus.publish(ToolsChanged("", "the configuration was changed"))

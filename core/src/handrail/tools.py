@@ -280,16 +280,17 @@ def _adapt(function: Callable[..., Coroutine[Any, Any, Any]], name: str) -> tupl
         return model, _takes_model(function)
     model, context, renamed = schema.model_from_signature(function, name=name, injected=ToolContext)
     fields = {renamed.get(parameter, parameter): parameter for parameter in inspect.signature(function).parameters}
-    plain = not renamed
 
     async def handler(params: BaseModel, given: ToolContext) -> Any:
-        values = params.__dict__
-        arguments = dict(values) if plain else {fields[key]: value for key, value in values.items()}
+        arguments = {fields[key]: value for key, value in params.__dict__.items()}
         if context is not None:
             arguments[context] = given
         return await function(**arguments)
 
-    return model, handler
+    async def plain(params: BaseModel, given: ToolContext) -> Any:
+        return await function(**params.__dict__)
+
+    return model, handler if renamed or context is not None else plain
 
 
 def _takes_model(function: Callable[..., Coroutine[Any, Any, Any]]) -> Handler:
