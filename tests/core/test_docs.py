@@ -75,8 +75,10 @@ IMPORTS = """
 from typing import Annotated
 import pytest
 from pydantic import Field
-from handrail import Rect, Window, Write, tool
-from handrail.testing import Always, FakeScreen, ScriptedConfirmer, ToolContract, fake_backend, fake_service
+from handrail import Decision, Evaluator, Opinion, Reason, Rect, Send, Window, Write, tool
+from handrail.testing import (
+    Always, EvaluatorContract, FakeScreen, ScriptedConfirmer, ToolContract, fake_backend, fake_service
+)
 """
 
 

@@ -9,6 +9,7 @@ The pytest plugin that comes with it gives the fixture `handrail_session`, the s
 from __future__ import annotations
 
 from handrail.testing.contracts import ToolContract as ToolContract
+from handrail.testing.evaluators import EvaluatorContract as EvaluatorContract
 from handrail.testing.fakes import Always as Always
 from handrail.testing.fakes import FakeAccessibility as FakeAccessibility
 from handrail.testing.fakes import FakeBackend as FakeBackend
@@ -23,6 +24,7 @@ from handrail.testing.sessions import open_test_session as open_test_session
 
 __all__ = [
     "Always",
+    "EvaluatorContract",
     "FakeAccessibility",
     "FakeBackend",
     "FakeDesktops",
