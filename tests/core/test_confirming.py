@@ -20,6 +20,7 @@ from handrail import (
     Reason,
     Send,
     Tool,
+    Verdict,
     Write,
     tool,
 )
@@ -132,7 +133,7 @@ def vars_of(confirmation: Any) -> list[Any]:
 
 
 async def test_a_tool_may_ask_in_its_own_words() -> None:
-    def diff(params: Any) -> EditConfirmation:
+    def diff(params: Any, verdict: Verdict) -> EditConfirmation:
         return EditConfirmation("Edit a.txt", "a.txt", "-old\n+new")
 
     own = tool(name="edit", description="Edit.", effects=[Write("settings")], confirmation=diff)(edit)

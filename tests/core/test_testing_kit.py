@@ -106,7 +106,7 @@ class TestShowsLines(Base):
 
 
 class TestAsksOddly(Base):
-    @tool(confirmation=lambda params: InfoConfirmation("t", object()))
+    @tool(confirmation=lambda params, verdict: InfoConfirmation("t", object()))
     async def made(word: Word) -> str:
         """Return the word."""
         return word

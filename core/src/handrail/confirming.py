@@ -43,8 +43,6 @@ async def confirm(
         outcome = await _asked(session, invocation, verdict, note, judge)
         if isinstance(outcome, Verdict):
             return invocation, outcome
-        if outcome.choice is not Choice.EDIT:
-            return invocation, _decided(session, invocation, verdict, outcome)
         try:
             invocation, note = invocation.edited(outcome.args or {}), ""
         except InvalidArguments as exc:
@@ -60,7 +58,7 @@ async def confirm(
 async def _asked(
     session: Session, invocation: Invocation, verdict: Verdict, note: str, judge: Judge
 ) -> Answer | Verdict:
-    """What a person answers; a verdict where there is nobody to ask, or nothing to ask any more."""
+    """The verdict after a person's answer, or where nobody is asked; the answer itself when it changes the call."""
     confirmer = session.confirmer
     if confirmer is None:
         return refused(verdict, "no_confirmer", "it needs a yes, and nobody is there to give it")
@@ -72,7 +70,9 @@ async def _asked(
     outcome = await _outcome(session, confirmer, approval, lambda: judge(invocation))
     answered = outcome.choice if isinstance(outcome, Answer) else str(outcome.decision)
     session.bus.publish(ApprovalAnswered(invocation.call_id, name, answered, approval.id))
-    return outcome
+    if isinstance(outcome, Verdict) or outcome.choice is Choice.EDIT:
+        return outcome
+    return _decided(session, invocation, approval, outcome)
 
 
 async def _outcome(
@@ -105,7 +105,7 @@ def question(session: Session, invocation: Invocation, verdict: Verdict, note: s
         call_hash=invocation.call_hash,
         tool=invocation.tool.name,
         args=invocation.args,
-        confirmation=invocation.confirmation(),
+        confirmation=invocation.confirmation(verdict),
         verdict=verdict,
         grants=grants.options(invocation, verdict),
         steps=_steps(verdict.parts, invocation, session.judging.environment),
@@ -116,16 +116,16 @@ def question(session: Session, invocation: Invocation, verdict: Verdict, note: s
     )
 
 
-def _decided(session: Session, invocation: Invocation, verdict: Verdict, answer: Answer) -> Verdict:
+def _decided(session: Session, invocation: Invocation, approval: Approval, answer: Answer) -> Verdict:
     """What a yes or a no makes of the verdict; a yes that lasts is remembered."""
+    verdict = approval.verdict
     if answer.choice is Choice.DENY:
         said = f"a person said no: {answer.feedback}" if answer.feedback else "a person said no"
         return refused(verdict, "denied_by_user", said)
     if not verdict.catastrophic:
         _remember(session, invocation, verdict, answer)
-    return replace(
-        verdict, decision=Decision.ALLOW, reasons=(*verdict.reasons, Reason("approved", "a person said yes"))
-    )
+    reasons = (*verdict.reasons, Reason("approved", "a person said yes"))
+    return replace(verdict, decision=Decision.ALLOW, reasons=reasons, approved=approval.confirmation)
 
 
 def _remember(session: Session, invocation: Invocation, verdict: Verdict, answer: Answer) -> None:

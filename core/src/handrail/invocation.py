@@ -8,12 +8,15 @@ from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import PurePath
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import BaseModel
 
 from handrail.context import ToolContext
 from handrail.tools import Delete, Effect, Input, Read, Run, Send, Tool, Write
+
+if TYPE_CHECKING:
+    from handrail.judging import Verdict
 
 SHOWN = 200
 CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
@@ -191,10 +194,10 @@ class Invocation:
         files = (e for e in self.tool.effects if e.what == "file" and isinstance(e, Read | Write | Delete | Run))
         return tuple(Location(path) for effect in files for path in paths_in(self.argument(effect)))
 
-    def confirmation(self) -> Confirmation:
-        """What a person is shown before saying yes: pure data."""
+    def confirmation(self, verdict: Verdict) -> Confirmation:
+        """What a person is shown before saying yes: pure data. The verdict's parts say which real files and hosts it is about."""
         if self.tool.confirmation is not None:
-            return self.tool.confirmation(self.params)
+            return self.tool.confirmation(self.params, verdict)
         title = self.describe()
         for effect in self.tool.effects:
             value = self.argument(effect)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
-    from handrail.invocation import Invocation
+    from handrail.invocation import Confirmation, Invocation
     from handrail.policy import Policy
     from handrail.taint import Untrusted
     from handrail.tools import Tool
@@ -155,6 +155,8 @@ class Verdict:
     narrowed: tuple[tuple[str, ...], ...] = ()
     # The ids of the grants that allowed it.
     grants: tuple[str, ...] = ()
+    # What a person was shown and said yes to; None when nobody was asked.
+    approved: Confirmation | None = None
 
 
 @dataclass(frozen=True, slots=True)

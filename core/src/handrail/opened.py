@@ -1,4 +1,4 @@
-"""Files opened so that what was judged is what is touched.
+"""Files and folders opened so that what was judged is what is touched.
 
 Every function here takes the real path that a verdict speaks of, and goes down to it folder by folder, each relative to the one before and none
 through a link. Whoever puts a link in place of a folder or a file after the judgement gets an error, never another file. Where the system has
@@ -13,11 +13,12 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from handrail import likeness
 from handrail.errors import Denied, Downstream, NotFound
 
 # Opens a folder only to open what is in it, which needs no right to list it.
@@ -27,6 +28,7 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 QUIET = (
     getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 )
+LISTING = os.O_RDONLY | QUIET | getattr(os, "O_DIRECTORY", 0)
 BY_HANDLE = os.open in os.supports_dir_fd
 
 KINDS = {
@@ -59,25 +61,100 @@ def reading(path: Path) -> Generator[Opened, None, None]:
 
     Raises `NotFound` for none, `Denied` when a link stands in the way by now, `Downstream` for what is no ordinary file or may not be read.
     """
-    with _holding(path) as at:
-        # Opening a device or a pipe may already do something.
-        _check_ordinary(_status(at, path), path)
-        fd = _open(at, path, os.O_RDONLY | QUIET)
+    with _holding(path) as at, _reading_in(at, path) as file:
+        yield file
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """An open folder: its descriptor (None on systems without calls relative to one) and its real path."""
+
+    fd: int | None
+    path: Path
+
+    def entries(self) -> Iterator[os.DirEntry[str]]:
+        """What is in it, in no order. `stat(follow_symlinks=False)` of an entry works while the folder is open."""
+        with os.scandir(self.path if self.fd is None else self.fd) as entries:
+            yield from entries
+
+    @contextmanager
+    def folder(self, name: str) -> Generator[Folder, None, None]:
+        """A folder in it, open; OSError for what is none, is a link, or may not be listed."""
+        path = self.path / name
+        if self.fd is None:
+            if path.is_symlink() or not path.is_dir():
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
+            yield Folder(None, path)
+            return
+        fd = os.open(name, LISTING | NO_LINK, dir_fd=self.fd)
         try:
-            status = os.fstat(fd)
-            _check_ordinary(status, path)
-            if not BY_HANDLE:
-                _check_place(status, path)
-            yield Opened(fd, path, status)
+            yield Folder(fd, path)
         finally:
             os.close(fd)
 
+    @contextmanager
+    def reading(self, name: str) -> Generator[Opened, None, None]:
+        """An ordinary file in it, open for reading; what `opened.reading` raises."""
+        with _reading_in(_Folder(self.fd), self.path / name) as file:
+            yield file
 
-def replace(path: Path, data: bytes, *, overwrite: bool = True, create_dirs: bool = False) -> os.stat_result:
+
+@contextmanager
+def listing(path: Path) -> Generator[Folder, None, None]:
+    """The folder at a judged path, open for listing.
+
+    Raises `NotFound` for none, `Denied` when a link stands in the way by now, `Downstream` for what is no folder or may not be listed.
+    """
+    if not BY_HANDLE:
+        if not path.is_dir():
+            raise NotFound(f"there is no folder {str(path)!r}")
+        yield Folder(None, path)
+        return
+    if path == Path(path.anchor):
+        fd = os.open(path, LISTING)
+    else:
+        with _holding(path) as at:
+            status = _status(at, path)
+            assert status is not None
+            if stat.S_ISLNK(status.st_mode):
+                raise _exchanged(path)
+            if not stat.S_ISDIR(status.st_mode):
+                raise Downstream(f"{str(path)!r} is {KINDS.get(stat.S_IFMT(status.st_mode), 'a file')}, no folder")
+            fd = _open(at, path, LISTING)
+    try:
+        yield Folder(fd, path)
+    finally:
+        os.close(fd)
+
+
+def unchanged(now: os.stat_result | None, before: os.stat_result | None) -> bool:
+    """Whether two looks at a path show the same file with, as far as size and time tell, the same content."""
+    if now is None or before is None:
+        return now is before
+    return (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns) == (
+        before.st_dev,
+        before.st_ino,
+        before.st_size,
+        before.st_mtime_ns,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a file has to be, so that it may be replaced: as it was when it was read, or not there (None)."""
+
+    status: os.stat_result | None
+
+
+def replace(
+    path: Path, data: bytes, *, overwrite: bool = True, create_dirs: bool = False, expected: Expected | None = None
+) -> os.stat_result:
     """Put a file with this content at a judged path, at once and as a whole; what the system says of it.
 
-    A file that was there keeps its permissions. Without `overwrite` one that is there is left alone and `Downstream` raised. Readers see the
-    old content or the new, also after a crash.
+    A file that was there keeps its permissions, owner, access lists and extended attributes. Without `overwrite` one that is there is left
+    alone, as is one that is not as `expected`: `Downstream`. Readers see the old content or the new, also after a crash. A file with several
+    names, or one that a new file could not be made like, is written in place instead, as editors do: then its old content lies beside it,
+    durable, until the new one is.
     """
     with _holding(path, create_dirs=create_dirs) as at:
         before = _status(at, path, missing_ok=True)
@@ -85,23 +162,94 @@ def replace(path: Path, data: bytes, *, overwrite: bool = True, create_dirs: boo
             _check_ordinary(before, path)
             if not overwrite:
                 raise Downstream(f"{str(path)!r} is there already", hint="nothing was changed")
-        partial = _sibling(path)
-        fd = _open(at, partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | QUIET, mode=0o666 if before is None else 0o600)
+        if expected is not None and not unchanged(before, expected.status):
+            raise _changed(path)
         try:
-            _write_all(fd, data)
-            if before is not None and hasattr(os, "fchmod"):
-                os.fchmod(fd, stat.S_IMODE(before.st_mode))
-            os.fsync(fd)
-            status = os.fstat(fd)
-            _put(at, partial, path, overwrite=overwrite)
+            if before is not None and before.st_nlink > 1:
+                return _write_in_place(at, path, before, data)
+            fresh = expected is not None and expected.status is None
+            return _write_anew(at, path, before, data, overwrite=overwrite and not fresh)
+        except OSError as exc:
+            raise Downstream(f"{str(path)!r} could not be written: {exc.strerror}", hint="nothing was changed") from exc
+
+
+def _write_anew(
+    at: _Folder, path: Path, before: os.stat_result | None, data: bytes, *, overwrite: bool
+) -> os.stat_result:
+    partial = _sibling(path)
+    fd = _open(at, partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | QUIET, mode=0o666 if before is None else 0o600)
+    try:
+        if before is not None and not likeness.take(fd, at.name_for_attributes(path), before):
+            os.unlink(at.name(partial), dir_fd=at.fd)
+            return _write_in_place(at, path, before, data)
+        _write_all(fd, data)
+        os.fsync(fd)
+        status = os.fstat(fd)
+        if before is not None and not unchanged(_status(at, path, missing_ok=True), before):
+            raise _changed(path)
+        _put(at, partial, path, overwrite=overwrite)
+    except BaseException as exc:
+        with suppress(OSError):
+            os.unlink(at.name(partial), dir_fd=at.fd)
+        # A file that something is mounted on cannot be exchanged.
+        if before is not None and isinstance(exc, OSError) and exc.errno == errno.EBUSY:
+            return _write_in_place(at, path, before, data)
+        raise
+    finally:
+        os.close(fd)
+    at.settle()
+    return status
+
+
+def _write_in_place(at: _Folder, path: Path, before: os.stat_result, data: bytes) -> os.stat_result:
+    fd = _open(at, path, os.O_RDWR | QUIET)
+    try:
+        if not unchanged(os.fstat(fd), before):
+            raise _changed(path)
+        old = _read_all(fd)
+        kept = _sibling(path)
+        _write_beside(at, kept, old)
+        try:
+            if len(data) > len(old) and hasattr(os, "posix_fallocate"):
+                # A full disk is to be found out before anything is changed.
+                os.posix_fallocate(fd, len(old), len(data) - len(old))
+            _overwrite(fd, data)
         except BaseException:
-            with suppress(OSError):
-                os.unlink(at.name(partial), dir_fd=at.fd)
+            _overwrite(fd, old)
+            os.unlink(at.name(kept), dir_fd=at.fd)
             raise
-        finally:
-            os.close(fd)
-        at.settle()
-        return status
+        os.unlink(at.name(kept), dir_fd=at.fd)
+        return os.fstat(fd)
+    finally:
+        os.close(fd)
+
+
+def _write_beside(at: _Folder, path: Path, data: bytes) -> None:
+    fd = _open(at, path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | QUIET)
+    try:
+        _write_all(fd, data)
+        os.fsync(fd)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(at.name(path), dir_fd=at.fd)
+        raise
+    finally:
+        os.close(fd)
+    at.settle()
+
+
+def _overwrite(fd: int, data: bytes) -> None:
+    os.lseek(fd, 0, os.SEEK_SET)
+    _write_all(fd, data)
+    os.ftruncate(fd, len(data))
+    os.fsync(fd)
+
+
+def _read_all(fd: int) -> bytes:
+    data = bytearray()
+    while more := os.read(fd, 1_048_576):
+        data += more
+    return bytes(data)
 
 
 def delete(path: Path, *, recursive: bool = False) -> None:
@@ -147,6 +295,10 @@ class _Folder:
     def name(self, path: Path) -> str:
         return str(path) if self.fd is None else path.name
 
+    def name_for_attributes(self, path: Path) -> str:
+        """For calls that take no folder's descriptor."""
+        return str(path) if self.fd is None else f"/proc/self/fd/{self.fd}/{path.name}"
+
     def settle(self) -> None:
         """Make sure that a change of names survives a crash."""
         if self.fd is not None:
@@ -155,6 +307,21 @@ class _Folder:
                 os.fsync(readable)
             finally:
                 os.close(readable)
+
+
+@contextmanager
+def _reading_in(at: _Folder, path: Path) -> Generator[Opened, None, None]:
+    # Opening a device or a pipe may already do something.
+    _check_ordinary(_status(at, path), path)
+    fd = _open(at, path, os.O_RDONLY | QUIET)
+    try:
+        status = os.fstat(fd)
+        _check_ordinary(status, path)
+        if not BY_HANDLE:
+            _check_place(status, path)
+        yield Opened(fd, path, status)
+    finally:
+        os.close(fd)
 
 
 @contextmanager
@@ -248,8 +415,18 @@ def _exchanged(path: Path) -> Denied:
     )
 
 
+def _changed(path: Path) -> Downstream:
+    return Downstream(
+        f"{str(path)!r} was changed by somebody else in the meantime",
+        hint="nothing was written; read it again and repeat the change",
+        details={"reason": "stale"},
+    )
+
+
 def _sibling(path: Path) -> Path:
-    return path.with_name(f".{path.name[:200]}.{secrets.token_hex(6)}")
+    # A name has at most 255 bytes.
+    beginning = os.fsdecode(os.fsencode(path.name)[:200])
+    return path.with_name(f".{beginning}.{secrets.token_hex(6)}")
 
 
 def _write_all(fd: int, data: bytes) -> None:

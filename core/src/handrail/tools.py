@@ -22,6 +22,7 @@ from handrail.errors import InvalidArguments, PluginError
 
 if TYPE_CHECKING:
     from handrail.invocation import Confirmation, GrantOption, Location
+    from handrail.judging import Verdict
     from handrail.session import Session
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -115,8 +116,9 @@ class Tool:
     other tool is ever routed to a sandbox. `timeout`: seconds, or a function of the validated parameters, or None. `exclusive`: a resource
     that one call holds at a time ("desktop", or any word). `profiles`: where it is declared to the model. `live`: it streams output.
     `trusted`: its output is ours, not the world's. `server`: the MCP server that runs it, by its name in the configuration.
-    `meta`: a bag by dotted path that core never reads. `describe`, `locations`,
-    `confirmation` and `grants` take the validated parameters and default to what the effects say.
+    `meta`: a bag by dotted path that core never reads. `describe`, `locations`, `confirmation` and `grants` take the validated parameters and
+    default to what the effects say. `confirmation` is also given the verdict, whose parts say which real files the call would touch; a
+    `ToolError` that it raises ends the call before anybody is asked.
     """
 
     name: str
@@ -141,7 +143,7 @@ class Tool:
     meta: Bag = field(default_factory=Bag)
     describe: Callable[[Any], str] | None = None
     locations: Callable[[Any], Sequence[Location]] | None = None
-    confirmation: Callable[[Any], Confirmation] | None = None
+    confirmation: Callable[[Any, Verdict], Confirmation] | None = None
     grants: Callable[[Any], Sequence[GrantOption]] | None = None
     _run: Handler = field(init=False, repr=False)
 
@@ -246,7 +248,7 @@ class Declared(TypedDict, total=False):
     meta: Bag
     describe: Callable[[Any], str]
     locations: Callable[[Any], Sequence[Location]]
-    confirmation: Callable[[Any], Confirmation]
+    confirmation: Callable[[Any, Verdict], Confirmation]
     grants: Callable[[Any], Sequence[GrantOption]]
 
 

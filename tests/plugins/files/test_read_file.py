@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
@@ -14,21 +14,8 @@ from typing import Any
 import pytest
 
 from handrail import Answer, Approval, Choice, Media, Session, ToolResult, open_session
-from handrail.confirm import yes
 
 Show = Callable[..., Awaitable[ToolResult]]
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "work").mkdir()
-    return tmp_path / "work"
-
-
-@pytest.fixture
-async def session(folder: Path) -> AsyncGenerator[Session, None]:
-    async with open_session(cwd=folder, confirm=yes) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from handrail.confirm import yes
 from handrail.errors import InvalidArguments, Stopped, TimedOut
 from handrail.events import Event, Started
 from handrail.invocation import Invocation, confirmation_wire
+from handrail.judging import Decision, Verdict
 from handrail.results import Media, ToolResult
 from handrail.session import Session
 from handrail.testing.fakes import fake_backend
@@ -144,7 +145,7 @@ class ToolContract:
         assert line.strip(), "If this fails, `describe` gives nothing: say in words what the call will do."
         assert "\n" not in line, "If this fails, `describe` gives several lines: keep it to one."
         assert len(line) <= MAX_LINE, f"If this fails, shorten what `describe` gives; it has {len(line)} characters."
-        assert _odd(confirmation_wire(invocation.confirmation())) is None, (
+        assert _odd(confirmation_wire(invocation.confirmation(Verdict(Decision.CONFIRM)))) is None, (
             "If this fails, `confirmation` holds something that is no plain data."
         )
         offered = tool.grants(invocation.params) if tool.grants is not None else ()

@@ -27,6 +27,7 @@ from handrail import (
     ToolError,
     ToolResult,
     ToolUnavailable,
+    Verdict,
     tool,
 )
 from handrail_cli import family
@@ -70,7 +71,7 @@ class Command(BaseModel):
     cwd: Annotated[str | None, Field(description="Working directory for this call only.")] = None
 
 
-def _confirmation(command: Command) -> ExecConfirmation:
+def _confirmation(command: Command, verdict: Verdict) -> ExecConfirmation:
     return ExecConfirmation(TITLE, command.command, command.cwd)
 
 

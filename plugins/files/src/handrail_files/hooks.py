@@ -8,12 +8,30 @@ from typing import TYPE_CHECKING
 from handrail import hookimpl
 
 if TYPE_CHECKING:
-    from handrail import Tool
+    from handrail import Service, Tool
+    from handrail.services import ServiceContext
+    from handrail_files.known import Known
 
 
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool]:
-    """`read_file`."""
+    """Reading, writing, changing and finding files."""
+    from handrail_files.listing import list_directory
     from handrail_files.read import read_file
+    from handrail_files.write import write_file
 
-    return [read_file]
+    return [read_file, write_file, list_directory]
+
+
+@hookimpl
+def handrail_register_services() -> Iterable[Service]:
+    """The versions of files that a session has seen."""
+    from handrail import Service
+
+    return [Service("known_files", _open_known, scope="session")]
+
+
+async def _open_known(context: ServiceContext) -> Known:
+    from handrail_files.known import Known
+
+    return await Known.open(context)

@@ -18,6 +18,7 @@ from pydantic import Field
 
 from handrail import Downstream, Media, NotFound, Read, ToolContext, opened, tool
 from handrail.opened import Opened
+from handrail_files.known import Known
 from handrail_files.text import SAMPLE, blocks, decoded, encoding_of, read_lines
 
 # Up to here the lines are counted even when not all are shown.
@@ -83,8 +84,9 @@ async def read_file(
     Lines are cut at 2,000 characters. `truncated` says that there are lines behind those shown; read on with `offset`.
     """
     path = context.judged_path(file_path)
+    known: Known = await context.service("known_files")
     stop = Event()
-    work = partial(_read, path, file_path, offset, limit)
+    work = partial(_read, path, file_path, offset, limit, known)
     try:
         # What a few blocks hold is read sooner than a thread is woken.
         return work(go_on=_few_blocks())
@@ -118,10 +120,13 @@ def _until(stop: Event) -> Callable[[], None]:
     return go_on
 
 
-def _read(path: Path, text: str, offset: int, limit: int, *, go_on: Callable[[], None]) -> Mapping[str, Any]:
+def _read(
+    path: Path, text: str, offset: int, limit: int, known: Known, *, go_on: Callable[[], None]
+) -> Mapping[str, Any]:
     with _opened(path, text) as file:
         try:
             sample = os.read(file.fd, SAMPLE)
+            known.note(path, file.status, sample if len(sample) == file.size else None)
             if (media := next((magic for magic in MAGIC if magic.fits(sample)), None)) is not None:
                 return _media(file, sample, media, text, go_on)
             return _text(file, sample, offset, limit, text, go_on)

@@ -1,0 +1,156 @@
+"""A text file's whole content: decoded so that what is written back differs only where it was changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from handrail import Downstream, NotFound, opened
+from handrail_files.text import BOMS, SAMPLE, encoding_of
+
+# Larger files are not read whole.
+MAX_BYTES = 64 * 1_048_576
+READ = 1_048_576
+# The codec for the bytes behind each mark.
+BEHIND_MARK = {
+    b"\xef\xbb\xbf": "utf-8",
+    b"\xff\xfe\0\0": "utf-32-le",
+    b"\0\0\xfe\xff": "utf-32-be",
+    b"\xff\xfe": "utf-16-le",
+    b"\xfe\xff": "utf-16-be",
+}
+LINE_END = re.compile(r"\r?\n")
+
+LineEnd = Literal["\n", "\r\n"]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """How text becomes a file's bytes. `name` is what `read_file` calls it; `mark` comes first; bytes that are no text survive in UTF-8."""
+
+    name: str = "utf-8"
+    codec: str = "utf-8"
+    mark: bytes = b""
+
+    def decode(self, data: bytes) -> str:
+        """The text behind the mark. UnicodeDecodeError where it is none."""
+        return data[len(self.mark) :].decode(self.codec, "surrogateescape" if self.codec == "utf-8" else "strict")
+
+    def encode(self, text: str) -> bytes:
+        """The mark and the text. `Downstream` for a character that this encoding does not have."""
+        try:
+            return self.mark + text.encode(self.codec, "surrogateescape" if self.codec == "utf-8" else "strict")
+        except UnicodeEncodeError as exc:
+            letter = exc.object[exc.start]
+            raise Downstream(
+                f"{letter!r} (U+{ord(letter):04X}) cannot be written in {self.name}, the encoding of this file",
+                hint="nothing was changed; use other characters, or convert the file to UTF-8 first, as with `iconv`",
+            ) from exc
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """A file as it was read: its text with its own line ends, its encoding, and what the system said of it. `data` are its bytes."""
+
+    text: str
+    encoding: Encoding
+    data: bytes
+    status: os.stat_result
+
+
+def read_bytes(path: Path, text: str) -> tuple[bytes, os.stat_result]:
+    """All bytes of a judged file that the call named `text`; `Downstream` when there are more than 64 MB."""
+    with opened.reading(path) as file:
+        if file.size > MAX_BYTES:
+            raise Downstream(f"{text!r} has {file.size} bytes; at most {MAX_BYTES} can be changed at once")
+        data = bytearray()
+        try:
+            while len(data) <= MAX_BYTES and (more := os.read(file.fd, READ if len(data) else file.size + 1)):
+                data += more
+        except OSError as exc:
+            raise Downstream(f"{text!r} could not be read: {exc.strerror}") from exc
+        return bytes(data), file.status
+
+
+def read_content(path: Path, text: str) -> Content:
+    """A judged file as text; `Downstream` for binary data and what does not survive being written back."""
+    data, status = read_bytes(path, text)
+    found = encoding(data)
+    if found is None:
+        raise Downstream(f"{text!r} is binary and has no lines", hint="nothing was changed")
+    return Content(decoded(data, found, text), found, data, status)
+
+
+def read_if_there(path: Path, text: str) -> Content | bytes | None:
+    """The same; the bytes alone of a binary file, None for no file."""
+    try:
+        data, status = read_bytes(path, text)
+    except NotFound:
+        return None
+    found = encoding(data)
+    if found is None:
+        return data
+    try:
+        return Content(decoded(data, found, text), found, data, status)
+    except Downstream:
+        return data
+
+
+def encoding(data: bytes) -> Encoding | None:
+    """The encoding of a file with these bytes; None for binary data."""
+    name = encoding_of(data[:SAMPLE])
+    if name is None:
+        return None
+    mark = next((mark for mark, _ in BOMS if data.startswith(mark)), b"")
+    return Encoding(name, BEHIND_MARK.get(mark, name), mark)
+
+
+def decoded(data: bytes, found: Encoding, text: str) -> str:
+    """The text of a file that the call named `text`; `Downstream` when its bytes would not come back from it."""
+    try:
+        decoded = found.decode(data)
+        same = found.codec in ("utf-8", "latin-1") or found.encode(decoded) == data
+    except (UnicodeError, Downstream):
+        same = False
+        decoded = ""
+    if not same:
+        raise Downstream(
+            f"{text!r} is not wholly {found.name}: writing it back would change other places, too",
+            hint="nothing was changed; use execute_cli on its bytes",
+        )
+    return decoded
+
+
+def digest(data: bytes) -> bytes:
+    """What tells a content from every other one."""
+    return hashlib.blake2b(data, digest_size=16).digest()
+
+
+def main_line_end(text: str) -> LineEnd:
+    """The line end that most lines have; `\\n` where there is none."""
+    pairs = text.count("\r\n")
+    return "\r\n" if pairs * 2 > text.count("\n") else "\n"
+
+
+def with_line_ends_of(before: str, text: str) -> str:
+    """A new content with the line ends of the old one: of the same line where it is known, else the one that most lines have.
+
+    A content that has `\\r\\n` itself is left as it is.
+    """
+    if "\r\n" not in before or "\r\n" in text:
+        return text
+    main = main_line_end(before)
+    if before.count("\r\n") == before.count("\n"):
+        return text.replace("\n", main)
+    ends: dict[str, Counter[str]] = {}
+    for line in before.splitlines(keepends=True):
+        bare = line.rstrip("\r\n")
+        ends.setdefault(bare, Counter())[line[len(bare) :]] += 1
+    lines = text.split("\n")
+    made = [line + (ends[line].most_common(1)[0][0] or main if line in ends else main) for line in lines[:-1]]
+    return "".join([*made, lines[-1]])

@@ -1,0 +1,124 @@
+"""Unified diffs, made of the changed stretch alone and kept short."""
+
+from __future__ import annotations
+
+import difflib
+import os
+
+CONTEXT = 3
+# Lines of a changed stretch that are compared line by line; beyond, all of the one side is replaced by all of the other.
+COMPARED = 2_000
+MAX_LINES = 400
+MAX_LETTERS = 20_000
+LINE = 500
+
+
+def unified(before: str, after: str, name: str) -> str:
+    """The diff between two contents of a file, at most some 20,000 characters; empty when they are equal."""
+    if before == after:
+        return ""
+    start = _common(before, after)
+    start = before.rfind("\n", 0, start) + 1
+    rest = min(len(before), len(after)) - start
+    end = _common(before[::-1][:rest], after[::-1][:rest]) if rest else 0
+    old_end, new_end = len(before) - end, len(after) - end
+    if not (_at_line(before, old_end) and _at_line(after, new_end)):
+        # What follows is alike from the next line on.
+        behind = before.find("\n", old_end) + 1
+        old_end, new_end = (behind, new_end + behind - old_end) if behind else (len(before), len(after))
+    return _of_stretch(before, after, start, old_end, new_end, name)
+
+
+def _at_line(text: str, at: int) -> bool:
+    return at == 0 or text[at - 1] == "\n"
+
+
+def _of_stretch(before: str, after: str, start: int, old_end: int, new_end: int, name: str) -> str:
+    """The diff where only `start` to `old_end` of the one differs from `start` to `new_end` of the other."""
+    top = start
+    for _ in range(CONTEXT):
+        top = before.rfind("\n", 0, max(top - 1, 0)) + 1 if top else 0
+    old_bottom, new_bottom = _lines_behind(before, old_end), _lines_behind(after, new_end)
+    old_text, new_text = before[top:old_bottom], after[top:new_bottom]
+    if _all_pairs(old_text) and _all_pairs(new_text):
+        # Where every line ends alike, its end says nothing.
+        old_text, new_text = old_text.replace("\r\n", "\n"), new_text.replace("\r\n", "\n")
+    old, new = _lines(old_text), _lines(new_text)
+    skipped = before.count("\n", 0, top)
+    if len(old) + len(new) > COMPARED:
+        hunk = [f"@@ -{skipped + 1},{len(old)} +{skipped + 1},{len(new)} @@"]
+        hunk += [f"-{line}" for line in old[: MAX_LINES // 2]] + [f"+{line}" for line in new[: MAX_LINES // 2]]
+        return _kept([*_head(name), *hunk], max(len(old) + len(new) - MAX_LINES, 0))
+    found = difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT)
+    lines: list[str] = _head(name)
+    for group in found:
+        first, last = group[0], group[-1]
+        old_at, old_count = first[1] + skipped, last[2] - first[1]
+        new_at, new_count = first[3] + skipped, last[4] - first[3]
+        lines.append(f"@@ -{_range(old_at, old_count)} +{_range(new_at, new_count)} @@")
+        for tag, i, j, k, m in group:
+            if tag == "equal":
+                lines += [f" {line}" for line in old[i:j]]
+            else:
+                lines += [f"-{line}" for line in old[i:j]] + [f"+{line}" for line in new[k:m]]
+    return _kept(lines, 0)
+
+
+def _all_pairs(text: str) -> bool:
+    return text.count("\r\n") == text.count("\n")
+
+
+def _head(name: str) -> list[str]:
+    return [f"--- {name}", f"+++ {name}"]
+
+
+def _range(at: int, count: int) -> str:
+    return f"{at + 1 if count else at},{count}"
+
+
+def _lines(text: str) -> list[str]:
+    """The lines without their ends; a carriage return is shown, and so is that the last line has no end."""
+    lines = text.split("\n")
+    last = lines.pop()
+    shown = [f"{line[:-1]}␍" if line.endswith("\r") else line for line in lines]
+    return [*shown, f"{last}\n\\ No newline at end of file"] if last else shown
+
+
+def _lines_behind(text: str, at: int) -> int:
+    """Where the few lines end that are shown behind a changed stretch, which ends with a line at `at`."""
+    for _ in range(CONTEXT):
+        at = text.find("\n", at) + 1 or len(text)
+    return at
+
+
+def _kept(lines: list[str], left_out: int) -> str:
+    shown: list[str] = []
+    size = 0
+    for line in lines:
+        size += min(len(line), LINE) + 1
+        if len(shown) >= MAX_LINES or size > MAX_LETTERS:
+            left_out += len(lines) - len(shown)
+            break
+        shown.append(line if len(line) <= LINE else f"{line[:LINE]} … [{len(line) - LINE} characters more]")
+    if left_out:
+        shown.append(f"… [{left_out} lines of this diff are not shown]")
+    return "\n".join(shown)
+
+
+def _common(a: str, b: str) -> int:
+    """How many characters two texts begin with alike."""
+    low, high = 0, min(len(a), len(b))
+    if a[:high] == b[:high]:
+        return high
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def name_of(path: str) -> str:
+    """A path for a diff's head, on one line."""
+    return os.fsencode(path).decode("utf-8", "replace").replace("\n", "␊")

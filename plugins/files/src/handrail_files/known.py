@@ -1,0 +1,57 @@
+"""What a session has read and written: a change of such a file by somebody else is noticed before it is written over."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from dataclasses import dataclass
+from pathlib import Path
+
+from handrail import Downstream
+from handrail.opened import unchanged
+from handrail.services import ServiceContext
+from handrail_files.content import digest
+
+MOST = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A file as it was read: what the system said of it and, where it was read whole, a digest of its bytes."""
+
+    status: os.stat_result
+    digest: bytes | None
+
+
+class Known:
+    """The versions that one session knows, the newest of them at most 10,000. A service of scope session."""
+
+    def __init__(self) -> None:
+        self._versions: OrderedDict[Path, Version] = OrderedDict()
+
+    @classmethod
+    async def open(cls, context: ServiceContext) -> Known:
+        return cls()
+
+    async def close(self) -> None:
+        self._versions.clear()
+
+    def note(self, path: Path, status: os.stat_result, data: bytes | None = None) -> None:
+        """Remember what the session has seen; `data` where that was all of it."""
+        self._versions[path] = Version(status, None if data is None else digest(data))
+        self._versions.move_to_end(path)
+        if len(self._versions) > MOST:
+            self._versions.popitem(last=False)
+
+    def check(self, path: Path, text: str, status: os.stat_result, data: bytes) -> None:
+        """Raise `Downstream` when the file, which is now `data`, is not what the session has read."""
+        version = self._versions.get(path)
+        if version is None:
+            return
+        same = unchanged(status, version.status) if version.digest is None else digest(data) == version.digest
+        if not same:
+            raise Downstream(
+                f"{text!r} has changed since it was read here",
+                hint="nothing was written; read it again with read_file, then change what is there now",
+                details={"reason": "stale"},
+            )

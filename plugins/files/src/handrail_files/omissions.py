@@ -1,0 +1,44 @@
+"""Lines that stand for text which a model left out: `// ... existing code ...`, `(rest of methods …)`, `# rest unchanged`."""
+
+from __future__ import annotations
+
+import re
+
+_COMMENT = re.compile(r"^\s*(?://+|#+|/?\*+|<!--+|\{/\*|--+|;+|%+|'|\"\"\"|REM\b)\s*|\s*(?:\*+/\}?|--+>|\"\"\")\s*$")
+_DOTS = r"(?:\.{3,}|…)"
+_WHOLE = re.compile(
+    rf"""
+    [\[(<{{]?\s*(?:{_DOTS}\s*)?
+    (?:and\s+|keep\s+|the\s+)*
+    (?:
+        (?:rest|remainder)\b(?:\s+(?:of|is|are|remains?|stays?|the|this|that|your|my|as|code|file|same|unchanged|omitted|before|above|here|
+          [a-z_]+))*?
+      | (?:remaining|existing|previous|other|original|unchanged|same)\s+(?:[a-z_]+\s*){{1,4}}?
+      | (?:code|content|lines?|methods?|functions?|imports?|everything(?:\s+else)?)\s+(?:(?:is|are|remains?|stays?|the)\s+)*
+        (?:unchanged|omitted|same|as\s+before)
+      | unchanged
+    )
+    \s*(?:{_DOTS})?\s*[.,]?\s*[\])>}}]?
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+_MARKED = re.compile(rf"{_DOTS}|\bunchanged\b|\bomitted\b|\bas\s+before\b|\bremains?\s+the\s+same\b", re.IGNORECASE)
+_LONGEST = 120
+
+
+def placeholder(new: str, *beside: str) -> tuple[int, str] | None:
+    """The first line of a new text that only says that something was left out: its number, from 1, and itself. Lines that occur in a text
+    `beside` are meant as they are.
+    """
+    for number, line in enumerate(new.split("\n"), 1):
+        if len(line) <= _LONGEST and is_placeholder(line) and not any(line.strip() in text for text in beside):
+            return number, line.strip()
+    return None
+
+
+def is_placeholder(line: str) -> bool:
+    """Whether a line is nothing but a word on what was left out."""
+    if _MARKED.search(line) is None:
+        return False
+    bare = _COMMENT.sub("", _COMMENT.sub("", line)).strip()
+    return _WHOLE.fullmatch(bare) is not None

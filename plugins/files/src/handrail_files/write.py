@@ -1,0 +1,173 @@
+"""The tool `write_file`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio.to_thread
+from pydantic import BaseModel, ConfigDict, Field
+
+from handrail import Downstream, EditConfirmation, InvalidArguments, NotFound, ToolContext, Verdict, Write, opened, tool
+from handrail_files.content import MAX_BYTES, Content, Encoding, read_if_there, with_line_ends_of
+from handrail_files.diffs import name_of, unified
+from handrail_files.known import Known
+from handrail_files.omissions import placeholder
+from handrail_files.permitted import Permitted
+
+TITLE = "Write a file"
+
+
+class NewFile(BaseModel):
+    """What to write, and where."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    file_path: Annotated[
+        str, Field(min_length=1, description="Path of the file, from the session's working directory.")
+    ]
+    content: Annotated[str, Field(description="The whole new content.")]
+    create_dirs: Annotated[bool, Field(description="Make the folders above it that are missing.")] = False
+    overwrite: Annotated[bool, Field(description="Replace a file that is there; else that is an error.")] = True
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What will be written, and what is there now: text, the bytes of a binary file, or nothing (None)."""
+
+    path: Path
+    data: bytes
+    before: Content | bytes | None
+    encoding: Encoding
+    diff: str
+
+
+def _planned(new: NewFile, path: Path) -> Plan:
+    before = read_if_there(path, new.file_path)
+    if before is not None and not new.overwrite:
+        raise Downstream(f"{new.file_path!r} is there already", hint="nothing was changed; overwrite=true replaces it")
+    old = before.text if isinstance(before, Content) else ""
+    if (found := placeholder(new.content, old)) is not None:
+        raise InvalidArguments(
+            f"write_file: line {found[0]} of content stands for text that was left out: {found[1]!r}; nothing was written",
+            details={"line": found[0]},
+        )
+    encoding, text = _encoding(before), new.content
+    if isinstance(before, Content):
+        text = with_line_ends_of(old, text)
+        try:
+            data = encoding.encode(text)
+        except Downstream:
+            encoding, data = Encoding(), _utf8(text)
+    else:
+        data = _utf8(text)
+    if len(data) > MAX_BYTES:
+        raise InvalidArguments(f"write_file: content has {len(data)} bytes; at most {MAX_BYTES} are written")
+    return Plan(path, data, before, encoding, _diff(before, text, data, new.file_path))
+
+
+def _encoding(before: Content | bytes | None) -> Encoding:
+    return before.encoding if isinstance(before, Content) else Encoding()
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as exc:
+        raise InvalidArguments(
+            f"write_file: content holds {exc.object[exc.start]!r}, half of a character, at position {exc.start}"
+        ) from exc
+
+
+def _diff(before: Content | bytes | None, text: str, data: bytes, name: str) -> str:
+    if isinstance(before, bytes):
+        return f"{len(before)} bytes that are no text are replaced by {len(data)} bytes of text"
+    return unified(before.text if before is not None else "", text, name_of(name))
+
+
+def _confirmation(new: NewFile, verdict: Verdict) -> EditConfirmation:
+    path = written_path(verdict)
+    title = f"Write {new.file_path}"
+    if path is None:
+        return EditConfirmation(title, new.file_path, "")
+    try:
+        plan = _planned(new, path)
+    except (Downstream, NotFound, InvalidArguments) as exc:
+        if only_inside(verdict):
+            raise
+        return EditConfirmation(title, str(path), f"(as things are, this cannot be done: {exc})")
+    return EditConfirmation(title, str(path), plan.diff)
+
+
+def written_path(verdict: Verdict) -> Path | None:
+    """The one real file that a judged call would write."""
+    real = {touch.what for part in verdict.parts for touch in part.touches if touch.kind == "write"}
+    return Path(real.pop()) if len(real) == 1 else None
+
+
+def only_inside(verdict: Verdict) -> bool:
+    """Whether the call is asked about only because it changes the workspace, which it may read without a question."""
+    return all(reason.code == "write_inside" for reason in verdict.reasons)
+
+
+def check_approved(verdict: Verdict, diff: str, text: str) -> None:
+    """Raise `Downstream` when a person has said yes to another change than the one that would be made now."""
+    shown = verdict.approved
+    if isinstance(shown, EditConfirmation) and shown.diff and shown.diff != diff:
+        raise Downstream(
+            f"{text!r} was changed by somebody else while a person was asked; nothing was written",
+            hint="read it again and repeat the change",
+            details={"reason": "stale"},
+        )
+
+
+@tool(
+    layer="file",
+    title=TITLE,
+    effects=[Write("file", arg="file_path")],
+    timeout=60,
+    describe=lambda new: f"Write {new.file_path} ({len(new.content)} characters)",
+    confirmation=_confirmation,
+)
+async def write_file(new: NewFile, context: ToolContext) -> Mapping[str, Any]:
+    """Write a whole file, at once, and return its real path, its size in bytes and the diff.
+
+    One that is there keeps its permissions, encoding and line ends. To change a part of a file use edit_file.
+    """
+    path = context.judged_path(new.file_path, "write")
+    known: Known = await context.service("known_files")
+    plan = await anyio.to_thread.run_sync(partial(_planned, new, path), abandon_on_cancel=True)
+    before = plan.before
+    if isinstance(before, Content):
+        known.check(path, new.file_path, before.status, before.data)
+    check_approved(context.verdict, plan.diff, new.file_path)
+    context.checkpoint()
+    expected = opened.Expected(before.status) if isinstance(before, Content) else None
+    write = partial(
+        opened.replace, path, plan.data, overwrite=new.overwrite, create_dirs=new.create_dirs, expected=expected
+    )
+    # It is not left alone when the call is stopped: what it does is done, or not, when the call ends.
+    try:
+        status = await anyio.to_thread.run_sync(write)
+    except NotFound as exc:
+        raise NotFound(str(exc), hint=f"{exc.hint}; create_dirs=true makes it") from exc
+    known.note(path, status, plan.data)
+    # What was there is only told to those who may read it.
+    diff = {"diff": plan.diff} if before is None or await Permitted(context).is_open(path) else {}
+    return {"path": str(path), "bytes": len(plan.data), "created": before is None, **diff, **_notes(plan)}
+
+
+def _notes(plan: Plan) -> Mapping[str, str]:
+    told: list[str] = []
+    was = _encoding(plan.before)
+    if plan.encoding != was:
+        told.append(f"the file was {was.name}, which lacks some of these characters; it is UTF-8 now")
+    if isinstance(plan.before, Content) and plan.before.data == plan.data:
+        told.append("the file had this content already")
+    names = plan.before.status.st_nlink if isinstance(plan.before, Content) else 1
+    if names > 1:
+        told.append(f"the file has {names} names (hard links), and all of them show the new content")
+    return {"encoding": plan.encoding.name, **({"note": "; ".join(told)} if told else {})}

@@ -1,0 +1,23 @@
+"""A folder to work in, and a session in which a person says yes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from handrail import Session, open_session
+from handrail.confirm import yes
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
+@pytest.fixture
+async def session(folder: Path) -> AsyncGenerator[Session, None]:
+    async with open_session(cwd=folder, confirm=yes) as opened:
+        yield opened
