@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 # <linux/bpf_common.h>, <linux/seccomp.h>
-LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT, AND, RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
+LOAD, JUMP_EQUAL, JUMP_AT_LEAST, JUMP_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 ALLOW, ERRNO, KILL = 0x7FFF0000, 0x00050000, 0x80000000
 # Offsets in struct seccomp_data: the call's number, the architecture, the low half of each argument (both machines are little-endian).
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16

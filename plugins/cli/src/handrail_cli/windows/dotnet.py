@@ -77,8 +77,6 @@ PROPERTIES = frozenset(
      "month",
      "year", "hour", "minute", "second", "ticks", "isreadonly", "versioninfo", "hash", "group", "sum", "average", "maximum", "minimum")
 )  # fmt: skip
-# Methods that take a block of code.
-BLOCK_METHODS = frozenset(("where", "foreach"))
 WEB_READS = frozenset(("downloadstring", "downloaddata", "openread", "getstringasync", "getasync", "getbytearrayasync", "getstreamasync",
                        "downloadstringtaskasync", "getresponse", "getresponsestream", "readtoend"))  # fmt: skip
 WEB_FILES = frozenset(("downloadfile", "downloadfileasync", "downloadfiletaskasync"))

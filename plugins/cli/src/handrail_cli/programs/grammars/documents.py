@@ -9,7 +9,6 @@ from handrail_cli.programs.taking import Taking, role_of
 CODER = re.compile(
     r"(?i)(@|msl:|mvg:|ephemeral:|text:|label:@|caption:@|https?:|ftp:|url:|epi:|eps:|ps:|pdf:|delegate|video:|x:|inline:|show:|win:|print:|scan:).*|.*[|].*"
 )
-FORMULA = re.compile(r"[\d\s+\-*/%^().,;=<>!&|a-zA-Z_\[\]{}\"'\n\\]*")
 
 
 def less(taking: Taking) -> None:

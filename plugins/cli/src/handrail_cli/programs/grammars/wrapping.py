@@ -306,9 +306,6 @@ def privilege(taking: Taking, start: int) -> None:
         taking.inner.append(Inner(at, len(words)))
 
 
-SETTINGS = frozenset(("set", "declare", "typeset", "export", "readonly", "local", "alias", "trap"))
-
-
 def builtin(taking: Taking, start: int) -> None:
     """Builtins that show or change the shell: what only shows is told from what changes."""
     words = taking.words
