@@ -200,6 +200,7 @@ def test_a_file_that_is_not_known_may_be_the_one_that_is_denied() -> None:
         ("example.org", "example.org.evil.net", False),
         ("EXAMPLE.org", "example.ORG.", True),
         ("bücher.example", "xn--bcher-kva.example", True),
+        ("*.faß.example", "www.xn--fa-hia.example", True),
         ("*", "anything.example", True),
         ("::1", "[::1]:80", True),
     ],

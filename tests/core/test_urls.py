@@ -198,6 +198,27 @@ def test_a_scheme_may_be_given_for_texts_without_one(text: str, host: str) -> No
     assert urls.view(text, scheme="http").host == host
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("https://EXAMPLE.org./x", "example.org"),
+        ("ssh://git@example.org:2222/x", "example.org:2222"),
+        ("git@example.org:me/it.git", "example.org"),
+        ("example.org::module/x", "example.org"),
+        ("me@example.org:8080", "example.org:8080"),
+        ("ftp://bücher.example/x", "xn--bcher-kva.example"),
+        ("2606:4700::1", "[2606:4700::1]"),
+        ("git@[2606:4700::1]:x", "[2606:4700::1]"),
+        pytest.param("https://example.org\\@b.example/", "", id="a-backslash"),
+        pytest.param("a:b@example.org", "", id="scp-and-curl-disagree"),
+        pytest.param("{a,b}.example", "", id="several"),
+        pytest.param("./example.org", "", id="a-file"),
+    ],
+)
+def test_where_an_address_leads_is_told_or_left_open(text: str, place: str) -> None:
+    assert urls.place(text) == place
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1", "[::1]", "0177.1", "localhost", "db"])
 def test_a_bare_host_is_judged_too(host: str) -> None:
     assert urls.host_view(host).suggestion is Decision.DENY

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Literal, get_args
 from weakref import WeakKeyDictionary
 
-from handrail import paths
+from handrail import hostnames, paths
 from handrail.judging import OPAQUE, STRICTNESS, Decision, Judging, Mode, Part, Route, Touch
 from handrail.settings import Access, RuleSettings
 from handrail.tools import Run, Tool
@@ -267,7 +267,7 @@ def _is_option(option: str, word: str, loosely: bool) -> bool:
 
 def _is_host(pattern: str, what: str) -> bool:
     """Whether `host` or `host:port` fits; `*.` in front of a name stands for one label or more, `*` for any host."""
-    (name, port), (host, at) = host_and_port(pattern), host_and_port(what)
+    (name, port), (host, at) = _host_and_port(pattern), _host_and_port(what)
     if port and port != at:
         return False
     if name.startswith("*."):
@@ -275,18 +275,13 @@ def _is_host(pattern: str, what: str) -> bool:
     return name in ("*", host)
 
 
-def host_and_port(text: str) -> tuple[str, str]:
-    """The name, lower case and in ASCII, without a last dot; and the port, empty when there is none."""
-    text = text.casefold()
+def _host_and_port(text: str) -> tuple[str, str]:
+    """The name as a resolver gets it, without a last dot; and the port, empty when there is none."""
     if text.startswith("["):
         host, _, rest = text[1:].partition("]")
-        return host, rest.removeprefix(":")
+        return host.lower(), rest.removeprefix(":")
     host, _, port = text.partition(":") if text.count(":") == 1 else (text, "", "")
-    host = host.rstrip(".")
-    try:
-        return (host if host.isascii() else host.encode("idna").decode()), port
-    except UnicodeError:
-        return host, port
+    return hostnames.read(host).ascii.removesuffix("."), port
 
 
 def starred(pattern: str, text: str) -> bool:

@@ -20,7 +20,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import unquote, urlsplit
 
-from handrail import known_places, paths
+from handrail import hostnames, known_places, paths
 from handrail.judging import Decision, Judging, Opinion, Part, Reason
 from handrail.texts import texts_in
 from handrail.tools import Input, Run, Send, Write
@@ -245,7 +245,10 @@ def _of_part(part: Part) -> Iterator[Needle]:
             yield from _of_code(word)
     for touch in part.touches:
         if touch.kind == "network" and touch.what:
-            yield Needle("host", touch.what.rpartition(":")[0] if touch.what.count(":") == 1 else touch.what)
+            host = touch.what.rpartition(":")[0] if touch.what.count(":") == 1 else touch.what
+            yield Needle("host", host)
+            # A page may show the letters that the name in ASCII stands for.
+            yield Needle("host", hostnames.written(host))
     networked = any(touch.kind == "network" for touch in part.touches)
     for word in words:
         yield from _of_sent(word) if networked else _of_addresses(word)

@@ -20,6 +20,10 @@ PORTS = {"http": 80, "https": 443}
 SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 SPACE = re.compile(r"\s")
+BARE_IPV6 = re.compile(r"[0-9A-Fa-f]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*")
+ANY_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+# `[user@]host:path`, as scp, git and rsync take it.
+PLACE_AND_PATH = re.compile(r"((?:[^/:@]*@)?(?:[^/:@\[\]]+|\[[^/\[\]]*\])):(?![0-9]*(?:[/?#]|$))(.*)", re.DOTALL)
 PORT = re.compile(r"[1-9][0-9]{0,4}")
 # What no host may hold; percent signs among them, though browsers decode them.
 FORBIDDEN = re.compile(r"[\x00-\x20\"#%/:<>?@\[\\\]^`{|}\x7f]")
@@ -99,6 +103,23 @@ def view(text: str, *, allow_private: Collection[str] = (), scheme: str | None =
     if name in PORTS:
         return _of_web(name, rest, allow_private)
     return _of_scheme(name, rest, allow_private)
+
+
+def place(text: str) -> str:
+    """`host` or `host:port`, as `View.place`, that an address of any scheme, a host's name, or `[user@]host:path` leads to.
+
+    Empty when it cannot be told, also where programs disagree.
+    """
+    text = text.strip(" ")
+    if BARE_IPV6.fullmatch(text):
+        return host_view(text).place
+    if (named := ANY_SCHEME.match(text)) is not None:
+        scheme = named[1].lower()
+        return view(f"{scheme if scheme in PORTS else 'http'}://{text[named.end() :]}").place
+    if (copied := PLACE_AND_PATH.fullmatch(text)) is not None:
+        # To `scp` the host stands before the colon, to `curl` behind the @.
+        text = copied[1] if "@" not in copied[2].partition("/")[0] else ""
+    return view(f"http://{text}").place
 
 
 def host_view(host: str, *, allow_private: Collection[str] = ()) -> View:

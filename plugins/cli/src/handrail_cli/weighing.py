@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import PurePath, PurePosixPath
 
-from handrail import Decision, Judging, Part, Reason, Touch, paths
+from handrail import Decision, Judging, Part, Reason, Touch, paths, urls
 from handrail.judging import OPAQUE
 from handrail.redaction import is_credential
 from handrail_cli import builtins, programs
@@ -471,7 +471,7 @@ class Weighing:
             else:
                 effects.ask("unknown_host", "which machine it connects to is not known", word)
             return
-        effects.touches.append(Touch("network", _host(text)))
+        effects.touches.append(Touch("network", urls.place(text)))
 
     def narrow(self, use: Use, words: Sequence[Word], effects: Effects, name: str) -> None:
         """What an always-allow of this command may be narrowed to."""
@@ -687,12 +687,6 @@ def _code_words(name: str, code: str, first: Word) -> tuple[Word, ...]:
     """The option that would give an interpreter the same code in its command line."""
     option = "-c" if name.startswith(("python", "pypy")) else "-r" if name.startswith("php") else "-e"
     return Word(option, option, first.span), Word(code, code, first.span)
-
-
-def _host(text: str) -> str:
-    """The host, and the port when it is named, of an address."""
-    rest = text.partition("://")[2] or text
-    return re.split(r"[/?#\\]", rest, maxsplit=1)[0].rpartition("@")[2].lower()
 
 
 def _has_commands(name: str) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from handrail_cli.windows.powershell import Shell
 
 MAX_NESTING = 8
-ADDRESS = re.compile(r"(?:https?|ftps?|ftp|webdav|smb)://([^/\\?#\s\"']+)", re.IGNORECASE)
+ADDRESS = re.compile(r"(?:https?|ftps?|webdav|smb)://[^/\\?#\s\"'][^\s\"']*", re.IGNORECASE)
 UNC = re.compile(r"\\\\(?![?.]\\)[^\\\s]")
 ENDINGS = re.compile(r"\.(exe|com|cmd|bat)$")
 
@@ -86,9 +86,9 @@ def nested(
 
 
 def host_of(text: str) -> str:
-    """The host in an address; empty when there is none."""
+    """Where the first address in a text leads, as `urls.place` reads it; empty when there is none."""
     match = ADDRESS.search(text)
-    return match[1].rpartition("@")[2].lower() if match else ""
+    return urls.place(match[0]) if match else ""
 
 
 def base(name: str) -> str:

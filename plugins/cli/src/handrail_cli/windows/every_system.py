@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
-from handrail import Decision, Opinion, Reason, Route, paths
+from handrail import Decision, Opinion, Reason, Route, paths, urls
 from handrail_cli.commandline import Word as Whole
 from handrail_cli.programs import Inner, Named, use
 from handrail_cli.windows import program_data as data
@@ -19,7 +19,6 @@ from handrail_cli.windows.calls import (
     base,
     check_words,
     code_from_pipe,
-    host_of,
     judge_address,
     note_part,
 )
@@ -109,7 +108,7 @@ def _named(case: Case, call: Call, named: Named, words: Sequence[Whole], *, fetc
             if not _in_workspace(case, text):
                 case.add(Grade.DANGEROUS, "link_out", "it makes a link that leaves the workspace", call.span)
         case "url" | "host":
-            case.touch("network", host_of(text) or text)
+            case.touch("network", urls.place(text))
             if named.role == "url":
                 judge_address(case, text, call.span)
         case "device":

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from handrail import urls
 from handrail_cli.windows import dotnet
 from handrail_cli.windows import powershell_values as values
 from handrail_cli.windows.binding import Bound
-from handrail_cli.windows.calls import host_of, nested
+from handrail_cli.windows.calls import nested
 from handrail_cli.windows.findings import Grade, Span
 from handrail_cli.windows.parameters import (
     blocks_in,
@@ -33,7 +34,7 @@ def make(shell: Shell, kind: str, given: Sequence[Value], span: Span) -> Value:
     marks = frozenset[str]().union(*(value.marks for value in given))
     if dotnet.SOCKET.fullmatch(kind):
         case.socket = True
-        case.touch("network", host_of(given[0].guess) if given else "")
+        case.touch("network", urls.place(given[0].text or "") if given else "")
         case.add(Grade.DANGEROUS, "socket", "it opens a connection of its own", span)
         return Value(marks=marks | {"socket", "network"}, kind=kind)
     if kind in dotnet.WEB_TYPES:

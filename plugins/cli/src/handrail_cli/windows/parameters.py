@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from handrail import urls
 from handrail_cli.windows.binding import Bound
-from handrail_cli.windows.calls import host_of, judge_address
+from handrail_cli.windows.calls import judge_address
 from handrail_cli.windows.cmdlets import Option
 from handrail_cli.windows.findings import Grade, Span
 from handrail_cli.windows.places import WILD, deletes, drive_of, reads, secret, writes
@@ -136,7 +137,7 @@ def judge_delete(shell: Shell, value: Value, bound: Bound, span: Span, *, filter
 def judge_target(shell: Shell, value: Value, span: Span) -> None:
     """Note a request to the address that a value is."""
     case = shell.case
-    case.touch("network", host_of(value.guess))
+    case.touch("network", urls.place(value.text or ""))
     if "secret" in value.marks:
         case.add(Grade.CATASTROPHIC, "leaks_credentials", "it sends credentials to another machine", span)
     elif "file" in value.marks:

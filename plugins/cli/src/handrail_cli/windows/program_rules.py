@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from handrail import paths
+from handrail import paths, urls
 from handrail_cli.windows.calls import ADDRESS, UNC, Call, Word, host_of, nested
 from handrail_cli.windows.findings import Case, Grade
 from handrail_cli.windows.places import REGISTRY, deletes, fatal, reads, resolved, runs, writes
@@ -210,7 +210,7 @@ def _fetches(case: Case, call: Call, at: int) -> None:
     words = call.words
     for number, word in enumerate(words):
         if ADDRESS.match(word.guess):
-            case.touch("network", host_of(word.guess))
+            case.touch("network", urls.place(word.text or ""))
             target = next((other for other in words[number + 1 :] if not re.match(r"[/-]\w", other.guess)), None)
             name = target.guess if target is not None else re.split(r"[/?#]", word.guess.rstrip("/"))[-1]
             writes(case, name, call.span, fetched=True)
