@@ -25,7 +25,7 @@ class ShellEvaluator(Evaluator):
     name = "shell"
 
     def __init__(self) -> None:
-        # Found once for the circumstances of a session, whose variables stay one object until they change.
+        # Found once for the circumstances of a session, until they change.
         self._around: tuple[Judging, Surroundings] | None = None
 
     def applies(self, tool: Tool) -> bool:
@@ -65,7 +65,7 @@ class ShellEvaluator(Evaluator):
 def _alike(one: Judging, other: Judging) -> bool:
     """Whether two circumstances have the same surroundings."""
     return (
-        one.environment is other.environment and one.workspace == other.workspace and one.protected == other.protected
+        one.environment == other.environment and one.workspace == other.workspace and one.protected == other.protected
     )
 
 

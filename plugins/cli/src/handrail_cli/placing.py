@@ -92,13 +92,12 @@ class Places:
 
     def keeps(self, found: paths.Resolved) -> bool:
         """Whether a path leads to one of Handrail's own files."""
-        for real in {found.real, found.written}:
-            if self.within(real):
-                if any(real == kept or real.startswith(f"{kept}/") for kept in self.around.kept):
-                    return True
-            elif paths.inside(real, self.judging.protected, seen=self.seen):
-                return True
-        return False
+        return self._kept(found.real) or (found.written != found.real and self._kept(found.written))
+
+    def _kept(self, real: str) -> bool:
+        if self.within(real):
+            return bool(self.around.kept) and f"{real}/".startswith(self.around.kept)
+        return paths.inside(real, self.judging.protected, seen=self.seen)
 
     def passing(self, real: str) -> bool:
         """Whether a resolved path is in a folder for temporary files, or in one that a person has opened to the sandbox."""

@@ -18,7 +18,7 @@ class Surroundings:
     """Why no program is sure to be itself (None: each is), and the folders of PATH that lie in the workspace.
 
     `workspace` are its roots and `temporary` the folders for temporary files, as text; `kept` are those of
-    Handrail's own files that lie in the workspace, as they are named and as they really are.
+    Handrail's own files that lie in the workspace, as they are named and as they really are, each with a `/` behind it.
     """
 
     unsettled: str | None
@@ -51,7 +51,7 @@ def _kept(judging: Judging, seen: paths.Seen) -> Iterator[str]:
     for place in judging.protected:
         found = paths.resolve(str(place), cwd=judging.cwd, home=judging.home, seen=seen)
         if any(paths.inside(one, judging.workspace, seen=seen) for one in (found.real, found.written)):
-            yield from {found.real, found.written}
+            yield from {f"{found.real}/", f"{found.written}/"}
 
 
 def _why_unsettled(judging: Judging, path: Sequence[str], seen: paths.Seen) -> Iterator[str]:
