@@ -6,7 +6,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -149,7 +149,8 @@ class Confines:
         """What the next call is given. Looks at the workspace: some milliseconds the first time."""
         found = self._survey.look(self._workspace)
         bounds = self._bounds(found, settings, network=settings.network and sandbox.networks)
-        missing = {git: tuple(repositories.obeyed_later(git)) for git in bounds.anchored}
+        repos = [place for place in bounds.anchored if _repository(place)]
+        missing = {git: tuple(p for p in repositories.obeyed_later(git) if _below(p, bounds.writable)) for git in repos}
         return Confinement(sandbox, bounds, self._environment, found, missing, self)
 
     def put_aside(self, given: Confinement) -> list[str]:
@@ -157,7 +158,7 @@ class Confines:
         before, missing = given.before, given.missing
         now = self._survey.look(self._workspace)
         new = [place for place, identity in now.autorun.items() if before.autorun.get(place) != identity]
-        suspects = [place for place in new if place.name != ".git" or not repositories.harmless(place)]
+        suspects = [place for place in new if not (_repository(place) and repositories.harmless(place))]
         for git, places in missing.items():
             suspects += [place for place in places if git not in new and stands_for(place) is not None]
         return [str(place) for place in suspects if _rename(place, given.bounds.writable)]
@@ -172,23 +173,29 @@ class Confines:
         if self._toolchains is None:
             self._toolchains = toolchains(self._environment, home=self._home, roots=self._workspace)
         gits = [place for place in found.autorun if place.name == ".git"]
-        repos = [place for place in gits if place.is_dir() and not place.is_symlink()]
+        repos = [place for place in found.autorun if _repository(place)]
         others = {folder for place in gits if place not in repos for folder in repositories.elsewhere(place)}
         writable = (*self._workspace, *others, *self._folders(settings.writable))
         readable = (*self._toolchains, *self._folders(settings.readable))
         seen = (*writable, *readable)
         secrets = [path for path in (*found.secrets, *_keys(readable)) if _below(path, seen)]
         own = [path for path in map(_real, self._protected) if _below(path, seen) and path.exists()]
-        kept = [place for place in found.autorun if place not in repos and not place.is_symlink()]
+        # A link is as good as what it leads to. It cannot be kept itself, but another one in its place is noticed.
+        real = [_real(place) for place in found.autorun if place not in repos]
+        real += [_real(place) for git in (*repos, *others) for place in repositories.led_to(git) if place.exists()]
+        kept = [place for place in real if _inside(place, writable) and place not in repos]
+        kept += [place for git in (*repos, *others) for place in repositories.obeyed(git)]
+        masked = [*secrets, *own]
         return Bounds(
             writable=writable,
             readable=readable,
             temporary=scratch.temporary,
             home=self._home,
             shown=scratch.shown(self._home, _git_settings(self._home)),
-            masked=tuple(dict.fromkeys((*secrets, *own))),
-            kept=tuple(dict.fromkeys((*kept, *(p for git in (*repos, *others) for p in repositories.obeyed(git))))),
-            anchored=(*repos, *others),
+            masked=tuple(dict.fromkeys(masked)),
+            kept=tuple(dict.fromkeys(kept)),
+            # What lies in a folder that was moved would not be found there by the next command.
+            anchored=tuple(sorted({*repos, *others, *_above((*masked, *kept, *repos), writable)})),
             network=network,
             limits=Limits(
                 memory=settings.memory * MEGABYTE,
@@ -201,6 +208,25 @@ class Confines:
     def _folders(self, texts: Sequence[str]) -> tuple[Path, ...]:
         paths = (_real(self._workspace[0] / Path(text.replace("~", str(self._home), 1))) for text in texts)
         return tuple(path for path in paths if path.exists())
+
+
+def _repository(place: Path) -> bool:
+    """Whether a place that git obeys is a repository's own folder."""
+    if place.is_symlink() or not place.is_dir():
+        return False
+    return place.name == ".git" or repositories.bare(
+        {name for name in repositories.INSIDE if os.path.lexists(place / name)}
+    )
+
+
+def _inside(place: Path, roots: Sequence[Path]) -> bool:
+    """Whether a place is below a root, and neither one itself nor around one."""
+    return _below(place, roots) and not any(root.is_relative_to(place) for root in roots)
+
+
+def _above(places: Iterable[Path], roots: Sequence[Path]) -> set[Path]:
+    """The folders that these places are in, below the roots."""
+    return {folder for place in places for folder in place.parents if _inside(folder, roots)}
 
 
 def _rename(place: Path, roots: Sequence[Path]) -> bool:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Set
 from pathlib import Path
 
 # Within the folder of a repository, a submodule's or a worktree's: programs, and names of programs and of folders that hold them.
 OBEYED = ("hooks", "config", "config.worktree", "commondir", "gitdir")
+# Names in a repository's folder by which git takes it for one, also when it is not called `.git`.
+INSIDE = frozenset(("HEAD", "objects", "refs", "commondir"))
 MAX_BYTES = 64_000
 MAX_MODULES = 100
+# How far settings that include others are followed.
+MAX_INCLUDES = 3
 # What a new repository's own settings may say without naming a program, a file or another repository's settings.
 PLAIN_SETTINGS = re.compile(
     r"""(?ix)
@@ -20,8 +24,15 @@ PLAIN_SETTINGS = re.compile(
     | commit\.gpgsign | pull\.(?:rebase|ff) | extensions\.objectformat | advice\..+
     """
 )
+# What tells the name of a file from other words.
+FILE_NAME = re.compile(r"[^./][./]|[./][^./]")
 SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]\s*(.*)')
 KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?$")
+
+
+def bare(names: Set[str]) -> bool:
+    """Whether git takes a folder that holds these names for a repository and obeys its settings, whatever it is called."""
+    return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 
 def obeyed(git: Path) -> Iterator[Path]:
@@ -33,8 +44,17 @@ def obeyed(git: Path) -> Iterator[Path]:
 
 
 def obeyed_later(git: Path) -> Iterator[Path]:
-    """The places of the same kind in `.git` that are not there, and must not come to be."""
-    return (git / name for name in OBEYED if not os.path.lexists(git / name))
+    """The places of the same kind in `.git`, and those that its settings name, that are not there and must not come to be."""
+    yield from (place for place in (*(git / name for name in OBEYED), *led_to(git)) if not os.path.lexists(place))
+
+
+def led_to(git: Path) -> Iterator[Path]:
+    """The places that a repository's own settings name: hooks elsewhere, more settings, programs. They need not be there.
+
+    Each word of what may be a command is taken for the name of a file in the work tree.
+    """
+    for file in (git / "config", git / "config.worktree"):
+        yield from _named(file, work=git.parent if git.name == ".git" else git, depth=MAX_INCLUDES)
 
 
 def elsewhere(git: Path) -> tuple[Path, ...]:
@@ -73,6 +93,23 @@ def harmless(git: Path) -> bool:
         return text is not None and all(PLAIN_SETTINGS.fullmatch(key) for key, _ in _settings(text))
     except ValueError:
         return False
+
+
+def _named(file: Path, *, work: Path, depth: int) -> Iterator[Path]:
+    for key, value in _told(_text(file) or ""):
+        if key.startswith("include") and key.endswith(".path") and (place := _place(value, file.parent)) is not None:
+            yield place
+            yield from _named(place, work=work, depth=depth - 1) if depth else ()
+        elif key == "core.hookspath" and (place := _place(value, work)) is not None:
+            yield place
+        elif not PLAIN_SETTINGS.fullmatch(key) and (not key.startswith("alias.") or value.startswith("!")):
+            words = re.split(r"""[\s"';&|()]+""", value.lstrip("!"))
+            places = [place for word in words if FILE_NAME.search(word) and (place := _place(word, work)) is not None]
+            yield from (place for place in places if not place.is_dir())
+
+
+def _place(name: str, folder: Path) -> Path | None:
+    return None if "\0" in name else Path(os.path.normpath(folder / os.path.expanduser(name)))
 
 
 def _modules(folder: Path, depth: int = 4) -> Iterator[Path]:
@@ -116,15 +153,25 @@ def _text(file: Path) -> str | None:
 
 def _settings(text: str) -> Iterator[tuple[str, str]]:
     """The settings of a git configuration as dotted keys. Raises ValueError for a line that is not plainly one."""
+    for key, value in _lines(text):
+        if key is None or value.endswith("\\"):
+            raise ValueError(f"{value!r} is not plainly a setting")
+        yield key, value.strip('"')
+
+
+def _told(text: str) -> Iterator[tuple[str, str]]:
+    """The settings of a text as far as they can be told."""
+    return ((key, value.strip('"')) for key, value in _lines(text) if key is not None)
+
+
+def _lines(text: str) -> Iterator[tuple[str | None, str]]:
+    """Each line that says something as a dotted key and its value; a line that is no setting without a key."""
     section = ""
     for line in text.splitlines():
         line = line.strip()
         if (match := SECTION.match(line)) is not None:
             section = match[1].lower() + (f".{match[2]}" if match[2] is not None else "")
             line = match[3].strip()
-        if not line or line[0] in "#;":
-            continue
-        pair = KEY.match(line)
-        if pair is None or line.endswith("\\"):
-            raise ValueError(f"{line!r} is not plainly a setting")
-        yield f"{section}.{pair[1].lower()}", (pair[2] or "true").strip().strip('"')
+        if line and line[0] not in "#;":
+            pair = KEY.match(line)
+            yield (None, line) if pair is None else (f"{section}.{pair[1].lower()}", (pair[2] or "true").strip())

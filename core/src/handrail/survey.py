@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from handrail import paths
+from handrail import paths, repositories
 
 MAX_FOLDERS = 600
 MAX_NAMES = 8_000
@@ -32,8 +32,6 @@ SKIPPED = frozenset(
         ".ruff_cache",
     )
 )
-# What a folder holds that is a virtual environment of Python: packages, too.
-VIRTUALENV = "pyvenv.cfg"
 # A folder that was changed a moment before it was listed may have been changed again in the same tick of the clock.
 SETTLED_NS = 50_000_000
 
@@ -52,7 +50,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """One folder as it was listed. `looked`: when, by the clock that its time of change is of."""
+    """One folder as it was listed. `looked`: when, by the clock that its time of change is of; that time cannot be set by a program."""
 
     changed: int
     looked: int
@@ -86,6 +84,10 @@ class Survey:
                 waiting.extend((below, depth + 1) for below in folder.below)
             elif folder.below:
                 whole = False
+        # What was found once is not lost behind folders that were made later.
+        for path, before in self._known.items():
+            if path not in known and (before.secrets or before.autorun) and (folder := self._folder(path)) is not None:
+                known[path] = folder
         self._known = known
         secrets = tuple(dict.fromkeys(secret for folder in known.values() for secret in folder.secrets))
         autorun = {place: identity for f in known.values() for place in f.autorun if (identity := stands_for(place))}
@@ -93,7 +95,7 @@ class Survey:
 
     def _folder(self, path: str) -> _Folder | None:
         try:
-            changed = os.stat(path).st_mtime_ns
+            changed = os.stat(path).st_ctime_ns
         except OSError:
             return None
         before = self._known.get(path)
@@ -116,6 +118,7 @@ def _listed(path: str, changed: int) -> _Folder | None:
     secrets: list[Path] = []
     autorun: list[Path] = []
     below: list[str] = []
+    inside: set[str] = set()
     names = 0
     near = os.path.basename(path)
     try:
@@ -124,11 +127,13 @@ def _listed(path: str, changed: int) -> _Folder | None:
                 names += 1
                 if names > MAX_NAMES:
                     break
-                if entry.name == VIRTUALENV:
-                    return _Folder(changed, looked, (), (), (), names)
+                if entry.name in repositories.INSIDE:
+                    inside.add(entry.name)
                 _sort(entry, near, secrets, autorun, below)
     except OSError:
         return None
+    if repositories.bare(inside):
+        autorun.append(Path(path))
     return _Folder(changed, looked, tuple(secrets), tuple(autorun), tuple(below), names)
 
 

@@ -81,8 +81,28 @@ async def test_only_what_is_needed_of_the_environment_is_there(run: Run) -> None
 
 async def test_folder_and_variables_are_kept_but_not_those_that_programs_obey(run: Run, session: Session) -> None:
     await run("mkdir sub; cd sub; export PLAIN=1 PATH=/x LD_PRELOAD=/y GIT_PAGER=z NODE_OPTIONS=w BASH_ENV=v")
+    await run(
+        "export TAR_OPTIONS=--to-command=x RSYNC_RSH=x VIMINIT=x SUDO_ASKPASS=x CLASSPATH=x RIPGREP_CONFIG_PATH=x OPENSSL_CONF=x WGETRC=x"
+    )
+    await run(
+        "export DOTNET_STARTUP_HOOKS=x ZIPOPT=-TT LESSOPEN=x GTK_MODULES=x ZDOTDIR=x PGSERVICEFILE=x RUBYLIB=x DEBUG='x;y'"
+    )
     assert session.cwd.name == "sub"
     assert session.environment == {"PLAIN": "1"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("export LONG=$(head -c 200000 /dev/zero | tr '\\0' a)", id="one-long-variable"),
+        pytest.param("v=$(printf 'a%.0s' {1..600}); for i in {1..1500}; do export V$i=$v; done", id="many-variables"),
+        pytest.param("truncate -s 3G /proc/self/fd/250", id="what-the-shell-never-wrote"),
+    ],
+)
+async def test_no_command_leaves_what_ends_the_session(run: Run, command: str) -> None:
+    left = await run(command)
+    assert "could not be kept" in left["note"]
+    assert (await run("echo still here"))["stdout"] == "still here\n"
 
 
 async def test_a_folder_that_is_only_in_the_sandbox_is_not_kept(run: Run, session: Session) -> None:
@@ -232,6 +252,12 @@ async def test_a_secret_is_hidden_and_never_committed_empty(run: Run, repository
         pytest.param("mkdir .git && ln -s /tmp .git/hooks", id="a-link-for-hooks"),
         pytest.param("echo 'gitdir: /elsewhere' > .git", id="a-repository-elsewhere"),
         pytest.param("ln -s /etc .claude", id="a-link"),
+        pytest.param("git init -q --bare b; git -C b config core.fsmonitor ./evil", id="a-bare-repository"),
+        pytest.param("mkdir b; echo 'ref: refs/heads/x' > b/HEAD; echo ../r > b/commondir", id="half-a-repository"),
+        pytest.param("touch pyvenv.cfg; echo x > .envrc", id="beside-the-mark-of-an-environment"),
+        pytest.param(
+            't=$(stat -c %y .); sleep .2; echo x > .envrc; touch -d "$t" .', id="in-a-folder-with-a-forged-time"
+        ),
     ],
 )
 async def test_what_would_be_run_unasked_is_put_aside(run: Run, session: Session, command: str) -> None:
@@ -240,6 +266,54 @@ async def test_what_would_be_run_unasked_is_put_aside(run: Run, session: Session
     place = Path(result["put_aside"][0])
     assert not os.path.lexists(place)
     assert os.path.lexists(f"{place}.handrail-aside")
+
+
+@pytest.mark.parametrize(
+    "hiding",
+    [
+        pytest.param("touch conf/pyvenv.cfg pyvenv.cfg", id="mark-of-an-environment"),
+        pytest.param("mv conf node_modules", id="folder-that-is-not-looked-into"),
+        pytest.param("mkdir -p 1/2/3/4/5/6/7/8/9; mv conf 1/2/3/4/5/6/7/8/9", id="deep-down"),
+        pytest.param("mkdir -p d{1..30}/d{1..30}", id="many-folders"),
+    ],
+)
+async def test_one_command_cannot_open_a_secret_to_the_next(run: Run, session: Session, hiding: str) -> None:
+    (session.cwd / "conf/deep").mkdir(parents=True)
+    (session.cwd / "conf/deep/.env").write_text("TOKEN=hunter2")
+    await run("true")
+    await run(hiding)
+    found = await run("find . -name .env -exec cat {} +")
+    assert "hunter2" not in found["stdout"]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "file"),
+    [
+        pytest.param("core.hooksPath", "tools/hooks", "tools/hooks/pre-commit", id="hooks-elsewhere"),
+        pytest.param("include.path", "../tools/settings", "tools/settings", id="more-settings"),
+        pytest.param("core.fsmonitor", "tools/watch.sh", "tools/watch.sh", id="a-program"),
+        pytest.param("alias.st", "!python3 'tools/st.py' -v", "tools/st.py", id="a-script-in-an-alias"),
+    ],
+)
+@pytest.mark.parametrize("there", [True, False])
+async def test_what_gits_settings_name_cannot_be_changed(
+    run: Run, repository: Path, key: str, value: str, file: str, *, there: bool
+) -> None:
+    await outside("git", "config", key, value, cwd=repository)
+    if there:
+        (repository / file).parent.mkdir(parents=True)
+        (repository / file).write_text("good")
+    await run(f"mkdir -p {Path(file).parent}; echo evil > {file}")
+    assert there == (repository / file).exists()
+    assert not there or (repository / file).read_text() == "good"
+
+
+async def test_what_a_link_leads_to_is_kept_with_it(run: Run, session: Session) -> None:
+    (session.cwd / "tools").mkdir()
+    (session.cwd / "tools/hooks.sh").write_text("good")
+    (session.cwd / ".envrc").symlink_to("tools/hooks.sh")
+    await run("echo evil > tools/hooks.sh; mv tools other; mkdir tools; echo evil > tools/hooks.sh")
+    assert (session.cwd / ".envrc").read_text() == "good"
 
 
 async def test_a_plain_new_repository_stays(run: Run, session: Session) -> None:

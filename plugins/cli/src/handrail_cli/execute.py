@@ -34,6 +34,7 @@ from handrail_cli import family
 from handrail_cli.environment import on_desktop
 from handrail_cli.output import PassingThrough
 from handrail_cli.processes import Launch, Process, Processes, scratch_file
+from handrail_cli.shell import read_state
 
 TITLE = "Run a command"
 CURE = "`handrail doctor` says how to get a sandbox that works"
@@ -287,9 +288,10 @@ def _keep_left(process: Process, context: ToolContext, processes: Processes, sta
     """Keep the shell's folder and variables for the calls that follow; what there is to say about that."""
     if state is None or process.exit_code is None or process.exit_code < 0:
         return ""
-    left = processes.left_by(process, os.pread(state, os.fstat(state).st_size, 0))
+    written = read_state(state)
+    left = None if written is None else processes.left_by(process, written)
     if left is None:
-        return ""
+        return "" if written == b"" else "What it left of its folder and variables could not be kept."
     gone = left.unset - {family.MARK}
     if left.cwd == context.cwd and not left.changed and not gone:
         return ""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from handrail import Bounds
+from handrail_cli import variables
 from handrail_cli.family import MARK
 
 # A command and its folder are arguments and not part of the text, so that nothing in them (an open quote, a here-document) can reach these
@@ -32,6 +33,8 @@ LEAVING = (
 )
 # Where the shell writes what it leaves: a number that no script uses.
 STATE = 250
+# What is kept of a shell, in bytes: with more, the system would start no program for the session any more (128 KiB a variable, 2 MiB in all).
+MAX_STATE, MAX_VALUE = 500_000, 100_000
 PLAIN_SCRIPT = "; ".join(PLAIN)
 KEEPING_SCRIPT = "; ".join((*LEAVING, *PLAIN, "{ __handrail_leave; } 2>/dev/null")).replace("STATE", str(STATE))
 
@@ -44,7 +47,9 @@ STAYS_INSIDE = re.compile(
     | .*PAGER | .*EDITOR | VISUAL | BROWSER | LESS.* | GIT_.* | SSH_.* | PYTHON.* | PIP_.* | UV_.* | NODE_.* | NPM_.* | npm_.*
     | PERL.* | RUBY.* | LUA_.* | PHP.* | R_.* | .*JAVA_.*OPTIONS | JAVA_HOME | .*_OPTS | MAKEFLAGS | MAKEFILES | CC | CXX | LD | AR
     | .*_WRAPPER | CARGO_.* | RUST.* | GO.* | CMAKE_.* | GCONV_PATH | LOCPATH | NLSPATH | HOSTALIASES | .*_PROXY | .*_proxy
-    | XDG_.* | DOCKER_.* | KUBE.* | AWS_.* | VIRTUAL_ENV | CONDA.* | HANDRAIL_.* | TERMINFO.* | .*_HOOK
+    | XDG_.* | DOCKER_.* | KUBE.* | AWS_.* | VIRTUAL_ENV | CONDA.* | HANDRAIL_.* | TERMINFO.* | .*HOOKS?
+    | .*(?:INIT|ASKPASS|RSH|SHELL|EXEC|PROG|PROGRAM|PLUGINS?|MODULES?|DRIVERS?|DOTDIR|PATHS) | (?:DOTNET|CORECLR|COR|COMPLUS|BUNDLE|GEM|COMPOSER|JULIA
+    | ERL|ELIXIR|GST|GIO|GDK|GCC|MAGICK|NIX|SYSTEMD|VIM|NVIM|EMACS|TMUX|SCREEN|COMPILER|ELECTRON|VSCODE|CLAUDE|GEMINI|ANTHROPIC|OPENAI)_?.*
     """
 )
 DECLARATION = re.compile(
@@ -79,8 +84,14 @@ def arguments(command: str, cwd: Path, *, keeps: bool) -> list[str]:
     return ["bash", "-c", KEEPING_SCRIPT if keeps else PLAIN_SCRIPT, "bash", command, str(cwd)]
 
 
+def read_state(state: int) -> bytes | None:
+    """What a shell has written to the descriptor; None when that is more than is kept."""
+    written = os.pread(state, MAX_STATE + 1, 0)
+    return written if len(written) <= MAX_STATE else None
+
+
 def parse_left(written: bytes, *, given: Mapping[str, str]) -> Left | None:
-    """What a shell that was given these variables left; None when it wrote nothing whole (it was replaced or killed).
+    """What a shell that was given these variables left; None when it wrote nothing whole (it was replaced or killed), or too much.
 
     Whether the folder is still there is for the caller to see.
     """
@@ -88,7 +99,7 @@ def parse_left(written: bytes, *, given: Mapping[str, str]) -> Left | None:
     if not separator or not folder.endswith(b"\n"):
         return None
     exported = _parse_declarations(dump)
-    if exported is None:
+    if exported is None or any(len(value) > MAX_VALUE for value in exported.values()):
         return None
     cwd = Path(os.fsdecode(folder[:-1]))
     if not cwd.is_absolute():
@@ -107,9 +118,13 @@ def outside(left: Left, started_in: Path, bounds: Bounds) -> Left:
     return replace(
         left,
         cwd=left.cwd if there or real == "/" else started_in,
-        changed={name: value for name, value in left.changed.items() if not STAYS_INSIDE.fullmatch(name)},
+        changed={name: value for name, value in left.changed.items() if _may_leave(name, value)},
         unset=frozenset(name for name in left.unset if not STAYS_INSIDE.fullmatch(name)),
     )
+
+
+def _may_leave(name: str, value: str) -> bool:
+    return not STAYS_INSIDE.fullmatch(name) and variables.harmless(name, value)
 
 
 def _parse_declarations(dump: bytes) -> dict[str, str] | None:
