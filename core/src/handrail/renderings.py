@@ -9,25 +9,28 @@ import re
 from collections import Counter
 from urllib.parse import urlsplit
 
-_REMOTE = r"(?:https?:|ftps?:)?//|(?:javascript|vbscript|data|file):"
-_TARGET = re.compile(rf"\]\((?=\s{{0,9}}<?(?P<url>(?:{_REMOTE})[^\s()\[\]<>]{{0,4000}}))", re.IGNORECASE)
+# How a target begins that is no plain path beside the text: browsers take `https:x`, `/\x` and `&sol;/x` for other hosts, too.
+_REMOTE = r"[A-Za-z0-9+.-]{0,40}[:\\&]|/\s{0,9}[/\\&]"
+_TARGET = re.compile(rf"\]\((?=\s{{0,9}}<?(?P<url>(?:{_REMOTE})[^\s()\[\]<>]{{0,4000}}))")
 _DEFINITION = re.compile(
-    rf"^(?P<label>[ ]{{0,3}}\[[^\]\n]{{1,200}}\]):(?=\s{{0,9}}<?(?P<url>(?:{_REMOTE})[^\s<>]{{0,4000}}))",
-    re.IGNORECASE | re.MULTILINE,
+    rf"^(?P<label>[ ]{{0,3}}\[[^\]\n]{{1,200}}\]):(?=\s{{0,9}}<?(?P<url>(?:{_REMOTE})[^\s<>]{{0,4000}}))", re.MULTILINE
 )
-# A tag that makes a browser fetch or send something. It ends at the next bracket, so that no text is looked at twice.
+# A tag that makes a browser fetch or send something. It ends at the next one, so that no text is looked at twice.
 _FETCHING = re.compile(
-    rf"""<(?=[a-z][^<>]{{0,4000}}?(?:
-          \b(?:src|srcset|poster|background|data|action|formaction|ping|xlink:href)\s{{0,9}}=\s{{0,9}}["']?\s{{0,9}}(?:{_REMOTE})
-        | \burl\(\s{{0,9}}["']?(?:{_REMOTE})
-        | (?<=<link)[^<>]{{0,4000}}?\bhref | (?<=<base)[^<>]{{0,4000}}?\bhref | (?<=<meta)[^<>]{{0,4000}}?\burl\s{{0,9}}=
+    rf"""<(?=[a-z][^<]{{0,4000}}?\b(?:
+          (?:src|srcset|poster|background|data|action|formaction|ping|xlink:href)\s{{0,9}}=\s{{0,9}}["']?\s{{0,9}}(?:{_REMOTE}|[a-z\s]{{1,40}}:)
+        | url\(\s{{0,9}}["']?(?:{_REMOTE})
+        | (?:(?<=<link)|(?<=<base)|(?<=<image)|(?<=<use))[^<]{{0,4000}}?\bhref | (?<=<meta)[^<]{{0,4000}}?\burl\s{{0,9}}=
       ))""",
     re.IGNORECASE | re.VERBOSE,
 )
 _ANCHOR = re.compile(
-    rf"""<(?=(?:a|area)\s[^<>]{{0,4000}}?\bhref\s{{0,9}}=\s{{0,9}}["']?\s{{0,9}}(?P<url>(?:{_REMOTE})[^\s"'<>]*))""",
+    rf"""<(?=(?:a|area)\s[^<]{{0,4000}}?\bhref\s{{0,9}}=\s{{0,9}}["']?\s{{0,9}}(?P<url>(?:{_REMOTE})[^\s"'<>]*))""",
     re.IGNORECASE | re.VERBOSE,
 )
+_OF_WEB = re.compile(r"\A(https?|ftps?):/*", re.IGNORECASE)
+# Schemes of addresses that run something or carry it in themselves.
+_ACTING = frozenset(("javascript", "vbscript", "data", "file", "ftp", "ftps"))
 _PICTURE = "!["
 # How far before its target the text of a link may begin.
 _LABEL = 300
@@ -75,13 +78,22 @@ def _broken(removed: Counter[str], code: str) -> str:
 
 def _hides(url: str, *, label: str = "") -> bool:
     """Whether an address carries data, runs something, or is another one than the text of the link says."""
+    if "&" in url:
+        # Its table of names takes a while to load.
+        from html import unescape
+
+        url = unescape(url)
+    # As browsers do: tabs are dropped, a backslash is a slash, and of slashes behind the scheme there may be any number.
+    url = _OF_WEB.sub(r"\1://", url.replace("\t", "").replace("\\", "/"), count=1)
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
     except ValueError:
         return True
-    if parts.scheme.lower() not in ("http", "https", "") or "@" in parts.netloc:
+    if parts.scheme.lower() in _ACTING or "@" in parts.netloc:
         return True
+    if not host:
+        return False
     if parts.query or "=" in parts.fragment or _OPAQUE.search(parts.path):
         return True
     said = _NAMES_A_HOST.match(label.strip())
