@@ -13,79 +13,75 @@ from handrail_cli.windows.places import resolved, runs
 from handrail_cli.windows.powershell_values import decoded_base64
 
 DASHES = "-/\u2013\u2014\u2015"
+# Under these, no script runs that would not run without them.
+HARMLESS_POLICIES = frozenset(("restricted", "allsigned", "remotesigned", "default", "undefined"))
 
 
 def powershell(case: Case, call: Call) -> frozenset[str]:
     """`powershell` and `pwsh`: options by any beginning and behind any dash, then a text, a file, or what is piped in."""
-    at = 0
+    at, ran = 0, False
     words = call.words
-    ran = False
     while at < len(words):
         text = words[at].guess
         if text[:1] not in DASHES or text == "-" or not text[1:]:
             break
-        name, _, glued = text[1:].lstrip(DASHES).lower().partition(":")
-        original = text.partition(":")[2]
+        name, _, glued = text[1:].lstrip(DASHES).partition(":")
         at += 1
-        given = Word(original, original) if glued else words[at] if at < len(words) else None
-        step = 0 if glued else 1
-        match data.powershell_option(name):
-            case "encoded":
-                _encoded(case, call, given)
-                ran, at = True, at + step
-            case "command":
-                rest = ([given] if glued and given else []) + list(words[at:])
-                _command(case, call, rest)
-                return frozenset(("network",)) if has_network(case) else frozenset(("file",))
-            case "file":
-                _file(case, call, given)
-                return frozenset(("file",))
-            case "policy":
-                if given is None or given.guess.lower() not in (
-                    "restricted",
-                    "allsigned",
-                    "remotesigned",
-                    "default",
-                    "undefined",
-                ):
-                    case.add(
-                        Grade.UNKNOWN, "execution_policy", "it lets scripts run that would not run otherwise", call.span
-                    )
-                at += step
-            case "value":
-                at += step
-            case "folder":
-                found = resolved(case, given.text) if given is not None and given.text is not None else None
-                case.cwd = found.path if found is not None else None
-                at += step
-            case "flag":
-                continue
-            case "hidden":
-                if given is not None and given.guess.lower() == "hidden":
-                    case.add(Grade.UNKNOWN, "hidden", "it hides its window", call.span)
-                at += step
-            case _:
-                case.add(
-                    Grade.DANGEROUS,
-                    "unknown_option",
-                    f"powershell has an option that is not known: {text!r}",
-                    call.span,
-                )
-                at += step
+        given = Word(glued, glued) if glued else words[at] if at < len(words) else None
+        option = data.powershell_option(name.lower())
+        if option == "command":
+            _command(case, call, [given, *words[at:]] if glued and given else words[at:])
+            return frozenset(("network",)) if has_network(case) else frozenset(("file",))
+        if option == "file":
+            _file(case, call, given)
+            return frozenset(("file",))
+        if option == "flag":
+            continue
+        at += 0 if glued else 1
+        ran = ran or option == "encoded"
+        _option(case, call, option, given, text)
     if at < len(words):
-        first = words[at].guess
-        if first == "-":
-            _stdin_code(case, call, "powershell")
-        elif first.lower().endswith(".ps1") and " " not in first:
-            _file(case, call, words[at])
-        else:
-            _command(case, call, words[at:])
+        _rest(case, call, words[at:])
     elif call.stdin is not None:
         _stdin_code(case, call, "powershell")
     elif not ran and not call.blocks:
         case.executes = True
         case.add(Grade.DANGEROUS, "starts_shell", "it starts a shell", call.span)
     return frozenset(("file",))
+
+
+def _option(case: Case, call: Call, option: str | None, given: Word | None, text: str) -> None:
+    """Note an option of PowerShell that takes a value; `text` is how it is written."""
+    value = given.guess.lower() if given is not None else ""
+    match option:
+        case "encoded":
+            _encoded(case, call, given)
+        case "policy":
+            if value not in HARMLESS_POLICIES:
+                why = "it lets scripts run that would not run otherwise"
+                case.add(Grade.UNKNOWN, "execution_policy", why, call.span)
+        case "folder":
+            found = resolved(case, given.text) if given is not None and given.text is not None else None
+            case.cwd = found.path if found is not None else None
+        case "hidden":
+            if value == "hidden":
+                case.add(Grade.UNKNOWN, "hidden", "it hides its window", call.span)
+        case "value":
+            pass
+        case _:
+            why = f"powershell has an option that is not known: {text!r}"
+            case.add(Grade.DANGEROUS, "unknown_option", why, call.span)
+
+
+def _rest(case: Case, call: Call, words: Sequence[Word]) -> None:
+    """What stands behind the options: a file, a text, or `-` for what is piped in."""
+    first = words[0].guess
+    if first == "-":
+        _stdin_code(case, call, "powershell")
+    elif first.lower().endswith(".ps1") and " " not in first:
+        _file(case, call, words[0])
+    else:
+        _command(case, call, words)
 
 
 def has_network(case: Case) -> bool:
