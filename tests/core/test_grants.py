@@ -167,6 +167,23 @@ def test_a_grant_holds_where_and_for_what_it_was_given(
     assert grant.holds(call_of(of, **args), replace(HERE, **circumstances)) is expected
 
 
+@pytest.mark.parametrize(
+    ("later", "expected"),
+    [
+        pytest.param([part(("read", "/opt/log"))], True, id="the-same"),
+        pytest.param([part(("read", "/opt/log")), Part()], True, id="nothing-more"),
+        pytest.param([part(("read", "/opt/private"))], False, id="a-link-that-leads-elsewhere-now"),
+        pytest.param([part(("write", "/opt/log"))], False, id="it-does-something-else-with-it"),
+    ],
+)
+def test_a_grant_of_exactly_one_call_is_for_what_that_touched(later: list[Part], *, expected: bool) -> None:
+    call = call_of(edit, path="cur")
+    exact, *_ = options(call, Verdict(Decision.CONFIRM, parts=(part(("read", "/opt/log")),)))
+    grant = Grant.given(exact, HERE)
+    assert grant.holds(call, HERE)
+    assert all(grant.covers(each, HERE) for each in later) is expected
+
+
 def test_a_grant_for_always_ends() -> None:
     grant = Grant.given(GrantOption("", "edit"), HERE, always=True, days=30)
     assert grant.expires is not None

@@ -23,7 +23,10 @@ def options(invocation: Invocation, verdict: Verdict) -> tuple[GrantOption, ...]
     if not verdict.grantable or verdict.catastrophic:
         return ()
     tool = invocation.tool
-    exact = GrantOption("exactly this call", tool.name, server=tool.server, call_hash=invocation.call_hash)
+    touches = tuple(dict.fromkeys(touch for part in verdict.parts for touch in part.touches))
+    exact = GrantOption(
+        "exactly this call", tool.name, server=tool.server, call_hash=invocation.call_hash, touches=touches
+    )
     own = () if tool.grants is None else tool.grants(invocation.params)
     return tuple(dict.fromkeys((exact, *own, *_narrowed(invocation, verdict))))
 
@@ -85,6 +88,8 @@ class Grant:
     def covers(self, part: Part, judging: Judging) -> bool:
         """Whether a part of a call that it holds for is within what the person was shown."""
         option = self.option
+        if option.call_hash is not None:
+            return all(touch in option.touches for touch in part.touches)
         if option.commands:
             return any(part.argv[: len(words)] == words for words in option.commands)
         if option.paths or option.hosts:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from pydantic import BaseModel
 
 from handrail.context import ToolContext
+from handrail.judging import Touch
 from handrail.tools import Delete, Effect, Input, Read, Run, Send, Tool, Write
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ class GrantOption:
 
     `tool`: its name; `*` with a `server` is every tool of it. `commands`: beginnings of simple commands, as words; every command in the call
     starts with one of them or is harmless. `paths`: real files, or folders with all that is in them. `hosts`: `name` or `name:port`.
-    `server`: the MCP server that runs the tool. `call_hash`: exactly this call. None but `tool`: every call of it.
+    `server`: the MCP server that runs the tool. `call_hash`: exactly this call, as long as it touches no more than `touches`:
+    a link may lead elsewhere later, and a variable say something else. None but `tool`: every call of it.
     """
 
     label: str
@@ -55,6 +57,7 @@ class GrantOption:
     hosts: tuple[str, ...] = ()
     server: str | None = None
     call_hash: str | None = None
+    touches: tuple[Touch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

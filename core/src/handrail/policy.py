@@ -192,9 +192,8 @@ class _Case:
         return rule.of_part(part, self.invocation.tool, self.judging, self.policy.rules.places)
 
     def _granted(self, grant: Grant, part: Part) -> bool:
-        if grant.option.call_hash is not None:
-            return True
-        return part.argv != OPAQUE and grant.covers(part, self.judging)
+        exact = grant.option.call_hash is not None
+        return (exact or part.argv != OPAQUE) and grant.covers(part, self.judging)
 
     # What nothing goes below
 
