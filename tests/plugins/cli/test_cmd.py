@@ -210,3 +210,17 @@ def test_contents_outside_the_workspace_are_asked_about_names_are_not() -> None:
     assert reach("dir C:\\data", "cmd") == "reads"
     assert reach("type C:\\data\\a.txt", "cmd") == "asked"
     assert reach("type C:\\Windows\\win.ini", "cmd") == "reads"
+
+
+@pytest.mark.parametrize(
+    ("command", "far"),
+    [
+        ("net share x=C:\\", "dangerous"),
+        ("net share", "reads"),
+        ("robocopy a b /l", "reads"),
+        ("xcopy /l a b", "reads"),
+        ("robocopy a b", "asked"),
+    ],
+)
+def test_only_listing_is_told_from_sharing_and_copying(command: str, far: str) -> None:
+    assert reach(command, "cmd") == far

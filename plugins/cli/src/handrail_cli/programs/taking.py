@@ -315,6 +315,8 @@ def role_of(taking: Taking, role: str, at: int, value: str | None = None) -> Non
         if role == "read" and text is not None and ADDRESS.match(text):
             # Many programs take an address where they take a file.
             taking.doubt(at)
+        elif role == "execute" and text is not None and ADDRESS.match(text):
+            taking.worsen("dangerous", code="foreign_source", why=f"it runs what it finds at {text!r}", at=at)
         elif role in CHANGING:
             taking.worsen("effect")
         elif role == "send":

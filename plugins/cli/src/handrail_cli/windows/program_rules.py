@@ -167,7 +167,7 @@ def _net(case: Case, call: Call) -> Marks:
     if (
         sub in showing
         and len(rest) <= showing[sub]
-        and not any(word.startswith(("/", "\\\\")) or word == "*" for word in rest)
+        and not any(word.startswith(("/", "\\\\")) or word == "*" or "=" in word for word in rest)
     ):
         return None
     code, text = NET.get(sub, ("system", "it changes the system"))
@@ -402,6 +402,10 @@ def _copies(case: Case, call: Call) -> Marks:
     options = {option.partition(":")[0] for option in _options(call)}
     if {"job", "save", "unilog", "log", "log+", "unilog+", "if", "f"} & options and call.name == "robocopy":
         _dangerous(case, call, "option", "it reads its options from, or writes to, another file")
+    if "l" in options and call.name in ("robocopy", "xcopy"):
+        for word in loose[:2]:
+            reads(case, word.guess, word.span)
+        return None
     source = loose[:1]
     target = loose[1:2] if call.name in ("robocopy", "xcopy") else loose[-1:] if len(loose) > 1 else []
     moves = bool({"mov", "move"} & options)

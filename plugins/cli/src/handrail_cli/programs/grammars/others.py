@@ -216,6 +216,14 @@ def uv_run(taking: Taking, start: int) -> None:
         at += 1
     if at < len(words):
         taking.inner.append(Inner(at, len(words)))
+        from_elsewhere(taking, at)
+
+
+def from_elsewhere(taking: Taking, at: int, value: str | None = None) -> None:
+    """What is run may be an address, which is then fetched first."""
+    text = value if value is not None else taking.words[at].text
+    if text is not None and FOREIGN.fullmatch(text):
+        taking.worsen("dangerous", code="foreign_source", why=f"it runs what it finds at {text!r}", at=at)
 
 
 def ps(taking: Taking, start: int) -> None:

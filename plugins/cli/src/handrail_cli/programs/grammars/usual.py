@@ -9,7 +9,7 @@ from handrail_cli.programs.rows import Operand
 from handrail_cli.programs.taking import Taking, assign, role_of
 
 UNARY = re.compile(r"-[abcdefghknprstuwxzGLNOS]")
-COMPARES = re.compile(r"=|==|!=|-nt|-ot|-ef|=~")
+COMPARES = re.compile(r"=|==|!=|-nt|-ot|-ef|=~|-(eq|ne|lt|le|gt|ge)")
 NUMBER = re.compile(r"-(eq|ne|lt|le|gt|ge)")
 SECRET_SETTING = re.compile(r"(?i)token|passw|secret|cred|auth|header|key|url|proxy|cookie")
 
@@ -47,7 +47,12 @@ def test(taking: Taking) -> None:
         taking.doubt(wrong)
     for at, guess in enumerate(guesses):
         sides = [words[n].text or "?" for n in (at - 1, at + 1) if 0 < n < len(words)]
-        if NUMBER.fullmatch(guess) and not all(re.fullmatch(r"[+-]?\d+", side) for side in sides):
+        # `test` takes a number for a number; `[[` computes, and what is computed may hold commands.
+        if (
+            guesses[0] == "[["
+            and NUMBER.fullmatch(guess)
+            and not all(re.fullmatch(r"[+-]?\d+", side) for side in sides)
+        ):
             taking.doubt(at)
     if guesses[0] == "[[":
         return

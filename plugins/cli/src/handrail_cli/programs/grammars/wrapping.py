@@ -325,6 +325,8 @@ def builtin(taking: Taking, start: int) -> None:
             taking.inner.append(Inner(start, start + 1, texts[0], "bash"))
         elif name in ("source", ".") and texts:
             taking.name("execute", start)
+    elif name == "compgen":
+        _completions(taking, start)
     elif name in SHOWING or (
         name in ("umask", "ulimit", "shopt", "alias") and all(SHOW.fullmatch(text or "=") for text in texts)
     ):
@@ -333,6 +335,25 @@ def builtin(taking: Taking, start: int) -> None:
         taking.worsen("effect")
 
 
+def _completions(taking: Taking, start: int) -> None:
+    """`compgen -C COMMAND` and `-F FUNCTION` run, and the words of `-W` are expanded."""
+    words = taking.words
+    at = start
+    while at < len(words) and (text := words[at].text) is not None and text.startswith("-"):
+        value = words[at + 1].text if at + 1 < len(words) else None
+        if re.fullmatch(r"-[AoGXPS]", text) or (text == "-W" and value is not None and not re.search(r"[$`]", value)):
+            at += 1
+        elif text == "-C" and value is not None:
+            at += 1
+            role_of(taking, "shell", at)
+        elif not re.fullmatch(r"-[abcdefgjksuv]+|--", text):
+            taking.worsen("dangerous", code="hidden_code", why="compgen runs what makes the completions", at=at)
+            return
+        at += 1
+    if any(word.text is None for word in words[at:]):
+        taking.doubt(at)
+
+
 SHOWS = frozenset(("-p", "-x", "-xp", "-px", "-o", "+o"))
 SHOW = re.compile(r"-[aSHpqtnfuvlcdesimrxT]+|\w+")
-SHOWING = frozenset(("dirs", "jobs", "times", "caller", "compgen", "history", "fc"))
+SHOWING = frozenset(("dirs", "jobs", "times", "caller", "history", "fc"))
