@@ -18,23 +18,27 @@ def unified(before: str, after: str, name: str) -> str:
     if before == after:
         return ""
     start = _common(before, after)
-    start = before.rfind("\n", 0, start) + 1
     rest = min(len(before), len(after)) - start
     end = _common(before[::-1][:rest], after[::-1][:rest]) if rest else 0
-    old_end, new_end = len(before) - end, len(after) - end
+    return of_stretch(before, after, start, len(before) - end, len(after) - end, name)
+
+
+def of_stretch(before: str, after: str, start: int, old_end: int, new_end: int, name: str) -> str:
+    """The diff where only `start` to `old_end` of the one differs from `start` to `new_end` of the other."""
+    start = before.rfind("\n", 0, start) + 1
     if not (_at_line(before, old_end) and _at_line(after, new_end)):
         # What follows is alike from the next line on.
         behind = before.find("\n", old_end) + 1
         old_end, new_end = (behind, new_end + behind - old_end) if behind else (len(before), len(after))
-    return _of_stretch(before, after, start, old_end, new_end, name)
+    return _of_lines(before, after, start, old_end, new_end, name)
 
 
 def _at_line(text: str, at: int) -> bool:
     return at == 0 or text[at - 1] == "\n"
 
 
-def _of_stretch(before: str, after: str, start: int, old_end: int, new_end: int, name: str) -> str:
-    """The diff where only `start` to `old_end` of the one differs from `start` to `new_end` of the other."""
+def _of_lines(before: str, after: str, start: int, old_end: int, new_end: int, name: str) -> str:
+    """The same for whole lines."""
     top = start
     for _ in range(CONTEXT):
         top = before.rfind("\n", 0, max(top - 1, 0)) + 1 if top else 0

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool]:
     """Reading, writing, changing and finding files."""
+    from handrail_files.edit import edit_file
     from handrail_files.listing import list_directory
     from handrail_files.read import read_file
     from handrail_files.write import write_file
 
-    return [read_file, write_file, list_directory]
+    return [read_file, write_file, edit_file, list_directory]
 
 
 @hookimpl

@@ -13,6 +13,8 @@ from handrail.services import ServiceContext
 from handrail_files.content import digest
 
 MOST = 10_000
+# Bytes whose digest takes no time to speak of.
+CHEAP = 262_144
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Known:
 
     def note(self, path: Path, status: os.stat_result, data: bytes | None = None) -> None:
         """Remember what the session has seen; `data` where that was all of it."""
-        self._versions[path] = Version(status, None if data is None else digest(data))
+        self._versions[path] = Version(status, digest(data) if data is not None and len(data) <= CHEAP else None)
         self._versions.move_to_end(path)
         if len(self._versions) > MOST:
             self._versions.popitem(last=False)

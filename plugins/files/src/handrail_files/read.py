@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
@@ -19,14 +18,13 @@ from pydantic import Field
 from handrail import Downstream, Media, NotFound, Read, ToolContext, opened, tool
 from handrail.opened import Opened
 from handrail_files.known import Known
+from handrail_files.naming import near
 from handrail_files.text import SAMPLE, blocks, decoded, encoding_of, read_lines
 
 # Up to here the lines are counted even when not all are shown.
 COUNTED_BYTES = 1_048_576
 MAX_MEDIA_BYTES = 20 * 1_048_576
 MAX_SHOWN = 200_000
-# Names that are looked at for one that was meant.
-MAX_NAMES = 2_000
 DEADLINE_S = 20.0
 # Blocks of 64 KB, behind the first, that are read without a thread.
 AT_ONCE = 8
@@ -141,17 +139,7 @@ def _opened(path: Path, text: str) -> Generator[Opened, None, None]:
         with opened.reading(path) as file:
             yield file
     except NotFound as exc:
-        raise NotFound(f"there is no file {text!r}", hint=_near(path)) from exc
-
-
-def _near(path: Path) -> str:
-    try:
-        with os.scandir(path.parent) as entries:
-            names = [entry.name for entry, _ in zip(entries, range(MAX_NAMES), strict=False)]
-    except OSError:
-        return f"there is no folder {str(path.parent)!r} either"
-    close = difflib.get_close_matches(path.name, names, n=3)
-    return f"near it there is {', '.join(close)}" if close else f"{str(path.parent)!r} holds nothing of a similar name"
+        raise NotFound(f"there is no file {text!r}", hint=near(path)) from exc
 
 
 def _text(

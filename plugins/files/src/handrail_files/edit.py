@@ -1,0 +1,269 @@
+"""The tool `edit_file`."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio.to_thread
+from pydantic import BaseModel, ConfigDict, Field
+
+from handrail import (
+    EditConfirmation,
+    InvalidArguments,
+    NotFound,
+    Read,
+    ToolContext,
+    ToolError,
+    Verdict,
+    Write,
+    opened,
+    tool,
+)
+from handrail_files.content import LINE_END, Content, Encoding, main_line_end, read_content
+from handrail_files.diffs import name_of, of_stretch
+from handrail_files.known import Known
+from handrail_files.matching import Found, Match, apart, find
+from handrail_files.naming import near
+from handrail_files.nearest import nearest
+from handrail_files.omissions import placeholder
+from handrail_files.text import CUT
+from handrail_files.write import check_approved, only_inside, written_path
+
+NUMBERED = re.compile(r"\s*\d+\t")
+# Line numbers of matches that an error tells.
+TOLD = 20
+
+
+class Edit(BaseModel):
+    """What to replace by what."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    file_path: Annotated[
+        str, Field(min_length=1, description="Path of the file, from the session's working directory.")
+    ]
+    old_string: Annotated[
+        str, Field(description="The text to replace, without line numbers; with enough around it to occur only once.")
+    ]
+    new_string: Annotated[str, Field(description="What takes its place, letter by letter.")]
+    replace_all: Annotated[bool, Field(description="Replace every occurrence.")] = False
+    expected_replacements: Annotated[
+        int | None, Field(ge=1, description="Replace exactly so many occurrences, or none.")
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A change as it would be made now. `before` is None for a new file; `lines` are the changed ones afterwards, from 1."""
+
+    path: Path
+    before: Content | None
+    data: bytes
+    diff: str
+    strategy: str
+    replacements: int
+    lines: tuple[int, int]
+
+
+def _planned(edit: Edit, path: Path) -> Plan:
+    if edit.old_string == edit.new_string:
+        raise InvalidArguments("edit_file: old_string and new_string are equal; there is nothing to change")
+    try:
+        content = read_content(path, edit.file_path)
+    except NotFound as exc:
+        if not edit.old_string:
+            return _whole(edit, path, None)
+        raise NotFound(f"there is no file {edit.file_path!r}", hint=near(path)) from exc
+    if not edit.old_string:
+        if not content.text:
+            return _whole(edit, path, content)
+        raise InvalidArguments(
+            f"edit_file: old_string is empty, which fits an empty or missing file only; {edit.file_path!r} has text in it"
+        )
+    return _changed(edit, path, content)
+
+
+def _whole(edit: Edit, path: Path, before: Content | None) -> Plan:
+    encoding = before.encoding if before else Encoding()
+    text = edit.new_string
+    diff = of_stretch("", text, 0, 0, len(text), name_of(edit.file_path))
+    return Plan(path, before, encoding.encode(text), diff, "new_content", 1, (1, _lines_of(text)))
+
+
+def _changed(edit: Edit, path: Path, content: Content) -> Plan:
+    text = content.text
+    pairs = "\r\n" in text
+    view = text.replace("\r\n", "\n") if pairs else text
+    old, new = edit.old_string.replace("\r\n", "\n"), edit.new_string.replace("\r\n", "\n")
+    if (stands := placeholder(new, old, view)) is not None:
+        raise InvalidArguments(
+            f"edit_file: line {stands[0]} of new_string stands for text that was left out: {stands[1]!r}; nothing was written",
+            details={"line": stands[0]},
+        )
+    found = find(view, old, new)
+    if found is None:
+        raise _no_match(edit, view, old)
+    matches = _chosen(edit, found, view)
+    if pairs:
+        matches = _with_line_ends(text, view, matches)
+    after = _applied(text, matches)
+    start, old_end = matches[0].start, matches[-1].end
+    new_end = len(after) - (len(text) - old_end)
+    first = text.count("\n", 0, start) + 1
+    last = first + max(_lines_of(after[start:new_end]) - 1, 0)
+    diff = of_stretch(text, after, start, old_end, new_end, name_of(edit.file_path))
+    data = content.encoding.encode(after)
+    return Plan(path, content, data, diff, found.strategy, len(matches), (first, last))
+
+
+def _chosen(edit: Edit, found: Found, view: str) -> tuple[Match, ...]:
+    """The occurrences to replace; `InvalidArguments` when it is not clear which are meant."""
+    expected = edit.expected_replacements
+    several = edit.replace_all or (expected or 1) > 1
+    matches = apart(found.matches) if several else found.matches
+    if len(matches) == (expected or (len(matches) if several else 1)):
+        return matches
+    lines = [view.count("\n", 0, match.start) + 1 for match in matches[:TOLD]]
+    more = f" and {len(matches) - TOLD} more" if len(matches) > TOLD else ""
+    how = "" if found.strategy == "exact" else f" (by {found.strategy})"
+    wanted = f"{expected} were expected" if expected else "one was expected"
+    raise InvalidArguments(
+        f"edit_file: old_string occurs {len(matches)} times in {edit.file_path!r}{how}, on lines {', '.join(map(str, lines))}{more}; "
+        f"{wanted}, nothing was written",
+        hint="take more of the text around the one that is meant, or set replace_all",
+        details={"reason": "ambiguous", "lines": lines, "count": len(matches), "strategy": found.strategy},
+    )
+
+
+def _with_line_ends(text: str, view: str, matches: tuple[Match, ...]) -> tuple[Match, ...]:
+    """The matches in the file's own text, and their new lines with the line ends that the old ones have."""
+    # Where in `view` a line end is that has two letters in `text`.
+    pairs = [found.start() - number for number, found in enumerate(re.finditer("\r\n", text))]
+    main = main_line_end(text)
+    made: list[Match] = []
+    for match in matches:
+        start, end = (at + bisect_left(pairs, at) for at in (match.start, match.end))
+        made.append(Match(start, end, _ended(match.new, text, start, end, main)))
+    return tuple(made)
+
+
+def _ended(new: str, text: str, start: int, end: int, main: str) -> str:
+    ends: list[str] = LINE_END.findall(text[start:end])
+    if text[start:end][-1:] != "\n" and (behind := LINE_END.search(text, end)) is not None:
+        # The end of the last line, which was not a part of what is replaced.
+        ends.append(behind[0])
+    further = ends[-1] if ends else main
+    first, *rest = new.split("\n")
+    return first + "".join((ends[n] if n < len(ends) else further) + line for n, line in enumerate(rest))
+
+
+def _applied(text: str, matches: tuple[Match, ...]) -> str:
+    pieces: list[str] = []
+    at = 0
+    for match in matches:
+        pieces += (text[at : match.start], match.new)
+        at = match.end
+    return "".join([*pieces, text[at:]])
+
+
+def _lines_of(text: str) -> int:
+    return text.removesuffix("\n").count("\n") + 1
+
+
+def _no_match(edit: Edit, view: str, old: str) -> NotFound:
+    close = nearest(view, old)
+    told = f"edit_file: old_string occurs nowhere in {edit.file_path!r}; nothing was written"
+    details: dict[str, Any] = {"reason": "no_match"}
+    hint = _why(old) or "read the file again, and copy the text from there"
+    if close is not None:
+        details["closest"] = {"lines": [close.first, close.last], "diff": close.diff}
+        told = (
+            f"{told}. Closest are lines {close.first} to {close.last} (`-` old_string, `+` the file):\n{close.diff}\n"
+        )
+    return NotFound(told, hint=hint, details=details)
+
+
+HINTS: tuple[tuple[Callable[[str], object], str], ...] = (
+    (
+        lambda old: all(NUMBERED.match(line) for line in old.removesuffix("\n").split("\n")),
+        "leave out the line numbers that read_file puts before each line",
+    ),
+    (lambda old: CUT in old, "a line that read_file has cut cannot be matched; take a part of it that is shown whole"),
+    (
+        lambda old: "⟦U+" in old or "\ufffd" in old,
+        "`⟦U+…⟧` and U+FFFD stand for what read_file cannot show as it is, and match nothing; take the text beside it",
+    ),
+)
+
+
+def _why(old: str) -> str | None:
+    return next((hint for fits, hint in HINTS if fits(old)), None)
+
+
+def _confirmation(edit: Edit, verdict: Verdict) -> EditConfirmation:
+    path = written_path(verdict)
+    title = f"Edit {edit.file_path}"
+    if path is None:
+        return EditConfirmation(title, edit.file_path, "")
+    try:
+        return EditConfirmation(title, str(path), _planned(edit, path).diff)
+    except ToolError as exc:
+        # What may not be read without a question is not told by the failure either.
+        if only_inside(verdict):
+            raise
+        return EditConfirmation(title, str(path), f"(as things are, this cannot be done: {exc})")
+
+
+@tool(
+    layer="file",
+    title="Edit a file",
+    effects=[Read("file", arg="file_path"), Write("file", arg="file_path")],
+    timeout=60,
+    describe=lambda edit: f"Edit {edit.file_path}",
+    confirmation=_confirmation,
+)
+async def edit_file(edit: Edit, context: ToolContext) -> Mapping[str, Any]:
+    """Replace a text in a file and return replacements, diff, the changed lines as range, and the strategy that found it.
+
+    Where old_string occurs nowhere exactly, whole lines that differ in whitespace only are taken: strategy trailing_whitespace, indentation,
+    whitespace or as_shown. Line ends and encoding stay. An empty old_string makes a new file.
+    """
+    path = context.judged_path(edit.file_path, "write")
+    known: Known = await context.service("known_files")
+    plan = await _in_time(partial(_planned, edit, path))
+    before = plan.before
+    if before is not None:
+        known.check(path, edit.file_path, before.status, before.data)
+    check_approved(context.verdict, plan.diff, edit.file_path)
+    context.checkpoint()
+    expected = opened.Expected(before.status if before is not None else None)
+    write = partial(opened.replace, path, plan.data, create_dirs=before is None, expected=expected)
+    # It is not left alone when the call is stopped: what it does is done, or not, when the call ends.
+    status = await anyio.to_thread.run_sync(write)
+    known.note(path, status, plan.data)
+    return _told(plan)
+
+
+async def _in_time(work: Callable[[], Plan]) -> Plan:
+    return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+
+
+def _told(plan: Plan) -> Mapping[str, Any]:
+    result: dict[str, Any] = {
+        "replacements": plan.replacements,
+        "file_path": str(plan.path),
+        "strategy": plan.strategy,
+        "range": list(plan.lines),
+        "diff": plan.diff,
+    }
+    if plan.before is not None and plan.before.status.st_nlink > 1:
+        result["note"] = (
+            f"the file has {plan.before.status.st_nlink} names (hard links), and all of them show the new content"
+        )
+    return result

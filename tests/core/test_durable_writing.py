@@ -1,0 +1,136 @@
+"""What is left when writing is cut short: the old file, whole."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from handrail import Downstream, opened
+
+OLD = b"old\n" * 1_000
+NEW = 8 * 1_048_576
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Generator[Path]:
+    """A file system with room for about 1 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", place], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("file systems cannot be mounted here")
+    yield place
+    subprocess.run(["umount", place], check=True)
+
+
+@pytest.mark.parametrize("names", [1, 2])
+def test_a_full_disk_leaves_the_old_file(small_disk: Path, names: int) -> None:
+    file = small_disk / "a"
+    file.write_bytes(OLD)
+    if names > 1:
+        os.link(file, small_disk / "b")
+    with pytest.raises(Downstream, match="No space left"):
+        opened.replace(file, bytes(NEW))
+    assert file.read_bytes() == OLD
+    assert len(os.listdir(small_disk)) == names
+
+
+@pytest.mark.parametrize("names", [1, 2])
+def test_a_limit_of_size_leaves_the_old_file(tmp_path: Path, names: int) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(OLD)
+    if names > 1:
+        os.link(file, tmp_path / "b")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
+    try:
+        with pytest.raises(Downstream, match="too large"):
+            opened.replace(file, bytes(1_000_000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert file.read_bytes() == OLD
+    assert len(os.listdir(tmp_path)) == names
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from handrail import opened
+print("ready", flush=True)
+for letter in b"ab" * 1_000:
+    opened.replace(Path(sys.argv[1]), bytes([letter]) * 4_000_000)
+"""
+
+
+@pytest.mark.parametrize("seconds", [0.002, 0.01, 0.03, 0.05])
+def test_a_kill_leaves_one_whole_content(tmp_path: Path, seconds: float) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(b"z" * 4_000_000)
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, file], stdout=subprocess.PIPE)
+    assert writer.stdout is not None
+    with writer.stdout:
+        writer.stdout.readline()
+        time.sleep(seconds)
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+    content = file.read_bytes()
+    assert len(content) == 4_000_000
+    assert len(set(content)) == 1
+
+
+def test_a_kill_while_several_names_are_written_leaves_the_old_content_beside(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(b"z" * 4_000_000)
+    os.link(file, tmp_path / "b")
+    writer = subprocess.Popen([sys.executable, "-c", WRITER, file], stdout=subprocess.PIPE)
+    assert writer.stdout is not None
+    with writer.stdout:
+        writer.stdout.readline()
+        time.sleep(0.03)
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+    contents = [path.read_bytes() for path in tmp_path.iterdir()]
+    assert any(len(content) == 4_000_000 and len(set(content)) == 1 for content in contents)
+
+
+def test_a_file_that_is_mounted_on_is_written_in_place(tmp_path: Path) -> None:
+    source, place = tmp_path / "source", tmp_path / "place"
+    source.write_bytes(OLD)
+    place.touch()
+    if subprocess.run(["mount", "--bind", source, place], capture_output=True, check=False).returncode:
+        pytest.skip("files cannot be mounted here")
+    try:
+        opened.replace(place, b"new")
+        assert source.read_bytes() == b"new"
+    finally:
+        subprocess.run(["umount", place], check=True)
+    assert sorted(os.listdir(tmp_path)) == ["place", "source"]
+
+
+def test_what_is_not_as_expected_is_left_alone(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.write_bytes(b"one")
+    before = file.stat()
+    file.write_bytes(b"three")
+    with pytest.raises(Downstream, match="somebody else"):
+        opened.replace(file, b"new", expected=opened.Expected(before))
+    with pytest.raises(Downstream, match="somebody else"):
+        opened.replace(file, b"new", expected=opened.Expected(None))
+    assert file.read_bytes() == b"three"
+
+
+def test_a_long_name_is_written(tmp_path: Path) -> None:
+    file = tmp_path / ("漢" * 85)
+    opened.replace(file, b"1")
+    opened.replace(file, b"2")
+    assert file.read_bytes() == b"2"
