@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from handrail import paths
 from handrail.errors import Denied
 from handrail.events import Output, Progress
-from handrail.places import home_folder
+from handrail.places import home_folder, private_folder
 from handrail.untrusted import clean
 
 if TYPE_CHECKING:
@@ -94,6 +94,11 @@ class ToolContext:
     def workspace(self) -> tuple[Path, ...]:
         """The roots that file tools may write."""
         return self.session.workspace
+
+    @property
+    def cache(self) -> Path:
+        """A folder of Handrail's own, 0700, for what can be had again; no call may write there by naming it."""
+        return private_folder(self.session.runtime.places.cache)
 
     def judged_path(self, text: str, kind: Touching = "read") -> Path:
         """The real place that was judged when the call named it `text`; open it with `handrail.opened`.

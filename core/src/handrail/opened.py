@@ -13,7 +13,7 @@ import secrets
 import shutil
 import stat
 import sys
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -252,6 +252,55 @@ def _read_all(fd: int) -> bytes:
     return bytes(data)
 
 
+def check_arrival(path: Path) -> None:
+    """Raise what `arriving` would raise for this place as it is now."""
+    with _holding(path) as at:
+        _check_may_go(_status(at, path, missing_ok=True), path)
+
+
+@dataclass(frozen=True, slots=True)
+class Arriving:
+    """A file that is not in its place yet."""
+
+    fd: int
+
+    def write(self, data: bytes) -> None:
+        """Add all of it."""
+        _write_all(self.fd, data)
+
+    def settle(self) -> None:
+        """Bring what was written to the disk; the end waits for all that was not."""
+        os.fsync(self.fd)
+
+
+@contextmanager
+def arriving(path: Path, *, attributes: Mapping[str, bytes] | None = None) -> Generator[Arriving, None, None]:
+    """A whole new file, written piece by piece. When the block ends without an error, it is put at the judged path at once.
+
+    It is another file than one that was there: nothing is taken over, and one that may be executed is left alone (`Downstream`).
+    `attributes` are extended ones, as far as the file system takes them. On an error nothing has changed.
+    """
+    with _holding(path) as at:
+        _check_may_go(_status(at, path, missing_ok=True), path)
+        partial = _sibling(path)
+        fd = _open(at, partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | QUIET, mode=0o666)
+        try:
+            yield Arriving(fd)
+            _mark(fd, attributes or {})
+            os.fsync(fd)
+            _check_may_go(_status(at, path, missing_ok=True), path)
+            _put(at, partial, path, overwrite=True)
+        except BaseException as exc:
+            with suppress(OSError):
+                os.unlink(at.name(partial), dir_fd=at.fd)
+            if isinstance(exc, OSError):
+                raise Downstream(f"{str(path)!r} could not be written: {exc.strerror}") from exc
+            raise
+        finally:
+            os.close(fd)
+        at.settle()
+
+
 def delete(path: Path, *, recursive: bool = False) -> None:
     """Take away the file, link or empty folder at a judged path; with `recursive` a folder with all that is in it, following no link."""
     with _holding(path) as at:
@@ -399,6 +448,23 @@ def _check_ordinary(status: os.stat_result | None, path: Path) -> None:
         raise _exchanged(path)
     if not stat.S_ISREG(status.st_mode):
         raise Downstream(f"{str(path)!r} is {KINDS.get(stat.S_IFMT(status.st_mode), 'no ordinary file')}")
+
+
+def _check_may_go(status: os.stat_result | None, path: Path) -> None:
+    """Whether another file may take the place of what is there."""
+    if status is None:
+        return
+    _check_ordinary(status, path)
+    if status.st_mode & (stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH):
+        raise Downstream(f"{str(path)!r} may be executed, and is not replaced", hint="use another name")
+
+
+def _mark(fd: int, attributes: Mapping[str, bytes]) -> None:
+    if sys.platform == "linux":
+        for name, value in attributes.items():
+            # Not every file system has them.
+            with suppress(OSError):
+                os.setxattr(fd, name, value)
 
 
 def _check_place(status: os.stat_result, path: Path) -> None:

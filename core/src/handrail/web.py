@@ -24,6 +24,7 @@ from handrail import urls
 from handrail.connecting import Resolver, denied, resolve_public, system_resolver
 from handrail.errors import Denied, Downstream, TimedOut
 from handrail.judging import Decision, Reason
+from handrail.redaction import redact_text
 from handrail.urls import View
 
 REDIRECTS = frozenset((301, 302, 303, 307, 308))
@@ -38,9 +39,18 @@ OF_SERVERS = frozenset(("opaque_query",))
 Approve = Callable[[View], Awaitable[bool]]
 
 
+class Broken(Downstream):
+    """No connection could be made, or it ended before the answer did; the same request may work another time."""
+
+    retryable = True
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one request may take: redirects, bytes of content after decoding, seconds in all, and seconds without a byte."""
+    """What one request may take: redirects, bytes of content after decoding, seconds in all, and seconds without a byte.
+
+    `silence` is also what a server has for its first lines, however slowly it sends them.
+    """
 
     hops: int = 10
     size: int = 500_000_000
@@ -65,7 +75,7 @@ class Answered:
         async for chunk in self._response.aiter_bytes():
             got += len(chunk)
             if got > self._size:
-                raise Downstream(f"{self.url!r} sends more than {self._size:,} bytes")
+                raise Downstream(f"{redact_text(self.url)!r} sends more than {self._size:,} bytes")
             yield chunk
 
     async def read(self) -> bytes:
@@ -104,7 +114,8 @@ class Web:
     ) -> AsyncGenerator[Answered, None]:
         """The answer of the last server that redirects lead to; a first address that a person was asked about counts as approved.
 
-        `Denied` for an address that may not be gone to, `Downstream` for what fails, `TimedOut` when it all takes too long.
+        `Denied` for an address that may not be gone to, `Broken` where there is no connection to the end, `Downstream` for what else fails,
+        `TimedOut` when it all takes too long.
         """
         ends = monotonic() + self._limits.seconds
         try:
@@ -120,9 +131,11 @@ class Web:
         except TimeoutError as exc:
             if monotonic() < ends:
                 raise
-            raise TimedOut(f"{url!r} took longer than {self._limits.seconds:g} s") from exc
+            raise TimedOut(f"{redact_text(url)!r} took longer than {self._limits.seconds:g} s") from exc
+        except httpx.DecodingError as exc:
+            raise Downstream(f"{redact_text(url)!r} sends what cannot be decoded: {_told(exc)}") from exc
         except httpx.HTTPError as exc:
-            raise Downstream(f"{url!r} could not be fetched: {_told(exc)}") from exc
+            raise Broken(f"{redact_text(url)!r} could not be fetched: {_told(exc)}") from exc
 
     def _first(self, url: str, method: str, headers: Mapping[str, str], content: bytes | None) -> httpx.Request:
         view = urls.view(url, allow_private=self._allow_private)
@@ -137,7 +150,7 @@ class Web:
     async def _follow(self, request: httpx.Request) -> tuple[httpx.Response, list[str]]:
         hops = [str(request.url)]
         while True:
-            response = await self._transport.handle_async_request(request)
+            response = await self._answer(request)
             response.request = request
             self._client.cookies.extract_cookies(response)
             location = response.headers.get("location")
@@ -145,9 +158,20 @@ class Web:
                 return response, hops
             await response.aclose()
             if len(hops) > self._limits.hops:
-                raise Downstream(f"{hops[0]!r} leads on more than {self._limits.hops} times")
+                raise Downstream(f"{redact_text(hops[0])!r} leads on more than {self._limits.hops} times")
             request = await self._next(request, response.status_code, location)
             hops.append(str(request.url))
+
+    async def _answer(self, request: httpx.Request) -> httpx.Response:
+        """The first lines of an answer, with its content still to come."""
+        ends = monotonic() + self._limits.silence
+        try:
+            with anyio.fail_after(self._limits.silence):
+                return await self._transport.handle_async_request(request)
+        except TimeoutError as exc:
+            if monotonic() < ends:
+                raise
+            raise httpx.ReadTimeout(f"it did not answer within {self._limits.silence:g} s") from exc
 
     async def _next(self, before: httpx.Request, status: int, location: str) -> httpx.Request:
         """The request that a redirect asks for, judged like a first one. Credentials and content stay with the origin they were given to."""

@@ -9,12 +9,22 @@ from handrail import hookimpl
 
 if TYPE_CHECKING:
     from handrail import Tool
+    from handrail_system.config import SystemConfig
 
 
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool]:
-    """`process_info`, `system_info`."""
+    """`process_info`, `system_info`, `download_file`."""
+    from handrail_system.download import download_file
     from handrail_system.machine import system_info
     from handrail_system.processes import process_info
 
-    return [process_info, system_info]
+    return [process_info, system_info, download_file]
+
+
+@hookimpl
+def handrail_register_config() -> type[SystemConfig]:
+    """`[plugins.system]`."""
+    from handrail_system.config import SystemConfig
+
+    return SystemConfig

@@ -1,0 +1,240 @@
+"""One file from a server into a part: asked for from where it broke off, checked for being the same one, and not waited for without end."""
+
+from __future__ import annotations
+
+import errno
+import re
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, NoReturn
+
+import anyio
+
+from handrail import Downstream, TimedOut, __version__
+from handrail.redaction import redact_text
+from handrail_system.parts import Part, Version
+
+if TYPE_CHECKING:
+    from handrail.web import Answered, Web
+    from handrail_system.config import SystemConfig
+
+# How often a download that broke off is gone on with, if more of it came each time.
+MORE_TRIES = 5
+PAUSE_S = 0.5
+RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
+# What may pass: the server is busy, or something between it and us.
+PASSING = frozenset((408, 425, 429, 500, 502, 503, 504))
+AGENT = f"handrail/{__version__}"
+
+# Is told the bytes that are there and, where it is known, the bytes of the whole.
+Tell = Callable[[int, int | None], None]
+
+
+class Refused(Downstream):
+    """The server answered with something else than the file."""
+
+
+class Busy(Refused):
+    """The server may give the file another time."""
+
+    retryable = True
+
+
+class _NotThatPart(Exception):
+    """What was answered does not go on where the part ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """Where a file came from in the end. `resumed_from`: bytes that were there from an earlier call. `told`: whether its size was known."""
+
+    url: str
+    content_type: str | None
+    resumed_from: int
+    told: bool
+
+
+@dataclass(slots=True)
+class Pace:
+    """Gives up on a server that sends less than `slowest` bytes a second over `window` seconds."""
+
+    slowest: int
+    window: float
+    _since: float = field(default_factory=monotonic)
+    _got: int = 0
+
+    def add(self, count: int) -> None:
+        """More bytes have come."""
+        self._got += count
+        passed = monotonic() - self._since
+        if passed < self.window:
+            return
+        if self._got < self.slowest * passed:
+            raise TimedOut(
+                f"the server sends fewer than {self.slowest:,} bytes a second",
+                hint="call again to go on; plugins.system.download_slowest is the limit",
+            )
+        self._since, self._got = monotonic(), 0
+
+
+async def fetch(web: Web, url: str, part: Part, target: Path, config: SystemConfig, tell: Tell) -> Fetched:
+    """Fill the part with the file at `url`; `target` is where it will go, and must have room for it."""
+    from handrail.web import Broken
+
+    found = part.size
+    for attempt in range(MORE_TRIES + 1):
+        before = part.size
+        try:
+            done = await _attempt(web, url, part, target, config, tell)
+            return Fetched(done.url, done.content_type, found if done.resumed_from else 0, done.told)
+        except _NotThatPart:
+            found = 0
+            part.begin(None)
+        except Broken as exc:
+            if part.version is None or part.size <= before or attempt == MORE_TRIES:
+                raise _with_rest(exc, part) from exc
+            await anyio.sleep(PAUSE_S)
+    raise Refused(f"{redact_text(url)!r} does not go on where it broke off", hint="call again")
+
+
+async def _attempt(web: Web, url: str, part: Part, target: Path, config: SystemConfig, tell: Tell) -> Fetched:
+    # As it lies on the server: only then can it be gone on with.
+    headers = {"accept": "*/*", "accept-encoding": "identity", "user-agent": AGENT}
+    start = part.size if part.version is not None else 0
+    if part.version is not None and start:
+        headers |= {"range": f"bytes={start}-", "if-range": part.version.validator}
+    async with web.request(url, headers=headers) as answer:
+        total = _judge(answer, part, start)
+        if answer.status != HTTPStatus.PARTIAL_CONTENT:
+            part.begin(_version(answer, total))
+            start = 0
+        _check_room(total, part, target, config)
+        pace = Pace(config.download_slowest, config.download_silence)
+        async for chunk in answer.chunks():
+            if part.size + len(chunk) > config.download_max_bytes:
+                _too_large(None, part, config)
+            _keep(part, chunk)
+            pace.add(len(chunk))
+            tell(part.size, total)
+        if total is not None and part.size != total:
+            _short(answer, part, total)
+        return Fetched(answer.url, answer.headers.get("content-type"), start, told=_size_is_told(answer))
+
+
+def _judge(answer: Answered, part: Part, start: int) -> int | None:
+    """The bytes of the whole file, where they are known; an error for an answer that is no file."""
+    encoded = _encoded(answer.headers)
+    if answer.status == HTTPStatus.PARTIAL_CONTENT:
+        found = RANGE.fullmatch(answer.headers.get("content-range", "").strip())
+        if not start:
+            raise Refused(f"{redact_text(answer.url)!r} answered with a part, though the whole was asked for")
+        if found is None or encoded or int(found[1]) != start or not _same(answer.headers, part.version, found[3]):
+            raise _NotThatPart
+        return None if found[3] == "*" else int(found[3])
+    if answer.status == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE and start:
+        raise _NotThatPart
+    if answer.status != HTTPStatus.OK:
+        _refuse(answer, part)
+    length = answer.headers.get("content-length", "")
+    return int(length) if length.isdecimal() and not encoded else None
+
+
+def _same(headers: Mapping[str, str], version: Version | None, total: str) -> bool:
+    """Whether a part is of the version that was begun. Some servers give one of any."""
+    if version is None or (version.total is not None and total not in ("*", str(version.total))):
+        return False
+    key = "etag" if version.validator.startswith('"') else "last-modified"
+    return headers.get(key, version.validator) == version.validator
+
+
+def _version(answer: Answered, total: int | None) -> Version | None:
+    """What tells this version of a file from others, by RFC 9110 (8.8, 13.1.5); None where nothing does for sure."""
+    if _encoded(answer.headers) or "bytes" not in answer.headers.get("accept-ranges", "bytes"):
+        return None
+    etag, changed = answer.headers.get("etag", ""), answer.headers.get("last-modified", "")
+    if re.fullmatch(r'"[^"]*"', etag):
+        return Version(etag, total)
+    try:
+        # Within one second, a file may have been changed again.
+        settled = parsedate_to_datetime(answer.headers["date"]) - parsedate_to_datetime(changed)
+    except (KeyError, ValueError, TypeError):
+        return None
+    return Version(changed, total) if settled.total_seconds() >= 1 else None
+
+
+def _encoded(headers: Mapping[str, str]) -> bool:
+    return headers.get("content-encoding", "identity").strip().lower() not in ("", "identity")
+
+
+def _size_is_told(answer: Answered) -> bool:
+    return "content-length" in answer.headers or "chunked" in answer.headers.get("transfer-encoding", "").lower()
+
+
+def _refuse(answer: Answered, part: Part) -> NoReturn:
+    named = {status.value: status.phrase for status in HTTPStatus}.get(answer.status, "unknown")
+    details = {"http_status": answer.status, "url": redact_text(answer.url)}
+    message = f"{redact_text(answer.url)!r} answered {answer.status} ({named})"
+    if answer.status in PASSING:
+        wait = answer.headers.get("retry-after")
+        raise Busy(message, hint=f"try again in {wait[:40]} s" if wait else "try again later", details=details)
+    part.begin(None)
+    raise Refused(message, details=details)
+
+
+def _check_room(total: int | None, part: Part, target: Path, config: SystemConfig) -> None:
+    if total is None:
+        return
+    if total > config.download_max_bytes:
+        _too_large(total, part, config)
+    # Once in the cache, once in its place.
+    needed = {part.folder: total - part.size, target.parent: total}
+    for place, size in needed.items():
+        together = sum(other for at, other in needed.items() if at.stat().st_dev == place.stat().st_dev)
+        free = shutil.disk_usage(place).free
+        if max(size, together) > free:
+            part.begin(None)
+            raise Downstream(
+                f"there is no room for {total:,} bytes: the disk of {str(place)!r} has {free:,} bytes free",
+                hint="it is needed twice for a moment: in Handrail's cache and in its place",
+            )
+
+
+def _too_large(total: int | None, part: Part, config: SystemConfig) -> NoReturn:
+    part.begin(None)
+    size = f"has {total:,} bytes" if total is not None else "is larger than may be"
+    raise Downstream(
+        f"the file {size}; at most {config.download_max_bytes:,} are downloaded",
+        hint="plugins.system.download_max_bytes is the limit",
+    )
+
+
+def _keep(part: Part, chunk: bytes) -> None:
+    try:
+        part.add(chunk)
+    except OSError as exc:
+        full = exc.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        # What fills the disk is of no use to anybody.
+        part.begin(None)
+        why = "the disk is full" if full else exc.strerror
+        raise Downstream(f"the file could not be kept in {str(part.folder)!r}: {why}") from exc
+
+
+def _short(answer: Answered, part: Part, total: int) -> NoReturn:
+    from handrail.web import Broken
+
+    if part.size > total:
+        part.begin(None)
+        raise Refused(f"{redact_text(answer.url)!r} sent more than the {total:,} bytes that it said")
+    raise Broken(f"{redact_text(answer.url)!r} ended after {part.size:,} of {total:,} bytes")
+
+
+def _with_rest(exc: Downstream, part: Part) -> Downstream:
+    """The error of a download that broke off, with what can be done about it."""
+    if part.version is not None and part.size:
+        exc.hint = f"{part.size:,} bytes are kept; call again with the same arguments to go on"
+    return exc
