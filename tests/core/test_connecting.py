@@ -9,16 +9,17 @@ import socket
 import ssl
 import subprocess
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import anyio
 import pytest
 
 from handrail import Denied, Downstream, TimedOut
 from handrail.connecting import Resolver, refuses, resolve_public
 from handrail.urls import View
-from handrail.web import Limits, Web
+from handrail.web import Broken, Limits, Web
 
 PUBLIC = "93.184.215.14"
 LOOPBACK = ("127.0.0.1", "::1")
@@ -328,6 +329,44 @@ async def test_content_is_limited_after_decoding(server: Served) -> None:
 async def test_a_server_that_says_nothing_is_not_waited_for(server: Served, limits: Limits) -> None:
     with pytest.raises((TimedOut, Downstream)):
         await got(local(limits=limits), server.url("/silent"))
+
+
+async def test_a_server_that_drips_its_first_lines_is_not_waited_for(server: Served) -> None:
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while not server.over.is_set():
+                writer.write(b"x")
+                await writer.drain()
+                await asyncio.sleep(0.02)
+        writer.close()
+
+    listening = await asyncio.start_server(drip, "127.0.0.1", 0)
+    async with listening:
+        port = listening.sockets[0].getsockname()[1]
+        with anyio.fail_after(5), pytest.raises(Broken, match=r"within 0\.2 s") as caught:
+            await got(local(limits=Limits(silence=0.2)), f"http://good.example:{port}/a")
+        server.over.set()
+    assert caught.value.retryable
+
+
+async def test_what_cannot_be_decoded_is_no_broken_connection(server: Served) -> None:
+    server.answer("/a", b"not packed", content_encoding="gzip")
+    with pytest.raises(Downstream, match="cannot be decoded") as caught:
+        await got(local(), server.url("/a"))
+    assert not isinstance(caught.value, Broken)
+
+
+async def test_an_answer_that_ends_early_is_broken(server: Served) -> None:
+    server.answers["/a"] = b"HTTP/1.1 200 X\r\ncontent-length: 9\r\n\r\nhalf"
+    with pytest.raises(Broken, match="could not be fetched"):
+        await got(local(), server.url("/a"))
+
+
+async def test_no_error_shows_a_password(server: Served) -> None:
+    server.answer("/a", gzip.compress(bytes(5_000)), content_encoding="gzip")
+    with pytest.raises(Downstream) as caught:
+        await got(local(limits=Limits(size=10)), server.url("/a").replace("://", "://ada:SECRET@"))
+    assert "SECRET" not in str(caught.value)
 
 
 async def test_a_server_that_is_not_there_is_a_failure_of_its_own() -> None:

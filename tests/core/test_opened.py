@@ -247,3 +247,55 @@ def test_a_link_out_of_an_archive_is_not_written_through(work: Path) -> None:
     with pytest.raises(Denied):
         opened.replace(opened.safe_member(work, "x/b"), b"x", create_dirs=True)
     assert os.listdir(work.parent / "outside") == ["a.txt"]
+
+
+def test_a_file_that_arrives_piece_by_piece_is_there_when_it_is_whole(work: Path) -> None:
+    with opened.arriving(work / "b.txt") as file:
+        file.write(b"one ")
+        file.settle()
+        file.write(b"two")
+        assert not (work / "b.txt").exists()
+    assert (work / "b.txt").read_bytes() == b"one two"
+    assert sorted(entry.name for entry in work.iterdir()) == ["b.txt", "sub"]
+
+
+def test_a_file_that_does_not_arrive_leaves_what_was_there(work: Path) -> None:
+    def broken_off() -> None:
+        with opened.arriving(work / "sub/a.txt") as file:
+            file.write(b"half")
+            raise RuntimeError("broken off")
+
+    with pytest.raises(RuntimeError):
+        broken_off()
+    assert [(entry.name, entry.read_text()) for entry in (work / "sub").iterdir()] == [("a.txt", "inside")]
+
+
+def test_a_file_that_arrives_takes_nothing_over_from_the_one_that_was_there(work: Path) -> None:
+    (work / "sub/a.txt").chmod(0o600)
+    os.link(work / "sub/a.txt", work / "other-name")
+    with opened.arriving(work / "sub/a.txt") as file:
+        file.write(b"new")
+    usual = work / "usual"
+    usual.touch()
+    assert stat.S_IMODE((work / "sub/a.txt").stat().st_mode) == stat.S_IMODE(usual.stat().st_mode)
+    assert (work / "other-name").read_text() == "inside"
+
+
+@pytest.mark.parametrize("when", ["before", "meanwhile"])
+def test_no_file_that_arrives_takes_the_place_of_a_program_or_a_link(work: Path, when: str) -> None:
+    place = work / "sub/a.txt"
+    if when == "before":
+        place.chmod(0o744)
+        with pytest.raises(Downstream, match="may be executed"):
+            opened.check_arrival(place)
+
+    def exchanging() -> None:
+        with opened.arriving(place) as file:
+            file.write(b"new")
+            place.unlink()
+            place.symlink_to("../../outside/a.txt")
+
+    with pytest.raises((Downstream, Denied)):
+        exchanging()
+    assert "new" not in (work.parent / "outside/a.txt").read_text()
+    assert len(list((work / "sub").iterdir())) == 1
