@@ -41,6 +41,21 @@ def test_a_path_leads_where_the_system_says(tree: Path, names: list[str]) -> Non
     assert found.linked == (found.real != os.path.normpath(tree / text))
 
 
+FOLDERS = st.sampled_from(
+    [".", "a/b", "d/in", "d/in/c", "a/up/d", "new", "d/gone", "loop", "a/../d", "/", "/proc", "/proc/self"]
+)
+
+
+@given(FOLDERS, st.lists(st.lists(NAMES, min_size=1, max_size=4), max_size=4), st.booleans())
+def test_a_path_leads_where_it_does_alone_after_others_were_looked_at(
+    tree: Path, folder: str, paths_named: list[list[str]], last: bool
+) -> None:
+    seen: paths.Seen = {}
+    for text in ["root/x", "self/cwd", *map("/".join, paths_named)]:
+        alone = paths.resolve(text, cwd=tree / folder, home=tree, follow_last=last)
+        assert paths.resolve(text, cwd=tree / folder, home=tree, follow_last=last, seen=seen) == alone
+
+
 def there(platform: str, home: str) -> Judging:
     work = Path(home + ("\\project" if platform == "win32" else "/project"))
     return Judging(work, Path(home), "user", {}, (work,), platform)

@@ -100,15 +100,18 @@ def _below_home(parts: Names, home: Names) -> Names:
 def _secret_name(name: str) -> str | None:
     if (what := SECRET_NAMES.get(name)) is not None:
         return what
-    if name.startswith(".env.") and name.rpartition(".")[2] not in TEMPLATES:
-        return "settings with secrets"
-    if name.startswith(".") and name.endswith(("_history", "-history")):
-        return "a history of commands"
-    if name.endswith(KEY_ENDINGS):
-        return "a private key"
-    if name.endswith(".pem") and not any(word in name for word in ("cert", "chain", "public", "ca-", "cacert")):
-        return "a private key"
-    return next((what for shape, what in SECRET_SHAPES if shape.fullmatch(name)), None)
+    if "." in name:
+        if name.startswith(".env.") and name.rpartition(".")[2] not in TEMPLATES:
+            return "settings with secrets"
+        if name[0] == "." and name.endswith(("_history", "-history")):
+            return "a history of commands"
+        if name.endswith(KEY_ENDINGS):
+            return "a private key"
+        if name.endswith(".pem") and not any(word in name for word in ("cert", "chain", "public", "ca-", "cacert")):
+            return "a private key"
+    if name.startswith(SECRET_SHAPE_STARTS):
+        return next((what for shape, what in SECRET_SHAPES if shape.fullmatch(name)), None)
+    return None
 
 
 def _secret_of_process(parts: Names) -> str | None:
@@ -158,6 +161,8 @@ SECRET_SHAPES = (
     (re.compile(r"krb5cc_.*"), "a ticket of Kerberos"),
     (re.compile(r"agent\.\d+"), "the door to an agent of keys"),
 )
+# How all of them begin.
+SECRET_SHAPE_STARTS = ("ssh_host_", "service", "client_secret", "krb5cc_", "agent.")
 PUBLIC_ENDINGS = (".pub",)
 PUBLIC_NAMES = frozenset(("known_hosts", "known_hosts.old"))
 TEMPLATES = frozenset(("example", "sample", "template", "dist", "defaults", "tmpl", "tpl", "schema"))

@@ -111,7 +111,7 @@ def _roots(found: paths.Resolved, judging: Judging) -> list[paths.Place]:
 
 
 def _secret(text: str, found: paths.Resolved, floor: Decision) -> Opinion | None:
-    what = paths.secret(found.path) or (paths.secret(found.named) if found.linked else None)
+    what = paths.secret(found.place) or (paths.secret(found.named) if found.linked else None)
     return None if what is None else kept(floor, Reason("secret", f"{text!r} keeps {what}"))
 
 
@@ -119,7 +119,7 @@ def _closed(found: paths.Resolved, seen: paths.Seen) -> Opinion | None:
     """Places that are closed to reading and changing alike."""
     if found.refused is not None:
         return kept(Decision.DENY, found.refused)
-    if (what := paths.device(found.path, seen=seen)) is not None:
+    if (what := paths.device(found.place, seen=seen)) is not None:
         return kept(Decision.DENY, Reason("device", f"{str(found.path)!r} is {what}"))
     return None
 

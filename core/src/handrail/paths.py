@@ -11,8 +11,8 @@ import os
 import re
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from typing import NamedTuple
 
 from handrail.judging import Reason
 from handrail.known_places import KEY_ENDINGS as KEY_ENDINGS
@@ -55,19 +55,21 @@ DEVICE_SHARES = frozenset(("pipe", "mailslot", "ipc$"))
 
 HARMLESS = "harmless"
 HARMLESS_DEVICES = frozenset(("null", "zero", "full", "random", "urandom"))
+# Where a path begins that may be one of them.
+DEVICE_LIKE = re.compile(r"[/.]*(private/[/.]*)?(dev|run|var/[/.]*run|tmp/[/.]*(x11|ice)-unix)(/|$)", re.IGNORECASE)
 RESERVED_NAME = re.compile(
     r"(con|prn|aux|nul|clock\$|conin\$|conout\$|com[0-9\u00b9\u00b2\u00b3]|lpt[0-9\u00b9\u00b2\u00b3])"
 )
 SHORT_NAME = re.compile(r"[^\\/.]{1,8}~\d{1,6}(\.[^\\/.]{0,3})?")
 
 
-# What was found at absolute places: mode and, of a link, its target; None where nothing is. One judgement looks at each place once when it
+# What was found at absolute places: mode and, of a link, its target; None where nothing is. Under a folder's text with a `/` behind: where
+# that folder really is, None where that has to be found anew each time. One judgement looks at each place once when it
 # passes the same dictionary to all that it asks; nothing is kept longer than that.
 Seen = dict[str, tuple[int, str | None] | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Resolved:
+class Resolved(NamedTuple):
     """Where a path of a call leads, as text and as a path.
 
     `path` is the real place: absolute, without links, `.` or `..`, as far down as it exists; what does not exist yet is kept as written.
@@ -79,6 +81,11 @@ class Resolved:
     refused: Reason | None = None
     doubtful: Reason | None = None
     kind: type[PurePath] = Path
+
+    @property
+    def place(self) -> Place:
+        """The real place as what asks of it takes it: the text, save where the grammar of Windows counts."""
+        return self.path if self.kind is PureWindowsPath else self.real
 
     @property
     def path(self) -> PurePath:
@@ -108,6 +115,8 @@ def resolve(
     `platform` is that of the machine judged for (a value of `sys.platform`). Without `follow_last` a link at the very end is not followed.
     """
     plain = PLAIN.fullmatch(text) is not None
+    if plain and seen is not None and platform != "win32" and (at := _below_folder(text, str(cwd), seen)) is not None:
+        return at
     refused = None if plain else _deceptive(text)
     if platform == "win32":
         return _resolve_windows(text, cwd=cwd, home=home, refused=refused)
@@ -133,7 +142,7 @@ def privately(found: Resolved, *, temporary: PurePath | None, workspace: Iterabl
             seen: Seen = {}
             if _look(own, seen) is not None:
                 real, refused = _follow(own, seen)
-                return replace(found, real=real, written=own, refused=refused)
+                return found._replace(real=real, written=own, refused=refused)
     return found
 
 
@@ -156,8 +165,8 @@ def inside(path: Place, roots: Iterable[PurePath], *, seen: Seen | None = None, 
 def device(path: Place, *, seen: Seen | None = None) -> str | None:
     """What a device, a socket or a part of the kernel it is; None for an ordinary file's place."""
     # Most paths are none of these, and are not taken apart for it.
-    text = str(path).lower()
-    if ("dev" in text or "run" in text or "tmp" in text) and (what := _named_device(lowered(path))) is not None:
+    text = str(path)
+    if (DEVICE_LIKE.match(text) or not text.isascii()) and (what := _named_device(lowered(path))) is not None:
         return what if what != HARMLESS else None
     found = _look(str(path), {} if seen is None else seen) if isinstance(path, Path | str) else None
     if found is None:
@@ -287,6 +296,38 @@ def _follow(path: str, seen: Seen, *, follow_last: bool = True) -> tuple[str, Re
             real = ""
         waiting.extend(target.split("/")[::-1])
     return real or "/", None
+
+
+def _below_folder(text: str, cwd: str, seen: Seen) -> Resolved | None:
+    """Where a plain text leads that only goes down from `cwd`, through no links; None when it has to be followed name by name.
+
+    Where `cwd` really is, is kept in `seen` under its text with a `/` behind.
+    """
+    if text[0] == "/" or "//" in text or text[-1] == "/":
+        return None
+    if (text[0] == "." and text != ".") or "/." in text:
+        return None
+    start = f"{cwd}/"
+    if start not in seen:
+        real, refused = _follow(cwd, seen)
+        direct = refused is None and not f"{real}/".startswith("/proc/") and os.path.normpath(cwd) == cwd != "/"
+        seen[start] = 0, real if direct and real != "/" else None
+    known = seen[start]
+    if known is None or (at := known[1]) is None:
+        return None
+    if text == ".":
+        return Resolved(at, cwd)
+    there = True
+    for name in text.split("/"):
+        at = f"{at}/{name}"
+        if not there:
+            seen[at] = None
+            continue
+        found = seen[at] if at in seen else _look(at, seen)
+        there = found is not None
+        if found is not None and found[1] is not None:
+            return None
+    return Resolved(at, start + text)
 
 
 def _of_process(folder: str) -> bool:

@@ -114,6 +114,7 @@ class Runtime:
         self._open: dict[tuple[str, str], Closable] = {}
         self._sandbox: Chosen | None = None
         self._choosing = anyio.Lock()
+        self._offered: tuple[Judging, Config, Judging] | None = None
         # Of the tools that plugins registered; what toolsets bring is a session's.
         self._seats: dict[str, tuple[Seat, ...]] = {}
         self._reload = reload
@@ -172,7 +173,7 @@ class Runtime:
             raise PluginError(f"there is no tool {name!r}{nearest(name, self.registry.names())}")
         invocation = Invocation(owned.tool, args, owned.tool.validate(args), "evaluate")
         if owned.tool.confinable:
-            judging = replace(judging, sandbox=await self.offer(judging))
+            judging = await self._with_sandbox(judging)
         return await judge(invocation, seats=self._seats_of(owned), policy=Policy(self.rules), judging=judging)
 
     async def explain(self, name: str, args: Mapping[str, Any], judging: Judging) -> Explained:
@@ -182,7 +183,7 @@ class Runtime:
             raise PluginError(f"there is no tool {name!r}{nearest(name, self.registry.names())}")
         invocation = Invocation(owned.tool, args, owned.tool.validate(args), "explain")
         if owned.tool.confinable:
-            judging = replace(judging, sandbox=await self.offer(judging))
+            judging = await self._with_sandbox(judging)
         policy = Policy(self.rules)
         policy.lasting = self.grants
         return await explain(invocation, seats=self._seats_of(owned), policy=policy, judging=judging)
@@ -229,6 +230,14 @@ class Runtime:
             return None
         wanted = (settings or self.settings).sandbox
         return Offer(sandbox.name, wanted.network and sandbox.networks, wanted.writable)
+
+    async def _with_sandbox(self, judging: Judging) -> Judging:
+        """The same circumstances with what the sandbox gives, made once for those that are asked about again."""
+        given = self._offered
+        if given is None or given[0] is not judging or given[1] is not self.config or self._sandbox is None:
+            self._offered = judging, self.config, replace(judging, sandbox=await self.offer(judging))
+            given = self._offered
+        return given[2]
 
     # Backends
 

@@ -9,7 +9,6 @@ one of a small set that a yes cannot undo                  deny, in every mode
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -40,7 +39,7 @@ class ShellEvaluator(Evaluator):
             from handrail_cli.typed import judge_typed
 
             return judge_typed(judging.focus, judging)
-        texts = list(_shell_texts(invocation))
+        texts = _shell_texts(invocation)
         if not texts:
             return None
         cwd = _folder(invocation, judging)
@@ -57,9 +56,10 @@ class ShellEvaluator(Evaluator):
         from handrail_cli.judgement import judge
         from handrail_cli.surroundings import surroundings
 
-        if self._around is None or not _alike(self._around[0], judging):
-            self._around = judging, surroundings(judging)
-        return judge("\n".join(texts), judging, cwd=cwd, stdin=stdin, around=self._around[1])
+        around = self._around
+        if around is None or (around[0] is not judging and not _alike(around[0], judging)):
+            around = self._around = judging, surroundings(judging)
+        return judge("\n".join(texts), judging, cwd=cwd, stdin=stdin, around=around[1])
 
 
 def _alike(one: Judging, other: Judging) -> bool:
@@ -69,12 +69,14 @@ def _alike(one: Judging, other: Judging) -> bool:
     )
 
 
-def _shell_texts(invocation: Invocation) -> Iterator[str]:
+def _shell_texts(invocation: Invocation) -> list[str]:
     """The texts of a call that a shell will read."""
-    for effect in invocation.tool.effects:
-        value: Any = invocation.argument(effect) if isinstance(effect, Run) and effect.what == "shell" else None
-        if isinstance(value, str):
-            yield value
+    values: list[Any] = [
+        invocation.argument(effect)
+        for effect in invocation.tool.effects
+        if isinstance(effect, Run) and effect.what == "shell"
+    ]
+    return [value for value in values if isinstance(value, str)]
 
 
 def _folder(invocation: Invocation, judging: Judging) -> PurePath:
