@@ -6,8 +6,8 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -98,7 +98,7 @@ class Confinement:
     bounds: Bounds
     host: Mapping[str, str]
     before: Found
-    # Places of the repositories in the workspace that are not there and must not come to be.
+    # Places of the repositories in the workspace, and of Handrail's own there, that are not there and must not come to be.
     missing: Mapping[Path, Sequence[Path]]
     confines: Confines
 
@@ -115,7 +115,9 @@ class Confinement:
 
         Raises `NoSandbox` when that cannot be done; then nothing may be run.
         """
-        return self.sandbox.confine(argv, cwd=cwd, environment=cleaned(environment, self.host), bounds=self.bounds)
+        given = cleaned(environment, self.host)
+        confined = self.sandbox.confine(argv, cwd=cwd, environment=given, bounds=self.bounds)
+        return replace(confined, ended=self.confines.following(self, confined.ended))
 
     def denied(self, output: str, exit_code: int) -> Denial | None:
         """What the sandbox seems to have refused of a command that ended so; None when nothing points to it."""
@@ -138,7 +140,24 @@ class Confines:
         self._protected = tuple(protected)
         self._survey = Survey()
         self._scratch: Scratch | None = None
+        # Those under which something was started, and whether that is over; until what it left was put aside.
+        self._started: dict[int, bool] = {}
         self._toolchains: tuple[Path, ...] | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether a sandboxed command runs, or has left what is not looked through yet."""
+        return bool(self._started)
+
+    def following(self, given: Confinement, ended: Callable[[], str | None]) -> Callable[[], str | None]:
+        """What tells that a command is over, so that this is known here, too."""
+        self._started[id(given)] = False
+
+        def over() -> str | None:
+            self._started[id(given)] = True
+            return ended()
+
+        return over
 
     @property
     def temporary(self) -> Path | None:
@@ -151,7 +170,8 @@ class Confines:
         bounds = self._bounds(found, settings, network=settings.network and sandbox.networks)
         repos = [place for place in bounds.anchored if _repository(place)]
         missing = {git: tuple(p for p in repositories.obeyed_later(git) if _below(p, bounds.writable)) for git in repos}
-        return Confinement(sandbox, bounds, self._environment, found, missing, self)
+        own = [path for path in self._protected if _below(path, bounds.writable) and not os.path.lexists(path)]
+        return Confinement(sandbox, bounds, self._environment, found, {**missing, self._workspace[0]: tuple(own)}, self)
 
     def put_aside(self, given: Confinement) -> list[str]:
         """Rename what came to be in the workspace since a call was confined and would be run or obeyed unasked; the names that it had."""
@@ -161,7 +181,10 @@ class Confines:
         suspects = [place for place in new if not (_repository(place) and repositories.harmless(place))]
         for git, places in missing.items():
             suspects += [place for place in places if git not in new and stands_for(place) is not None]
-        return [str(place) for place in suspects if _rename(place, given.bounds.writable)]
+        aside = [str(place) for place in suspects if _rename(place, given.bounds.writable)]
+        if self._started.get(id(given)):
+            del self._started[id(given)]
+        return aside
 
     def close(self) -> None:
         """Remove the private folder and all in it."""
@@ -185,14 +208,15 @@ class Confines:
         real += [_real(place) for git in (*repos, *others) for place in repositories.led_to(git) if place.exists()]
         kept = [place for place in real if _inside(place, writable) and place not in repos]
         kept += [place for git in (*repos, *others) for place in repositories.obeyed(git)]
-        masked = [*secrets, *own]
+        hidden = {*secrets, *own}
+        masked = [place for place in sorted(hidden) if hidden.isdisjoint(place.parents)]
         return Bounds(
             writable=writable,
             readable=readable,
             temporary=scratch.temporary,
             home=self._home,
             shown=scratch.shown(self._home, _git_settings(self._home)),
-            masked=tuple(dict.fromkeys(masked)),
+            masked=tuple(masked),
             kept=tuple(dict.fromkeys(kept)),
             # What lies in a folder that was moved would not be found there by the next command.
             anchored=tuple(sorted({*repos, *others, *_above((*masked, *kept, *repos), writable)})),

@@ -370,7 +370,7 @@ class Runtime:
             await anyio.sleep(WATCH_S)
             for session in self.sessions:
                 self._obey_stop(session)
-            if self._reload is not None and (now := _stamps(self.config.files)) != self._seen:
+            if self._reload is not None and (now := _stamps(self.config.files)) != self._seen and not self._forged(now):
                 self._seen = now
                 self._take_over(self._reload)
             if _stamps([self.book.file]) != self._seen_grants:
@@ -382,6 +382,11 @@ class Runtime:
                 session.check_stopped()
         except Failsafe as exc:
             session.cancel(why=exc)
+
+    def _forged(self, now: Sequence[Stamp]) -> bool:
+        """Whether a configuration file may have been made by a sandboxed command. When that is over, its file is put aside."""
+        appeared = any(was is None and found is not None for was, found in zip(self._seen, now, strict=True))
+        return appeared and any(session.confining for session in self.sessions)
 
     def _take_over(self, reload: Callable[[], Config]) -> None:
         """Take over changed configuration files; a broken one is reported and the old settings stay."""

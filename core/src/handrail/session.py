@@ -399,6 +399,11 @@ class Session:
 
     # Sandbox
 
+    @property
+    def confining(self) -> bool:
+        """Whether a command of it runs in a sandbox, or has left there what is not looked through yet."""
+        return self._confines is not None and self._confines.running
+
     async def confinement(self, tool: Tool) -> Confinement:
         """What a call of the tool is given to run in the sandbox; `NoSandbox` says why there is none and the cure."""
         if not tool.confinable:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import shutil
@@ -15,8 +16,11 @@ import anyio
 import pytest
 from tests.plugins.cli.conftest import Run
 
-from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Route, Session
+from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Route, Session, config, trust
 from handrail.confirm import Answer, Approval, Choice, yes
+from handrail.places import Places
+from handrail.plugins import load
+from handrail.runtime import open_runtime
 from handrail.testing import open_test_session
 from handrail_cli import hooks
 from handrail_cli.sandboxes.bubblewrap import Bubblewrap
@@ -385,3 +389,34 @@ async def test_doctor_says_which_sandbox_is_used_and_why_others_are_not(tmp_path
     assert told["sandbox bubblewrap"]["detail"] == "is used, without the network"
     assert not told["sandbox windows_job"]["ok"]
     assert not told["sandbox windows_job"]["needed"]
+
+
+@pytest.mark.parametrize("place", ["handrail.toml", "state/config/config.toml"])
+async def test_no_command_gives_itself_leave_while_it_runs(tmp_path: Path, place: str) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    environment = {"HOME": str(tmp_path), "HANDRAIL_HOME": str(work / "state"), "PATH": os.environ["PATH"]}
+    places = Places.of(environment)
+    trust.trust(work, places=places)
+    read = functools.partial(config.load, places=places, folder=work, environment=environment, admin=tmp_path / "none")
+    rule = '[[policy.rules]]\\ntool = "execute_cli"\\ndecision = "deny"\\nreason = "forged"\\n'
+    (work / "forge.sh").write_text(f"sleep 1; mkdir -p $(dirname {place}); printf '{rule}' > {place}; sleep 2\n")
+    command = "bash ./forge.sh"
+    async with (
+        open_runtime(
+            read(), environment=environment, cwd=work, places=places, plugins=load(only={"cli"}), reload=read
+        ) as runtime,
+        runtime.session(workspace=[work]) as session,
+    ):
+        background = await session.call("execute_cli", {"command": command, "background": True})
+        assert background.ok, background
+        with anyio.fail_after(5):
+            while not (work / place).exists():
+                await anyio.sleep(0.05)
+        await anyio.sleep(0.6)
+        assert (await session.call("execute_cli", {"command": "echo hi"})).ok
+        with anyio.fail_after(10):
+            while os.path.lexists(work / place):
+                await anyio.sleep(0.05)
+        await anyio.sleep(1)
+        assert (await session.call("execute_cli", {"command": "echo hi"})).ok
