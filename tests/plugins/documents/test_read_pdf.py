@@ -75,6 +75,11 @@ async def test_poppler_reads_the_same(call: Call, folder: Path) -> None:
     assert (await call("read_pdf", "a.pdf"))["content"].split()[3:] == other.split()
 
 
+async def test_what_libreoffice_wrote_is_read(call: Call, folder: Path) -> None:
+    shutil.copy(Path(__file__).parent / "libreoffice" / "letter.pdf", folder)
+    assert (await call("read_pdf", "letter.pdf"))["content"].split()[-5:] == ["Grüße", "aus", "漢字", "a", "1"]
+
+
 async def test_pages_that_are_pictures_are_named(call: Call, folder: Path) -> None:
     scan = pdf(
         [page_of("text"), b"q 600 0 0 800 0 0 cm /Im Do Q", b""], resources=b"/XObject<</Im 10 0 R>>", more=[PICTURE]

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool]:
-    """`read_pdf`."""
-    from handrail_documents.tools import read_pdf
+    """What reads and writes documents."""
+    from handrail_documents.tools import read_excel, read_image, read_pdf
 
-    return [read_pdf]
+    return [read_pdf, read_image, read_excel]
 
 
 @hookimpl

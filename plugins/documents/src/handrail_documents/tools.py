@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,4 +42,32 @@ async def read_pdf(
     At most 200,000 characters; `truncated` says that pages are left. Pages that are only pictures are named in scanned_pages.
     """
     result, _ = await _parsed(context, "read_pdf", path, {"pages": pages})
+    return result
+
+
+@tool(layer="document", title="Look at a picture", effects=[Read("file", arg="path")], timeout=READ_S)
+async def read_image(path: DocumentPath, *, context: ToolContext) -> Mapping[str, Any]:
+    """Show a picture (PNG, JPEG, BMP, GIF, TIFF, WebP), upright and fitted to 2,000 pixels.
+
+    Returns image_b64, width, height and mime_type of what is shown; of an animation the first frame.
+    """
+    result, data = await _parsed(context, "read_image", path, {})
+    return {"image_b64": b64encode(data).decode("ascii"), **result}
+
+
+@tool(layer="document", title="Read a spreadsheet", effects=[Read("file", arg="path")], timeout=READ_S)
+async def read_excel(
+    path: DocumentPath,
+    sheet: Annotated[str | None, Field(description="Name of the sheet. Default: the one in front.")] = None,
+    range: Annotated[
+        str | None, Field(description='Cells to read: "B2:D10", "A:C" or "201:400". Default: the first 200 rows.')
+    ] = None,
+    *,
+    context: ToolContext,
+) -> Mapping[str, Any]:
+    """Read cells of an .xlsx, .xls or .csv as a Markdown table with column letters and row numbers.
+
+    Rows and columns that are empty are left out. Formulas show their last value and are listed in `formulas`; dates are ISO 8601.
+    """
+    result, _ = await _parsed(context, "read_excel", path, {"sheet": sheet, "range": range})
     return result

@@ -26,6 +26,8 @@ PROCESSOR_S = 60
 # Imported with the first job of its kind.
 JOBS = {
     "read_pdf": "handrail_documents.pdf",
+    "read_image": "handrail_documents.pictures",
+    "read_excel": "handrail_documents.workbooks",
 }
 
 
