@@ -192,6 +192,24 @@ def test_only_a_persons_own_file_says_whose_evaluators_may_allow(person):
         person.load({"HANDRAIL_SECURITY_TRUST": "mine"})
 
 
+def test_only_a_persons_own_file_names_a_proxy(person):
+    theirs, ours = 'proxy = "http://theirs.example:3128"', 'proxy = "http://ours.example:8080"'
+    person.write(user=f"[network]\n{ours}", project=f"[network]\n{theirs}")
+    person.trust()
+    loaded = person.load()
+    assert loaded.settings.network.proxy == "http://ours.example:8080"
+    assert "network.proxy" in loaded.ignored[0]
+    with pytest.raises(ConfigError, match="HANDRAIL_NETWORK_PROXY"):
+        person.load({"HANDRAIL_NETWORK_PROXY": "http://theirs.example:3128"})
+
+
+@pytest.mark.parametrize("proxy", ["ada:SECRET@proxy.example:1", "proxy.example", "proxy.example:1/path", "a b:1"])
+def test_a_proxy_is_a_host_and_a_port(person, proxy):
+    person.write(user=f'[network]\nproxy = "http://{proxy}"')
+    with pytest.raises(ConfigError, match=r"network\.proxy"):
+        person.load()
+
+
 def test_an_audit_that_somebody_turned_on_stays_on(person):
     person.write(user="[audit]\nenabled = true", project="[audit]\nenabled = false")
     person.trust()

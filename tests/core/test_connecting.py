@@ -412,3 +412,124 @@ async def test_what_a_resolver_raises_is_not_taken_for_a_yes() -> None:
     act: Callable[[], Awaitable[object]] = lambda: refuses("https://x.example/", navigation=True, resolver=broken)  # noqa: E731
     with pytest.raises(RuntimeError):
         await act()
+
+
+# Proxies
+
+
+@dataclass
+class Proxy:
+    """A proxy that leads every connection to one server of ours, and what it was told."""
+
+    port: int = 0
+    told: list[str] = field(default_factory=list[str])
+    answer: bytes = b"HTTP/1.1 200 Connection established\r\n\r\n"
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+@asynccontextmanager
+async def proxying(server: Served) -> AsyncGenerator[Proxy, None]:
+    proxy = Proxy()
+
+    async def copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65_536):
+            writer.write(data)
+            await writer.drain()
+        writer.close()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            proxy.told.append((await reader.readuntil(b"\r\n\r\n")).decode())
+            writer.write(proxy.answer)
+            await writer.drain()
+            if proxy.answer.startswith(b"HTTP/1.1 200 "):
+                there, back = await asyncio.open_connection("127.0.0.1", server.port)
+                await asyncio.gather(copy(reader, back), copy(there, writer))
+        writer.close()
+
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    proxy.port = listening.sockets[0].getsockname()[1]
+    async with listening:
+        yield proxy
+    await asyncio.sleep(0.02)
+
+
+async def test_a_proxy_is_told_the_address_that_was_checked_and_no_name(server: Served) -> None:
+    server.answer("/a", b"hello")
+    async with proxying(server) as proxy:
+        web = Web(proxy=proxy.url, resolver=answering(good_example=[PUBLIC]))
+        assert await got(web, "http://good.example/a") == b"hello"
+    assert proxy.told == [f"CONNECT {PUBLIC}:80 HTTP/1.1\r\nHost: {PUBLIC}:80\r\n\r\n"]
+    assert "Host: good.example\r\n" in server.asked[0]
+
+
+async def test_a_certificate_is_checked_through_a_proxy(certificate: Path) -> None:
+    mine = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    mine.load_cert_chain(certificate)
+    trusting = ssl.create_default_context(cafile=f"{certificate}.crt")
+    async with serving(tls=mine) as server, proxying(server) as proxy:
+        server.answer("/a", b"hello")
+        known = answering(good_example=["2606:4700::1111"], other_example=[PUBLIC])
+        assert await got(Web(proxy=proxy.url, resolver=known, verify=trusting), "https://good.example/a") == b"hello"
+        with pytest.raises(Broken, match="certificate"):
+            await got(Web(proxy=proxy.url, resolver=known, verify=trusting), "https://other.example/a")
+    assert proxy.told[0].startswith("CONNECT [2606:4700::1111]:443 ")
+
+
+@pytest.mark.parametrize("found", [["127.0.0.1"], [PUBLIC, "10.0.0.1"], ["169.254.169.254"]])
+async def test_no_proxy_leads_to_a_private_place(server: Served, found: list[str]) -> None:
+    async with proxying(server) as proxy:
+        with pytest.raises(Denied):
+            await got(Web(proxy=proxy.url, resolver=answering(good_example=found)), "http://good.example/a")
+    assert proxy.told == []
+
+
+async def test_a_redirect_through_a_proxy_is_judged(server: Served) -> None:
+    server.answer("/a", status=302, location="http://private.example/")
+    known = answering(good_example=[PUBLIC], private_example=["10.0.0.1"])
+    async with proxying(server) as proxy:
+        with pytest.raises(Denied):
+            await got(Web(proxy=proxy.url, resolver=known), "http://good.example/a")
+    assert len(proxy.told) == 1
+
+
+async def test_a_host_of_ones_own_is_reached_without_the_proxy(server: Served) -> None:
+    server.answer("/a", b"hello")
+    async with proxying(server) as proxy:
+        assert await got(local(proxy=proxy.url), server.url("/a")) == b"hello"
+    assert proxy.told == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n",
+        b"HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n",
+        b"",
+        b"SSH-2.0-x\r\n\r\n",
+        b"x" * 100_000,
+        b"HTTP/1.1 201 X\r\n\r\nHTTP/1.1 200 OK\r\ncontent-length: 6\r\n\r\nforged",
+    ],
+)
+async def test_a_proxy_that_does_not_connect_is_said_to_be_the_reason(server: Served, answer: bytes) -> None:
+    async with proxying(server) as proxy:
+        proxy.answer = answer
+        with pytest.raises(Broken, match="by the proxy"):
+            await got(Web(proxy=proxy.url, resolver=answering(good_example=[PUBLIC])), "http://good.example/a")
+
+
+async def test_a_name_that_is_not_known_here_is_not_left_to_the_proxy() -> None:
+    web = Web(proxy="http://127.0.0.1:9", resolver=answering(x_example=[]))
+    with pytest.raises(Downstream) as caught:
+        await got(web, "http://x.example/a")
+    assert "names are looked up here" in str(caught.value.hint)
+
+
+async def test_no_proxy_of_the_environment_is_used(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.answer("/a", b"hello")
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert await got(local(), server.url("/a")) == b"hello"

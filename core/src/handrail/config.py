@@ -48,8 +48,11 @@ MODE: Key = ("mode",)
 RULES: Key = ("policy", "rules")
 TRUST: Key = ("security", "trust")
 ALLOW_PRIVATE: Key = ("network", "allow_private")
-# What only the person's own files may set; where several do, what all of them say counts.
-PERSONAL: frozenset[Key] = frozenset({TRUST, ALLOW_PRIVATE})
+PROXY: Key = ("network", "proxy")
+# Of these lists, what all files say that set them.
+COMMON: frozenset[Key] = frozenset({TRUST, ALLOW_PRIVATE})
+# What only the person's own files may set.
+PERSONAL: frozenset[Key] = COMMON | {PROXY}
 AUDIT: Key = ("audit", "enabled")
 # Tables with a table for each of what plugins register.
 NAMED_TABLES = ("backends", "sandboxes")
@@ -379,7 +382,7 @@ def _add(layer: Layer, merge: _Merge, *, places: Places) -> None:
             _tighten(key, value, layer, merge)
         elif key in UNIONS:
             _unite(key, _tiered(key, value, layer), layer, merge)
-        elif key in PERSONAL and key in merge.values:
+        elif key in COMMON and key in merge.values:
             merge.values[key] = [name for name in merge.values[key] if name in value]
             merge.sources[key] += f", {layer.source}"
         elif not _looser(key, value, merge.values.get(key)):

@@ -202,6 +202,11 @@ class NetworkSettings(Section):
         default=(),
         description="Hosts (`*.lan` for all below), addresses and networks of your own that may be reached though they are not public.",
     )
+    proxy: str | None = Field(
+        default=None,
+        pattern=r"^http://(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}/?$",
+        description="The proxy, as http://host:port, through which public hosts are reached. Names are still looked up here.",
+    )
 
 
 class SandboxSettings(Section):

@@ -1,7 +1,7 @@
 """Requests to the web that go only where the rail allows: each address is judged on every hop, and connected to as it was checked.
 
 For plugins that fetch, with the extra `handrail-core[web]`; import it on first use. No proxy of the environment is used, for it would ask for
-names by itself.
+names by itself. One that a person names in the configuration is told to connect to the address that was checked here, never to a name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import anyio
 import httpcore
 import httpx
 
-from handrail import urls
+from handrail import addresses, urls
 from handrail.connecting import Resolver, denied, resolve_public, system_resolver
 from handrail.errors import Denied, Downstream, TimedOut
 from handrail.judging import Decision, Reason
@@ -32,6 +32,9 @@ REDIRECTS = frozenset((301, 302, 303, 307, 308))
 BROKEN = re.compile(r"\s*(https?:(?!//)|[/\\]{3}|[/]?\\)", re.IGNORECASE)
 # What proves who asks, and is nobody else's business.
 CREDENTIALS = frozenset(("authorization", "cookie", "proxy-authorization"))
+PROXY_PORT = 80
+# Bytes that a proxy may take to say yes or no.
+LONGEST_HEAD = 16_384
 # In an address that a server gave, long data is the server's own.
 OF_SERVERS = frozenset(("opaque_query",))
 
@@ -84,7 +87,10 @@ class Answered:
 
 
 class Web:
-    """A client for one call or one session. It keeps cookies as browsers do, as long as it is open; close it with `async with`."""
+    """A client for one call or one session. It keeps cookies as browsers do, as long as it is open; close it with `async with`.
+
+    `allow_private` and `proxy` are the session's settings of these names.
+    """
 
     def __init__(
         self,
@@ -94,11 +100,14 @@ class Web:
         resolver: Resolver = system_resolver,
         approve: Approve | None = None,
         verify: ssl.SSLContext | None = None,
+        proxy: str | None = None,
     ) -> None:
         self._allow_private = tuple(allow_private)
         self._limits = limits or Limits()
         self._approve = approve
-        self._transport = CheckedTransport(allow_private=self._allow_private, resolver=resolver, verify=verify)
+        self._transport = CheckedTransport(
+            allow_private=self._allow_private, resolver=resolver, verify=verify, proxy=proxy
+        )
         # Makes requests and keeps cookies; sending is done here, for it would read redirects in its own way.
         self._client = httpx.AsyncClient(transport=self._transport, trust_env=False, timeout=self._limits.silence)
 
@@ -224,11 +233,12 @@ class CheckedTransport(httpx.AsyncBaseTransport):
         allow_private: Collection[str] = (),
         resolver: Resolver = system_resolver,
         verify: ssl.SSLContext | None = None,
+        proxy: str | None = None,
     ) -> None:
         self._allow_private = tuple(allow_private)
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=verify or ssl.create_default_context(),
-            network_backend=PinnedBackend(allow_private=self._allow_private, resolver=resolver),
+            network_backend=PinnedBackend(allow_private=self._allow_private, resolver=resolver, proxy=proxy),
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
@@ -260,9 +270,10 @@ class CheckedTransport(httpx.AsyncBaseTransport):
 class PinnedBackend(httpcore.AsyncNetworkBackend):
     """Connects to addresses that were checked in the same breath, so that no second answer of a resolver counts."""
 
-    def __init__(self, *, allow_private: Collection[str], resolver: Resolver) -> None:
+    def __init__(self, *, allow_private: Collection[str], resolver: Resolver, proxy: str | None = None) -> None:
         self._allow_private = allow_private
         self._resolver = resolver
+        self._proxy = httpx.URL(proxy) if proxy is not None else None
         self._plain = cast("httpcore.AsyncNetworkBackend", httpcore.AnyIOBackend())
 
     async def connect_tcp(
@@ -273,14 +284,30 @@ class PinnedBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        found = await resolve_public(host, port, allow_private=self._allow_private, resolver=self._resolver)
+        found = await self._found(host, port)
         failed: Exception | None = None
         for address in found:
+            # A host of the person's own is none of the proxy's business.
+            proxy = self._proxy if addresses.not_public(address) is None else None
+            place = (str(address), port) if proxy is None else (proxy.host, proxy.port or PROXY_PORT)
             try:
-                return await self._plain.connect_tcp(str(address), port, timeout, local_address, socket_options)
-            except (httpcore.ConnectError, httpcore.ConnectTimeout) as exc:
+                stream = await self._plain.connect_tcp(*place, timeout, local_address, socket_options)
+                return stream if proxy is None else await _through(stream, address, port, timeout)
+            except (httpcore.NetworkError, httpcore.TimeoutException) as exc:
                 failed = exc
-        raise httpcore.ConnectError(f"{host}:{port} cannot be reached") from failed
+        way = "" if self._proxy is None else f" (by the proxy {self._proxy.host}: {_told(failed)})" if failed else ""
+        raise httpcore.ConnectError(f"{host}:{port} cannot be reached{way}") from failed
+
+    async def _found(self, host: str, port: int) -> tuple[addresses.Address, ...]:
+        try:
+            return await resolve_public(host, port, allow_private=self._allow_private, resolver=self._resolver)
+        except Downstream as exc:
+            if self._proxy is not None:
+                exc.hint = (
+                    "names are looked up here, also for a proxy, so that none leads to a private place unseen; "
+                    "the resolver of this machine has to know public names"
+                )
+            raise
 
     async def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
@@ -289,6 +316,30 @@ class PinnedBackend(httpcore.AsyncNetworkBackend):
 
     async def sleep(self, seconds: float) -> None:
         await anyio.sleep(seconds)
+
+
+async def _through(
+    stream: httpcore.AsyncNetworkStream, address: addresses.Address, port: int, timeout: float | None
+) -> httpcore.AsyncNetworkStream:
+    """The connection to a proxy as one to this address behind it, by RFC 9110 (9.3.6)."""
+    place = f"[{address}]:{port}" if address.version == 6 else f"{address}:{port}"
+    try:
+        await stream.write(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n".encode(), timeout)
+        head = b""
+        while b"\r\n\r\n" not in head:
+            more = await stream.read(4_096, timeout)
+            head += more
+            if not more or len(head) > LONGEST_HEAD:
+                raise httpcore.ConnectError("its answer is none of a proxy")
+        # Whatever comes behind the head was said by the proxy, and not by the server.
+        if re.match(rb"HTTP/1\.[01] 2\d\d\b", head) is None or not head.endswith(b"\r\n\r\n"):
+            told = head.partition(b"\r\n")[0][:80].decode("ascii", "replace")
+            raise httpcore.ConnectError(f"it answered {told!r}")
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await stream.aclose()
+        raise
+    return stream
 
 
 class _Stream(httpx.AsyncByteStream):

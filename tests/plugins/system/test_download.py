@@ -694,6 +694,15 @@ async def test_a_host_of_ones_own_is_reached_once_a_person_says_so(tmp_path: Pat
         succeeded(await get(session, server.url("/f", "127.0.0.1")))
 
 
+async def test_a_proxy_of_the_environment_is_not_used_and_that_is_said(tmp_path: Path) -> None:
+    environment = {"HTTPS_PROXY": "http://127.0.0.1:9"}
+    async with open_test_session(
+        plugins={"system": Plugin()}, folder=tmp_path, confirm=yes, environment=environment
+    ) as session:
+        result = failed(await get(session, "http://good.example:1/f"), "could not be fetched")
+    assert "network.proxy" in str(result["error"])
+
+
 async def test_what_was_downloaded_is_known_to_be_a_third_partys(session: Session, server: Served, work: Path) -> None:
     server.answers["/f"] = file(CONTENT)
     succeeded(await get(session, server.url("/f")))

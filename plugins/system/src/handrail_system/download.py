@@ -20,7 +20,7 @@ from handrail import Downstream, Send, Stopped, TimedOut, Tool, ToolContext, Wri
 from handrail.redaction import redact_text
 from handrail_system import parts
 from handrail_system.config import SystemConfig
-from handrail_system.fetching import Fetched, fetch
+from handrail_system.fetching import Fetched, Refused, fetch
 
 if TYPE_CHECKING:
     from handrail.web import Web
@@ -32,6 +32,8 @@ SETTLED = 64 * 1_048_576
 # Under this name, https://www.freedesktop.org/wiki/CommonExtendedAttributes/ keeps where a file came from.
 ORIGIN = "user.xdg.origin.url"
 
+PROXY_VARIABLES = frozenset(("http_proxy", "https_proxy", "all_proxy"))
+
 # Makes the client of one call.
 OpenWeb = Callable[[ToolContext], "Web"]
 
@@ -42,7 +44,8 @@ def open_web(context: ToolContext) -> Web:
 
     config = _config(context)
     limits = Limits(size=config.download_max_bytes, seconds=config.download_timeout, silence=config.download_silence)
-    return Web(allow_private=context.session.settings.network.allow_private, limits=limits)
+    network = context.session.settings.network
+    return Web(allow_private=network.allow_private, proxy=network.proxy, limits=limits)
 
 
 def download_tool(open_web: OpenWeb = open_web) -> Tool:
@@ -103,10 +106,23 @@ async def _fetched(web: Web, url: str, part: parts.Part, target: Path, context: 
     try:
         with anyio.fail_after(config.download_timeout):
             return await fetch(web, url, part, target, config, _teller(context))
+    except Refused:
+        raise
+    except Downstream as exc:
+        if exc.hint is None and _proxy_left_out(context):
+            exc.hint = (
+                "the environment names a proxy, which counts only once a person has set network.proxy in config.toml"
+            )
+        raise
     except TimeoutError as exc:
         if monotonic() < ends:
             raise
         raise TimedOut(f"{redact_text(url)!r} took longer than {config.download_timeout:g} s") from exc
+
+
+def _proxy_left_out(context: ToolContext) -> bool:
+    named = any(name.lower() in PROXY_VARIABLES and value for name, value in context.host_environment.items())
+    return named and context.session.settings.network.proxy is None
 
 
 def _teller(context: ToolContext) -> Callable[[int, int | None], None]:
