@@ -211,7 +211,8 @@ def _lines(explained: Explained) -> Iterator[str]:
         yield _line("rules" if at == 0 else "", text)
     if explained.hidden is not None:
         yield _line("listed", f"no: {explained.hidden}")
-    yield _line("decision", f"{verdict.decision} on the {verdict.route} by {verdict.rule}")
+    where = "in the sandbox" if verdict.route == "sandbox" else "on the host"
+    yield _line("decision", f"{verdict.decision} {where} by {verdict.rule}")
     yield from (_line("", f"because {reason.text}") for reason in verdict.reasons)
 
 
