@@ -395,6 +395,10 @@ async def test_a_misfit_names_its_field_and_nothing_runs() -> None:
     assert result.error_code == "invalid_arguments"
     assert {problem["field"] for problem in result["error"]["details"]["problems"]} == {"n", "at.x"}
     assert not ran
+    misspelt = await called(count, {"nn": 1, "at": {"x": 1}})
+    assert misspelt["error"]["message"].startswith(
+        "count: n: it is missing; nn: there is no such argument; did you mean"
+    )
 
 
 @pytest.mark.parametrize("args", [[], "x", 3, None, {"path": "a", 1: 2}])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast, get_args
+from typing import Any, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
+from handrail import mistakes
 from handrail.errors import ConfigError
-from handrail.settings import PluginSettings, RuleSettings, Section, Settings
-from handrail.words import nearest
+from handrail.settings import PluginSettings, RuleSettings, Settings
 
 # Where a key stands, for the beginning of a message.
 Where = Callable[[tuple[int | str, ...]], str]
@@ -21,13 +21,11 @@ Where = Callable[[tuple[int | str, ...]], str]
 def check(values: dict[str, Any], *, where: Where) -> None:
     """Raise `ConfigError` for the first value that does not fit."""
     for key in _stray(values):
-        raise _unknown(key, where)
+        raise ConfigError(f"{where(key)}: {mistakes.unknown(key, Settings)}")
     try:
         Settings.model_validate(values)
     except ValidationError as exc:
-        errors = exc.errors(include_url=False)
-        # A key that is misspelt is the cause where another is then missing.
-        raise _explained(next((e for e in errors if e["type"] == "extra_forbidden"), errors[0]), where) from exc
+        raise _explained(mistakes.first(exc), where) from exc
 
 
 def _stray(values: dict[str, Any]) -> Iterator[tuple[int | str, ...]]:
@@ -51,44 +49,12 @@ SET_BY_PLACE = frozenset(name for name, info in RuleSettings.model_fields.items(
 
 def _explained(error: ErrorDetails, where: Where) -> ConfigError:
     key = error["loc"]
-    match error["type"]:
-        case "extra_forbidden":
-            return _unknown(key, where)
-        case "rule":
-            about = error.get("ctx", {})
-            key = (*key, about["key"])
-            return ConfigError(f"{where(key)}: {_dotted(key)}: {about['problem']}")
-        case "missing":
-            return ConfigError(f"{where(key[:-1])}: {_dotted(key[:-1])} lacks the key {key[-1]!r}")
-        case "tuple_type":
-            accepted = 'it should be a list, as in ["one", "two"]'
-        case "dict_type" | "model_type":
-            accepted = "it should be a table"
-        case _:
-            accepted = f"{error['msg'][:1].lower()}{error['msg'][1:]}".replace("input should be", "it should be")
-    return ConfigError(f"{where(key)}: {_dotted(key)} is {error['input']!r}; {accepted}")
-
-
-def _unknown(key: tuple[int | str, ...], where: Where) -> ConfigError:
-    return ConfigError(f"{where(key)}: unknown key {_dotted(key)!r}{nearest(str(key[-1]), _known(key[:-1]))}")
-
-
-def _known(table: tuple[int | str, ...]) -> list[str]:
-    """The keys that a table of the configuration may have."""
-    model: Any = Settings
-    for part in table:
-        if isinstance(part, str):
-            annotation = model.model_fields[part].annotation
-            model = next(
-                kind
-                for kind in (*get_args(annotation), annotation)
-                if isinstance(kind, type) and issubclass(kind, BaseModel)
-            )
-    return [name for name, info in cast("type[Section]", model).model_fields.items() if not info.exclude]
-
-
-def _dotted(key: tuple[int | str, ...]) -> str:
-    return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in key).lstrip(".")
+    if error["type"] == "rule":
+        about = error.get("ctx", {})
+        key = (*key, about["key"])
+        return ConfigError(f"{where(key)}: {mistakes.dotted(key)}: {about['problem']}")
+    at = key[:-1] if error["type"] == "missing" else key
+    return ConfigError(f"{where(at)}: {mistakes.told(error, Settings)}")
 
 
 def line_of(key: tuple[int | str, ...], text: str) -> int:

@@ -28,6 +28,7 @@ from typing import Any, cast
 import anyio
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from handrail import mistakes
 from handrail.errors import ConfigError, HandrailError
 from handrail.events import Event, Judged
 from handrail.judging import Verdict
@@ -120,11 +121,7 @@ def read_plan(path: Path) -> Plan:
     try:
         return Plan.model_validate(content)
     except ValidationError as exc:
-        first = exc.errors(include_url=False)[0]
-        key = ".".join(str(part) for part in first["loc"])
-        known = Step.model_fields if "steps" in first["loc"] else Plan.model_fields
-        near = nearest(str(first["loc"][-1]), known) if first["type"] == "extra_forbidden" else ""
-        raise ConfigError(f"{path}: {key}: {first['msg']}{near}") from exc
+        raise ConfigError(f"{path}: {mistakes.told(mistakes.first(exc), Plan)}") from exc
 
 
 def _finite(value: Any, depth: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from handrail import builtin
+from handrail import builtin, mistakes
 from handrail.effects_evaluator import EffectsEvaluator
 from handrail.errors import ConfigError, PluginError
 from handrail.events import Event
@@ -21,7 +21,6 @@ from handrail.services import Service
 from handrail.settings import NO_SANDBOXES, Settings
 from handrail.tools import Tool, Toolset
 from handrail.vision import VisionBackend
-from handrail.words import nearest
 
 # Who owns what core itself registers.
 CORE = "core"
@@ -125,11 +124,4 @@ def validated(model: type[BaseModel], values: Mapping[str, Any], *, table: str) 
     try:
         return model.model_validate(dict(values))
     except ValidationError as exc:
-        first = exc.errors(include_url=False)[0]
-        key = ".".join((table, *(str(part) for part in first["loc"])))
-        known = (
-            nearest(str(first["loc"][-1]), model.model_fields)
-            if first["type"] == "extra_forbidden" and first["loc"]
-            else ""
-        )
-        raise ConfigError(f"{key}: {first['msg']}{known}") from exc
+        raise ConfigError(mistakes.told(mistakes.first(exc), model, table=table)) from exc

@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, cas
 
 from pydantic import BaseModel, ValidationError
 
-from handrail import schema
+from handrail import mistakes, schema
 from handrail.bag import Bag
 from handrail.context import ToolContext
 from handrail.errors import InvalidArguments, PluginError
 
 if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
     from handrail.invocation import Confirmation, GrantOption, Location
     from handrail.judging import Verdict
     from handrail.session import Session
@@ -212,7 +214,7 @@ class Tool:
         try:
             return self._validate(args)
         except ValidationError as exc:
-            raise invalid_arguments(self.name, exc) from exc
+            raise invalid_arguments(self.name, self.params, exc) from exc
 
     def timeout_for(self, params: BaseModel) -> float | None:
         """Seconds that a call with these parameters may take; None for no limit."""
@@ -310,11 +312,22 @@ def _takes_model(function: Callable[..., Coroutine[Any, Any, Any]]) -> Handler:
     return handler
 
 
-def invalid_arguments(name: str, exc: ValidationError) -> InvalidArguments:
+def invalid_arguments(name: str, params: type[BaseModel], exc: ValidationError) -> InvalidArguments:
     """The error for the model: one line for each field, and the same as details."""
     problems = [
-        {"field": ".".join(str(part) for part in error["loc"]) or "arguments", "problem": error["msg"]}
+        {"field": ".".join(map(str, error["loc"])) or "arguments", "problem": _problem(error, params)}
         for error in exc.errors(include_url=False, include_input=False, include_context=False)
     ]
     told = "; ".join(f"{problem['field']}: {problem['problem']}" for problem in problems)
     return InvalidArguments(f"{name}: {told}", details={"problems": problems})
+
+
+def _problem(error: ErrorDetails, params: type[BaseModel]) -> str:
+    # The value is left out: it may be long, and the model knows it.
+    match error["type"]:
+        case "extra_forbidden":
+            return f"there is no such argument{mistakes.near(error['loc'], params)}"
+        case "missing":
+            return "it is missing"
+        case _:
+            return mistakes.accepted(error)
