@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import gzip
 import hashlib
+import json
 import os
 import shutil
 import stat
 import subprocess
+import sys
+import time
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -40,6 +43,7 @@ from handrail.confirm import yes
 from handrail.events import Event, Progress
 from handrail.judging import Decision
 from handrail.testing import ScriptedConfirmer, ToolContract, open_test_session
+from handrail_system import parts
 from handrail_system.config import SystemConfig
 from handrail_system.download import download_file, download_tool
 
@@ -584,7 +588,71 @@ async def test_a_call_that_is_cancelled_leaves_the_place_as_it_was(
     assert succeeded(await get(session, server.url("/f")))["resumed_from"] > 0
 
 
+async def test_a_call_that_is_cancelled_while_the_file_is_put_in_place_has_put_it_there_or_not(
+    session: Session, server: Served, work: Path, tmp_path: Path
+) -> None:
+    content = bytes(40_000_000)
+    server.answers["/f"] = ranged(content)
+
+    def stop(event: Event) -> None:
+        if isinstance(event, Progress) and "in place" in event.message:
+            asyncio.get_running_loop().call_later(0.002, session.cancel)
+
+    session.bus.subscribe(stop)
+    result = await get(session, server.url("/f"))
+    found = {entry.name: entry.stat().st_size for entry in work.iterdir()}
+    assert (result["status"], found) in [("cancelled", {}), ("success", {"f.bin": len(content)})]
+    await anyio.sleep(0.3)
+    assert {entry.name: entry.stat().st_size for entry in work.iterdir()} == found
+
+
+async def test_a_download_goes_on_after_handrail_was_killed(server: Served, tmp_path: Path, work: Path) -> None:
+    work.mkdir()
+    (tmp_path / "c.toml").write_text('[network]\nallow_private = ["127.0.0.1"]\n')
+    args = json.dumps({"url": server.url("/f", "127.0.0.1"), "path": "f.bin"})
+    program = [str(Path(sys.executable).with_name("handrail")), "call", "download_file", "--yes", "--json"]
+    command = [*program, "--config", str(tmp_path / "c.toml"), "--args", args]
+    environment = {**os.environ, "HANDRAIL_HOME": str(tmp_path / "state")}
+    server.answers["/f"] = then_silence(head(content_length=len(CONTENT), etag=ETAG) + CONTENT[:100_000], server)
+    async with await anyio.open_process(command, cwd=work, env=environment) as killed:
+        with anyio.fail_after(30):
+            while not any(part.stat().st_size == 100_000 for part in kept(tmp_path)):
+                await anyio.sleep(0.02)
+        killed.kill()
+    assert list(work.iterdir()) == []
+    server.answers["/f"] = ranged(CONTENT)
+    done = await anyio.run_process(command, cwd=work, env=environment, check=False)
+    assert json.loads(done.stdout)["resumed_from"] == 100_000
+    assert (work / "f.bin").read_bytes() == CONTENT
+
+
 # Disks
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "é" * 200])
+async def test_a_name_that_is_too_long_is_a_clear_error(session: Session, server: Served, name: str) -> None:
+    failed(await get(session, server.url("/f"), name), "File name too long")
+
+
+async def test_a_cache_that_cannot_be_used_is_a_clear_error(
+    session: Session, server: Served, tmp_path: Path, work: Path
+) -> None:
+    (tmp_path / "state/cache").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "state/cache/downloads").write_text("in the way")
+    failed(await get(session, server.url("/f")), "could not be downloaded: File exists")
+    assert list(work.iterdir()) == []
+
+
+@pytest.mark.parametrize(("days", "most", "left"), [(7, 10**9, 2), (7, 150, 1), (0.5, 10**9, 1), (7, 10, 0)])
+def test_parts_that_nobody_goes_on_with_are_forgotten(tmp_path: Path, days: float, most: int, left: int) -> None:
+    for name, age_days in (("old", 1.0), ("new", 0.1)):
+        (tmp_path / f"{name}.part").write_bytes(bytes(100))
+        (tmp_path / f"{name}.json").write_text("{}")
+        then = time.time() - age_days * 86_400
+        os.utime(tmp_path / f"{name}.part", (then, then))
+    parts.tidy(tmp_path, days=days, most=most)
+    expected = {"new", "old"} if left == 2 else {"new"} if left else set()
+    assert {path.stem for path in tmp_path.iterdir()} == expected
 
 
 @pytest.fixture
