@@ -345,6 +345,8 @@ MORE = [
     ("sqlite3 -readonly -json x.db 'select 1'", "reads"),
     ("sqlite3 -cmd '.system id' x.db 'select 1'", "dangerous"),
     ("sqlite3 -init x x.db 'select 1'", "dangerous"),
+    ("sqlite3 x.db \"select load_extension('/tmp/x')\"", "dangerous"),
+    ("sqlite3 x.db \"select writefile('x', 'y')\"", "dangerous"),
     ("printf %d -1", "reads"),
     ("fdupes -r .", "reads"),
     ("fdupes -d .", "dangerous"),

@@ -15,7 +15,9 @@ from pathlib import PurePosixPath
 from handrail import Reason, paths
 from handrail_cli.analysis import Codes
 from handrail_cli.commandline import Analysis, Command, substitutions
+from handrail_cli.guises import plainer, program
 from handrail_cli.producing import constant_output
+from handrail_cli.variables import EXECUTING
 from handrail_cli.wrappers import INTERPRETER, SHELLS, SPECIAL, WRAPPERS, Inside, inside, reads_code
 
 MAX_NESTING = 6
@@ -33,20 +35,40 @@ FETCHERS = frozenset((
 SENDERS = FETCHERS | frozenset(
     ("nc", "ncat", "netcat", "socat", "telnet", "scp", "sftp", "ftp", "tftp", "ssh", "rclone", "mail", "sendmail")
 )
+# What prints what another machine says.
+ANSWERERS = frozenset(("dig", "host", "drill", "nslookup", "ssh", "rsh", "ftp"))
 LISTENERS = frozenset(("nc", "ncat", "netcat", "socat", "telnet"))
 NARROWING = re.compile(
     r"-(i?l?name|i?path|i?wholename|i?regex|[acm](min|time)|newer.*|size|empty|user|group|perm|uid|gid|links|inum|samefile|nouser)"
 )
 FORK_BOMB = re.compile(r"([\w:.@-]{1,40})\s*\(\)\s*\{[^}]{0,200}?\1\s*\|\s*\1\s*&")
-SPAWNS = re.compile(r"system|popen|subprocess|exec|spawn|child_process|`|qx|\brun\(", re.IGNORECASE)
+SPAWNS = re.compile(
+    r"system|p(roc_)?open|passthru|\|&|getline|subprocess|exec|spawn|child_process|`|qx|\brun\(", re.IGNORECASE
+)
 REMOVES = re.compile(r"rmtree|removedirs|\brm(dir)?(Sync)?\s*\(|rm_rf|remove_tree|unlink|\bremove\s*\(|deltree")
-SOCKETS = re.compile(r"TCPSocket|fsockopen|IO::Socket|net\.Socket|\bconnect\s*\(", re.IGNORECASE)
+SOCKETS = re.compile(r"TCPSocket|fsockopen|IO::Socket|net\.Socket|\bconnect\s*\(|/inet/tcp", re.IGNORECASE)
 FETCHES = re.compile(
     r"urlopen|urllib|requests\.(get|post)|https?\.get|fetch\(|open-uri|LWP|file_get_contents\(\s*['\"]https?:",
     re.IGNORECASE,
 )
 EVALUATES = re.compile(r"\b(exec|eval|compile|Function|system|popen|instance_eval|loads)\b")
 LITERAL = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|`([^`]*)`")
+LITERAL_TEXT = re.compile(r"['\"]([^'\"]*)['\"]")
+FORKS = re.compile(
+    r"\bfork\s+while\b|\bwhile\s*\(?\s*(1|[Tt]rue)\s*\)?\s*[:{]?\s*(os\.|pcntl_)?fork|\bloop\s*(\{|do)\s*fork|fork\(\)\s+for\s+\w+\s+in\s+iter"
+)
+SENDS = re.compile(
+    r"urlopen|requests\.(post|put)|\bfetch\(|Net::HTTP|HTTP::Tiny|LWP|file_get_contents\(\s*['\"]https?:|http\.request|socket",
+    re.IGNORECASE,
+)
+IMPORTS = re.compile(r"\b(include|require|require_once|import)\b\s*\(?\s*['\"]https?://")
+HOMES = re.compile(
+    r"rmtree\(\s*(pathlib\.)?Path\.home\(\)\s*\)|rm_rf\W+Dir\.home|rm(Sync)?\(\s*(require\(.os.\)|os)\.homedir\(\)"
+)
+WRITES_VITAL = re.compile(
+    rf"(open|file_put_contents|writeFile(Sync)?|File\.write)\s*\(\s*['\"]({VITAL_FILE.pattern})['\"]\s*,\s*(mode=)?['\"](?!r['\"]|rb['\"])"
+    rf"|Path\(\s*['\"]({VITAL_FILE.pattern})['\"]\s*\)\.write|open\s*\(?\s*[\w$ ]+,\s*['\"]\+?>+\s*['\", ]*({VITAL_FILE.pattern})"
+)
 ADDED_LITERALS = re.compile(r"(['\"])\s*\+\s*\1")
 
 
@@ -82,6 +104,10 @@ def catastrophes(
     analysis: Analysis, scene: Scene, *, variables: Mapping[str, str], codes: Codes, depth: int = 0
 ) -> Iterator[Reason]:
     """Every reason why the command line is one, with where it stands in the outermost text."""
+    if depth < MAX_NESTING:
+        for text in plainer(analysis.text):
+            inner = codes.analyse(text, variables)
+            yield from catastrophes(inner, scene, variables=variables, codes=codes, depth=depth + 2)
     if not analysis.opaque and not analysis.functions and not any(map(_matters, analysis.commands)):
         return
     if ("(" in analysis.text and FORK_BOMB.search(analysis.text)) or _forks_without_end(analysis):
@@ -111,6 +137,9 @@ class _Judge:
         self.codes = codes
         self.depth = depth
         self.fetched: set[str] = set()
+        # What the line has written to files, and files that hold credentials because of it.
+        self.written: dict[str, str] = {}
+        self.copies: set[str] = set()
         self.feeders = _feeders(analysis)
         # What stands behind plain wrappers, for each command.
         self.innermost = [_innermost(command.guess) for command in analysis.commands]
@@ -120,20 +149,29 @@ class _Judge:
         for redirect in command.redirects:
             if redirect.target is not None and redirect.operator not in ("<", "<&"):
                 yield from self.target(redirect.target.guess)
+        for name, word in command.assignments:
+            if word.guess and EXECUTING.fullmatch(name):
+                yield from self.part(Inside(code=word.guess), command, self.depth + 1)
+        if self.straight_from_network(number, command):
+            yield Reason("network_code", "it runs code straight from the network")
         yield from self.words(command.guess, command, self.fed(number, command), self.depth)
-        if command.guess[:1] == ("cd",) and len(command.guess) > 1:
-            self.scene = replace(self.scene, cwd=self.scene.place(command.guess[1]))
-        self.remember_fetched(command.guess)
+        if command.guess[:1] in (("cd",), ("pushd",)):
+            folders = [word for word in command.guess[1:] if not word.startswith("-")]
+            self.scene = replace(self.scene, cwd=self.scene.place(folders[0] if folders else "~"))
+        self.remember_fetched(command)
+        self.remember_written(number, command)
 
     def words(self, argv: Sequence[str], command: Command, fed: str | None, depth: int) -> Iterator[Reason]:
         """The reasons against one command and against all that it runs in its turn."""
         if not argv or depth > MAX_NESTING:
             return
-        name = argv[0].rpartition("/")[2]
+        name = program(argv[0], PROGRAMS).rpartition("/")[2]
+        if name == "env" and (folder := _folder(argv)) is not None:
+            self.scene = replace(self.scene, cwd=self.scene.place(folder))
         deadly = DEADLY.get(name) or (_format if name.startswith(("mkfs", "newfs")) else None)
         if deadly is not None and (reason := deadly(argv, self.scene)) is not None:
             yield reason
-        if INTERPRETER.fullmatch(name):
+        if INTERPRETER.fullmatch(name) or name in AWKS:
             yield from self.program_text(argv, fed)
         yield from self.foreign(argv, command)
         found = inside(argv, fed=fed)
@@ -151,6 +189,31 @@ class _Judge:
         if part.argv:
             yield from self.words(part.argv, command, None, depth)
 
+    def straight_from_network(self, number: int, command: Command) -> bool:
+        """`$(curl …)` as a command, `curl … > >(sh)`, `bash < <(curl …)`, or a variable that holds what was fetched."""
+        first = [n for n in substitutions(command.words[:1]) if n < len(self.names)]
+        if any(map(self.fetches, first)):
+            return True
+        if self.fetches(number) and any(
+            _takes_code(self.innermost[n])
+            for redirect in command.redirects
+            if redirect.target is not None
+            for n in redirect.target.inner
+            if n < len(self.names)
+        ):
+            return True
+        start, end = command.span
+        if "(" in self.analysis.text and PIPED_BY_NAME.search(self.analysis.text[start : end + 200]):
+            return True
+        return self.obeys(number) and any(
+            self.holds_fetched(variable) for variable in _variables(self.analysis.text, command)
+        )
+
+    def holds_fetched(self, variable: str) -> bool:
+        """Whether a variable was set to what came from the network."""
+        pattern = rf"\b{variable}=\"?(\$\(|`)\s*({FETCHING})\b|\b(read|mapfile|readarray)\b[^;|&\n<]*\b{variable}\b\s*<\s*<\(\s*({FETCHING})\b"
+        return re.search(pattern, self.analysis.text) is not None
+
     def target(self, text: str) -> Iterator[Reason]:
         place = self.scene.place(text)
         if BLOCK_DEVICE.match(place):
@@ -162,22 +225,44 @@ class _Judge:
         """Code from the network that is run at once, by a substitution or from a file it was just fetched to."""
         name = argv[0].rpartition("/")[2]
         runs = name in SHELLS or name in ("eval", "source", ".", "exec") or bool(INTERPRETER.fullmatch(name))
-        if runs and any(self.fetches(n) for n in substitutions(command.words) if n < len(self.names)):
+        bodies = [word for r in command.redirects for word in (r.body, r.target) if word is not None]
+        code = (*command.words, *bodies) if runs else command.words[:1]
+        if any(self.fetches(n) for n in substitutions(code) if n < len(self.names)):
             yield Reason("network_code", "it runs code straight from the network")
-        files = argv if runs else argv[:1]
+        if _runs_address(argv):
+            yield Reason("network_code", "it runs code straight from the network")
+        scripts = [word for word in argv[1:] if not word.startswith("-")]
+        files = scripts[: None if name in ("eval", "exec") else 1] if runs else argv[:1]
         if self.fetched and any(self.scene.place(word) in self.fetched for word in files if not word.startswith("-")):
             yield Reason("network_code", "it runs a file that it has just fetched from the network")
+        if self.written and self.depth < MAX_NESTING:
+            places = [self.scene.place(word) for word in files if not word.startswith("-")]
+            for text in [self.written.pop(place) for place in places if place in self.written]:
+                inner = self.codes.analyse(text, self.variables)
+                yield from catastrophes(
+                    inner, self.scene, variables=self.variables, codes=self.codes, depth=self.depth + 2
+                )
 
     def program_text(self, argv: Sequence[str], fed: str | None) -> Iterator[Reason]:
         """Code for an interpreter: looked at for what its literals would do."""
         code = ADDED_LITERALS.sub("", "\n".join((*argv[1:], fed or "")))
-        if EVALUATES.search(code) and FETCHES.search(code):
+        if FORKS.search(code):
+            yield Reason("fork_bomb", "it starts copies of itself without end")
+        if SENDS.search(code) and any(self.secret(match[1] or match[2] or "") for match in LITERAL.finditer(code)):
+            yield Reason("leaks_credentials", "it sends credentials to another machine")
+        if IMPORTS.search(code) or (EVALUATES.search(code) and FETCHES.search(code)):
             yield Reason("network_code", "it runs code straight from the network")
         if SOCKETS.search(code) and SPAWNS.search(code):
             yield Reason("remote_shell", "it hands a shell to another machine")
         literals = [
             next((group for group in match.groups() if group is not None), "") for match in LITERAL.finditer(code)
         ]
+        if HOMES.search(code) or WRITES_VITAL.search(code):
+            yield Reason("deletes_system", "it deletes or overwrites the system or a home")
+        if SPAWNS.search(code):
+            calls = [*re.findall(r"\[([^\[\]]*)\]", code), *re.findall(r"\(([^()]*)\)", code)]
+            for argv in [LITERAL_TEXT.findall(call) for call in calls]:
+                yield from self.words(argv, Command((), (), (), (0, 0)), None, MAX_NESTING - 1)
         if REMOVES.search(code) and any(lit.startswith(("/", "~")) and self.deadly_literal(lit) for lit in literals):
             yield Reason("deletes_system", "it deletes the system or a home")
         if SPAWNS.search(code) and self.depth < MAX_NESTING:
@@ -196,10 +281,11 @@ class _Judge:
             flat = [[n for n in stage if n < len(self.names)] for stage in stages]
             fetched = False
             for stage in flat:
-                if fetched and any(_takes_code(self.innermost[n]) for n in stage):
+                if fetched and any(_takes_code(self.innermost[n]) or self.obeys(n) for n in stage):
                     yield Reason("network_code", "it runs code straight from the network")
                 fetched = fetched or any(map(self.fetches, stage))
             together = [n for stage in flat for n in stage]
+            yield from self.listed_away(together)
             listens = any(self.names[n] in LISTENERS for n in together)
             if listens and any(_takes_code(self.innermost[n]) for n in together):
                 yield Reason("remote_shell", "it hands a shell to another machine")
@@ -207,25 +293,79 @@ class _Judge:
             yield from self.leaks(number, command)
         yield from self.sockets()
 
+    def listed_away(self, together: Sequence[int]) -> Iterator[Reason]:
+        """`find / | xargs rm`: names of all that is somewhere, put to what deletes."""
+        if len(together) < 2 or self.names[together[-1]] not in (
+            "rm",
+            "unlink",
+            "shred",
+            "srm",
+            "mv",
+            "chmod",
+            "chown",
+        ):
+            return
+        between = {self.names[n] for n in together[1:-1]}
+        if self.analysis.commands[together[-1]].guess[0] in ("xargs", "parallel") and between <= {
+            "sort",
+            "uniq",
+            "cat",
+            "tr",
+            "tee",
+        }:
+            reason = _listed(self.innermost[together[0]], self.scene)
+            if reason is not None:
+                yield reason
+
+    def obeys(self, number: int) -> bool:
+        """Whether a command runs words that are not known: what it was fed may stand in them."""
+        command, name, words = self.analysis.commands[number], self.names[number], self.innermost[number]
+        unknown = any(word.text is None for word in command.words)
+        if command.words and command.words[0].text is None:
+            return True
+        if command.guess[:1] in (("xargs",), ("parallel",)) and any(
+            w.rpartition("/")[2] in SHELLS for w in command.guess
+        ):
+            return True
+        if name in ("eval", "source", ".") or name in SHELLS:
+            return unknown or "/proc/self/fd/0" in words
+        if (
+            name in ("at", "batch", "parallel")
+            or (name == "crontab" and "-" in words)
+            or (name == "make" and "-" in words)
+        ):
+            return name != "parallel" or all(word.startswith("-") for word in words[1:])
+        return False
+
     def fetches(self, number: int) -> bool:
         """Whether the command gets something from the network."""
-        if self.names[number] in FETCHERS:
+        name, words = self.names[number], self.innermost[number]
+        if name in FETCHERS or name in ANSWERERS:
+            return True
+        if (name == "openssl" and "s_client" in words) or (
+            name == "git" and any(w.startswith("--remote=") for w in words)
+        ):
             return True
         return any(map(_is_connection, _read_targets(self.analysis.commands[number])))
 
     def leaks(self, number: int, command: Command) -> Iterator[Reason]:
         """A credential that goes into a program that sends: as its operand, or fed to it."""
-        if self.names[number] not in SENDERS:
+        connected = any(r.target is not None and _is_connection(r.target.guess) for r in command.redirects)
+        if not connected and not _sends(self.innermost[number]):
             return
         commands = self.analysis.commands
-        near = (*self.feeders.get(number, ()), number, *substitutions(command.words))
-        words = (word for n in near if n < len(commands) for word in (*commands[n].guess, *_read_targets(commands[n])))
-        if any(self.secret(word) for word in words):
+        near = [n for n in (*self.feeders.get(number, ()), number, *substitutions(command.words)) if n < len(commands)]
+        words = [word for n in near for word in (*commands[n].guess, *_read_targets(commands[n]))]
+        copied = any(self.scene.place(re.sub(r"^(\w+=)?@", "", word)) in self.copies for word in command.guess[1:])
+        tells = any(SECRET_PRINTERS.match(" ".join(commands[n].guess)) for n in near if n != number)
+        if copied or tells or any(self.secret(word) for word in words):
             yield Reason("leaks_credentials", "it sends credentials to another machine")
 
     def secret(self, word: str) -> bool:
-        text = re.sub(r"^(-{1,2}[\w-]+=|[\w.-]+=@?|@|file://|-[A-Za-z]@?)", "", word)
-        return "/" in text + word and paths.secret(PurePosixPath(self.scene.place(text))) is not None
+        text = re.sub(r"^(-{1,2}[\w-]+=|[\w.-]+=?[@<]|[\w.-]+=|@|file://|-[A-Za-z]@?)", "", word)
+        return ("/" in text + word or text.startswith(".")) and paths.secret(
+            PurePosixPath(self.scene.place(text))
+        ) is not None
 
     def sockets(self) -> Iterator[Reason]:
         """A shell whose input or output is a connection."""
@@ -241,22 +381,110 @@ class _Judge:
         earlier = self.feeders.get(number)
         return constant_output([self.analysis.commands[n] for n in earlier]) if earlier else None
 
-    def remember_fetched(self, argv: Sequence[str]) -> None:
-        words = _innermost(argv)
+    def remember_written(self, number: int, command: Command) -> None:
+        """The text that a redirection puts into a file, and copies of credentials."""
+        places = [
+            self.scene.place(r.target.guess) for r in command.redirects if r.target is not None and ">" in r.operator
+        ]
+        near = (*self.feeders.get(number, ()), number)
+        if places and (text := constant_output([self.analysis.commands[n] for n in near])) is not None:
+            self.written |= dict.fromkeys(places, text)
+        if any(self.secret(word) for n in near for word in _read_words(self.analysis.commands[n])):
+            copied = [self.scene.place(word) for word in command.guess[1:] if not word.startswith("-")]
+            self.copies.update(
+                place for place in (*places, *copied) if place not in ("/", self.scene.cwd, self.scene.home)
+            )
+
+    def remember_fetched(self, command: Command) -> None:
+        words = _innermost(command.guess)
         if not words or words[0].rpartition("/")[2] not in FETCHERS:
             return
+        self.fetched.update(
+            self.scene.place(r.target.guess) for r in command.redirects if r.target is not None and ">" in r.operator
+        )
+        folder = next(
+            (
+                words[at + 1]
+                for at, word in enumerate(words[:-1])
+                if word in ("-P", "--directory-prefix", "--output-dir")
+            ),
+            "",
+        )
         for at, word in enumerate(words):
             into = word in ("--output", "--output-document") or re.fullmatch(r"-[a-zA-Z]*[oO]", word)
             if into and at + 1 < len(words):
                 self.fetched.add(self.scene.place(words[at + 1]))
             if "://" in word:
-                self.fetched.add(self.scene.place(word.rstrip("/").rpartition("/")[2] or "index.html"))
+                self.fetched.add(
+                    self.scene.place(os.path.join(folder, word.rstrip("/").rpartition("/")[2] or "index.html"))
+                )
+
+
+SENDING = SENDERS | frozenset((
+    "dig", "host", "nslookup", "drill", "ping", "mutt", "mailx", "gsutil", "aws", "az", "xhs", "httpie", "wput", "curlftpfs",
+))  # fmt: skip
+SECRET_PRINTERS = re.compile(
+    r"(env|printenv|export -p|declare -xp?)$|gpg2? .*--export-secret|kubectl .*get (\S+,)?secrets?\b"
+    r"|gh auth token|gcloud auth print-|pass show|aws configure get"
+)
+
+
+def _sends(words: Sequence[str]) -> bool:
+    name = words[0].rpartition("/")[2] if words else ""
+    if name == "rsync":
+        return any(re.match(r"[^/]*:", word) for word in words[-1:])
+    return name in SENDING or (name == "gh" and "gist" in words) or (name == "openssl" and "s_client" in words)
+
+
+def _read_words(command: Command) -> list[str]:
+    return [*command.guess[1:], *_read_targets(command)]
+
+
+FETCHING = "|".join(sorted(FETCHERS | ANSWERERS))
+
+
+NAMES_OF_SHELLS = "|".join(sorted(SHELLS))
+PIPED_BY_NAME = re.compile(
+    rf"^(sudo\s+)?({NAMES_OF_SHELLS})\b[^;|&\n]*<\s*<\(\s*({FETCHING})\b|^({FETCHING})\b[^;|&\n]*>\s*>\(\s*({NAMES_OF_SHELLS})\b"
+)
+
+
+def _variables(text: str, command: Command) -> list[str]:
+    """The variables that stand in a command."""
+    start, end = command.span
+    return re.findall(r"\$\{?([A-Za-z_]\w*)", text[start:end])
+
+
+RUNNERS = frozenset(("npx", "pnpx", "bunx", "deno", "bun", "uv", "pipx", "jbang"))
+
+
+def _runs_address(argv: Sequence[str]) -> bool:
+    """`deno run https://…`: a runner whose program is an address."""
+    if argv[0].rpartition("/")[2] not in RUNNERS:
+        return False
+    words = [word for word in argv[1:] if not word.startswith("-")]
+    words = words[1:] if words[:1] and words[0] in ("run", "x", "exec", "dlx") else words
+    return bool(words) and re.match(r"https?://", words[0]) is not None
+
+
+def _folder(argv: Sequence[str]) -> str | None:
+    """The folder of `env -C FOLDER`."""
+    for at, word in enumerate(argv[:-1]):
+        if word in ("-C", "--chdir"):
+            return argv[at + 1]
+        if word.startswith("--chdir="):
+            return word.partition("=")[2]
+    return None
 
 
 def _matters(command: Command) -> bool:
     """Whether a command may be a part of one: by its program, or by where it is redirected."""
     guess = command.guess
     if command.redirects or (guess and guess[0].rpartition("/")[2] in PROGRAMS):
+        return True
+    if any(EXECUTING.fullmatch(name) for name, _ in command.assignments) or (
+        guess and re.search(r"/.*[*?\[]", guess[0])
+    ):
         return True
     return bool(guess) and OTHERS.match(guess[0].rpartition("/")[2]) is not None
 
@@ -307,7 +535,10 @@ def _innermost(argv: Sequence[str]) -> Sequence[str]:
 
 
 def _takes_code(words: Sequence[str]) -> bool:
-    return reads_code(words) or (bool(words) and words[0] in ("source", ".") and "/dev/stdin" in words)
+    if reads_code(words) or (bool(words) and words[0] in ("source", ".") and "/dev/stdin" in words):
+        return True
+    far = len(words) > 2 and words[0].rpartition("/")[2] in ("ssh", "docker", "podman", "kubectl")
+    return far and words[-1].rpartition("/")[2] in SHELLS
 
 
 def _is_connection(target: str) -> bool:
@@ -374,7 +605,7 @@ def _find(argv: Sequence[str], scene: Scene) -> Reason | None:
         if word.startswith("-") and word not in ("-H", "-L", "-P"):
             break
         starts.append(word)
-    if any(NARROWING.fullmatch(word) for word in argv):
+    if _narrowed(argv):
         return None
     removes = "-delete" in argv or any(
         part.argv and _innermost(part.argv)[0].rpartition("/")[2] in ("rm", "shred", "unlink", "chmod", "chown")
@@ -383,18 +614,78 @@ def _find(argv: Sequence[str], scene: Scene) -> Reason | None:
     return _vital_operand(starts, scene, "deletes") if removes else None
 
 
+def _narrowed(argv: Sequence[str]) -> bool:
+    """Whether `find` looks for some files only; `-name '*'` fits them all."""
+    return any(NARROWING.fullmatch(word) and set(argv[at + 1 : at + 2]) != {"*"} for at, word in enumerate(argv))
+
+
+def _listed(argv: Sequence[str], scene: Scene) -> Reason | None:
+    """What prints names of all that is in a place, for others to delete."""
+    name = argv[0].rpartition("/")[2] if argv else ""
+    if name not in ("find", "ls", "fd") or _narrowed(argv):
+        return None
+    starts: list[str] = []
+    for word in argv[1:]:
+        if word.startswith("-") and name == "find" and word not in ("-H", "-L", "-P"):
+            break
+        starts.append(word)
+    return _vital_operand([word for word in starts if not word.startswith("-")], scene, "deletes")
+
+
+def _git(argv: Sequence[str], scene: Scene) -> Reason | None:
+    """`git clean` where a home or the system is the work tree."""
+    words = list(argv[1:])
+    while len(words) > 1 and words[0] in ("-C", "-c"):
+        scene = replace(scene, cwd=scene.place(words[1])) if words[0] == "-C" else scene
+        words = words[2:]
+    if words[:1] != ["clean"]:
+        return None
+    short, long, operands = _options(words)
+    forced = (
+        ("f" in short or _abbreviates(long, "force", least=1))
+        and "n" not in short
+        and not _abbreviates(long, "dry-run")
+    )
+    return _vital_operand(operands or ["."], scene, "cleans") if forced else None
+
+
+def _packs_away(argv: Sequence[str], scene: Scene) -> Reason | None:
+    """Archivers that delete what they have packed, or write the archive to a device."""
+    short, long, operands = _options(argv)
+    moves = "m" in short if argv[0].endswith("zip") else "--remove-files" in long
+    return (_vital_operand(operands, scene, "deletes") if moves else None) or _overwritten(operands[:2], scene)
+
+
 def _rsync(argv: Sequence[str], scene: Scene) -> Reason | None:
     _, long, operands = _options(argv)
     deletes = any(word.startswith(("--del", "--remove-source")) for word in long)
     return _vital_operand(operands[-1:], scene, "empties") if deletes and len(operands) > 1 else None
 
 
+WRITING_ALL = frozenset(("tee", "shred", "truncate", "wipe", "srm", "sed", "pv", "ddrescue"))
+
+
+def _tree(argv: Sequence[str], scene: Scene) -> Reason | None:
+    short, _, operands = _options(argv)
+    return (_vital_operand(operands, scene, "deletes") if "r" in short.lower() else None) or _overwrites(argv, scene)
+
+
+def _saves(argv: Sequence[str], scene: Scene) -> Reason | None:
+    outputs = [
+        argv[at + 1] for at, word in enumerate(argv[:-1]) if word in ("-o", "-O", "--output", "--output-document")
+    ]
+    return _overwritten(outputs, scene)
+
+
+def _sort(argv: Sequence[str], scene: Scene) -> Reason | None:
+    outputs = [argv[at + 1] for at, word in enumerate(argv[:-1]) if word in ("-o", "--output")]
+    return _overwritten([*outputs, *(word.partition("=")[2] for word in argv if word.startswith("--output="))], scene)
+
+
 def _overwrites(argv: Sequence[str], scene: Scene) -> Reason | None:
     """Programs that write their operands: any of them that is a disk or a vital file."""
     _, _, operands = _options(argv)
-    written = (
-        operands if argv[0].rpartition("/")[2] in ("tee", "shred", "truncate", "wipe", "srm", "sed") else operands[-1:]
-    )
+    written = operands if argv[0].rpartition("/")[2] in WRITING_ALL else operands[-1:]
     return _overwritten(written, scene)
 
 
@@ -481,8 +772,8 @@ DEADLY: Mapping[str, Callable[[Sequence[str], Scene], Reason | None]] = {
     "tee": _overwrites,
     "shred": _overwrites,
     "truncate": _overwrites,
-    "wipe": _overwrites,
-    "srm": _overwrites,
+    "wipe": _tree,
+    "srm": _tree,
     "sed": _sed,
     "dd": _dd,
     "mke2fs": _format,
@@ -503,7 +794,21 @@ DEADLY: Mapping[str, Callable[[Sequence[str], Scene], Reason | None]] = {
     "badblocks": _when("-w", "-wsv", "-n"),
     "hdparm": _when("--security-erase", "--security-erase-enhanced", "--trim-sector-ranges"),
     "nvme": _when("format", "sanitize"),
-    "mdadm": _when("--zero-superblock"),
+    "mdadm": _when("--zero-superblock", "--create", "-C"),
+    "zfs": _when("destroy", "rollback"),
+    "debugfs": _when("-w"),
+    "sg_format": _when("--format", "-F"),
+    "dcfldd": _dd,
+    "dc3dd": _dd,
+    "ddrescue": _overwrites,
+    "pv": _overwrites,
+    "bmaptool": _overwrites,
+    "mkntfs": _format,
+    "sort": _sort,
+    **dict.fromkeys(("curl", "wget"), _saves),
+    "git": _git,
+    "tar": _packs_away,
+    "zip": _packs_away,
     "kill": _kill,
     "nc": _netcat,
     "ncat": _netcat,
@@ -515,5 +820,9 @@ DEADLY: Mapping[str, Callable[[Sequence[str], Scene], Reason | None]] = {
 }
 
 # All programs that anything here speaks of.
-PROGRAMS = frozenset((*DEADLY, *WRAPPERS, *SPECIAL, *SHELLS, *SENDERS, *LISTENERS, "exec", "eval", "source", ".", "cd"))
+AWKS = frozenset(("awk", "gawk", "mawk", "nawk"))
+PROGRAMS = frozenset((
+    *DEADLY, *WRAPPERS, *SPECIAL, *SHELLS, *SENDING, *LISTENERS, *ANSWERERS, *RUNNERS, *AWKS, "exec", "eval", "source", ".", "cd", "pushd", "gh",
+    "java",
+))  # fmt: skip
 OTHERS = re.compile(rf"(?:{INTERPRETER.pattern})$|mkfs|newfs")

@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import PurePath, PurePosixPath
 
 from handrail import Decision, Judging, Part, Reason, Touch, paths, urls
@@ -532,7 +532,7 @@ class Weighing:
 
     def starts(self, use: Use, words: Sequence[Word]) -> list[Word]:
         """What stands for the files that are found: something below each start, or, with nothing to narrow them, the start itself."""
-        narrowed = any(NARROWING.fullmatch(word.guess) for word in words)
+        narrowed = _narrows([word.guess for word in words])
         starts = [
             words[named.word_index] for named in use.named if named.role in ("list", "read") and named.value is None
         ]
@@ -657,8 +657,10 @@ def _listed(feed: Feed) -> str | None:
         return None
     words = feed.producers[0].words[1:]
     narrowed = any(later.program in ("grep", "head", "tail") for later in feed.producers[1:])
-    narrowed = narrowed or any(word.glob or NARROWING.fullmatch(word.guess) for word in words)
-    operands = [word for word in argv[1:] if not word.startswith("-")]
+    narrowed = narrowed or any(word.glob for word in words) or _narrows([word.guess for word in words])
+    operands = (
+        list(takewhile(_begins_no_test, argv[1:])) if argv[0] == "find" else list(filter(_begins_no_test, argv[1:]))
+    )
     if argv[0] == "git":
         if argv[1:2] != ("ls-files",) and not ("--name-only" in argv and argv[1] in LISTING_GIT):
             return None
@@ -670,6 +672,15 @@ def _listed(feed: Feed) -> str | None:
     if argv[0] not in LISTERS or any(word.startswith(("-printf", "-exec", "-l")) for word in argv[1:]):
         return None
     return "./file" if narrowed or operands[:1] not in ([], ["."], ["./"]) else "."
+
+
+def _begins_no_test(word: str) -> bool:
+    return not word.startswith(("-", "(", "!"))
+
+
+def _narrows(texts: Sequence[str]) -> bool:
+    """Whether tests of `find` pick some of the files; `-name '*'` picks all."""
+    return any(NARROWING.fullmatch(text) and set(texts[at + 1 : at + 2]) != {"*"} for at, text in enumerate(texts))
 
 
 def _put(word: Word, mark: str | None, item: Word, *, whole: bool = True) -> Word:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -145,9 +146,17 @@ def _shell(argv: Words, fed: str | None) -> list[Inside]:
         if not word.startswith(("-", "+")):
             break
         if re.fullmatch(r"-[A-Za-z]*c[A-Za-z]*", word):
-            operands = [later for later in argv[at + 1 :] if not re.fullmatch(r"[-+][A-Za-z]+", later)]
-            return [Inside(code=operands[0])] if operands else []
+            code = next((n for n in range(at + 1, len(argv)) if not re.fullmatch(r"[-+][A-Za-z]+", argv[n])), None)
+            return [Inside(code=_with_parameters(argv[code:]))] if code is not None else []
     return [Inside(code=fed)] if fed is not None and reads_code(argv) else []
+
+
+def _with_parameters(operands: Words) -> str:
+    """Code with the words that follow it in place of `$@`, as bash puts them."""
+    if len(operands) < 3 or not re.search(r"\$[@*]", operands[0]):
+        return operands[0]
+    joined = " ".join(map(shlex.quote, operands[2:]))
+    return re.sub(r"\"?\$[@*]\"?", lambda _: joined, operands[0])
 
 
 def _eval(argv: Words, fed: str | None) -> list[Inside]:
@@ -172,7 +181,7 @@ def _command(argv: Words, fed: str | None) -> list[Inside]:
 
 
 def _coproc(argv: Words, fed: str | None) -> list[Inside]:
-    return [Inside(code=" ".join(argv[1:]).strip("{} ;"))]
+    return [Inside(code=re.sub(r"^\w+\s+\{", "", " ".join(argv[1:])).strip("{} ;"))]
 
 
 def _env(argv: Words, fed: str | None) -> list[Inside]:
@@ -257,6 +266,43 @@ def _find(argv: Words, fed: str | None) -> list[Inside]:
     return found
 
 
+def _tar(argv: Words, fed: str | None) -> list[Inside]:
+    option = re.compile(
+        r"--(checkpoint-action=exec|to-command|use-compress-program|info-script|new-volume-script|rsh-command|rmt-command)=(.*)",
+        re.DOTALL,
+    )
+    found = [Inside(code=match[2]) for word in argv if (match := option.fullmatch(word)) is not None]
+    return found + [Inside(code=argv[at + 1]) for at, word in enumerate(argv[:-1]) if word in ("-I", "-F")]
+
+
+def _git(argv: Words, fed: str | None) -> list[Inside]:
+    values = [argv[at + 1].partition("=")[2] for at, word in enumerate(argv[:-1]) if word == "-c"]
+    execs = [argv[at + 1] for at, word in enumerate(argv[:-1]) if word in ("-x", "--exec", "--tree-filter")]
+    rest = [" ".join(argv[3:])] if argv[2:3] and argv[2] in ("foreach", "run") else []
+    return [Inside(code=value.removeprefix("!")) for value in (*values, *execs, *rest) if " " in value]
+
+
+def _editor(argv: Words, fed: str | None) -> list[Inside]:
+    matches = [re.match(r"\+?:?\s*(?:silent!?\s*)?!(.+)", word, re.DOTALL) for word in argv[1:]]
+    return [Inside(code=match[1]) for match in matches if match is not None]
+
+
+def _sed(argv: Words, fed: str | None) -> list[Inside]:
+    return [Inside(code=code) for word in argv[1:] for code in re.findall(r"(?:^|[;{}\n])[\s\d$,]*e\s+([^\n]+)", word)]
+
+
+def _timed(argv: Words, fed: str | None) -> list[Inside]:
+    fields = r"^\s*(@\w+|(\S+\s+){5})" if argv[0].endswith("crontab") else r"^$"
+    return [Inside(code=re.sub(fields, "", line)) for line in (fed or "").splitlines()[:8]]
+
+
+def _make(argv: Words, fed: str | None) -> list[Inside]:
+    reads = any(word in ("-f-", "--file=-", "--makefile=-") for word in argv) or ("-f" in argv and "-" in argv)
+    return (
+        [Inside(code=line.strip()) for line in (fed or "").splitlines()[:20] if line.startswith("\t")] if reads else []
+    )
+
+
 SPECIAL: Mapping[str, Callable[[Words, str | None], list[Inside]]] = {
     "eval": _eval,
     "source": _source,
@@ -274,4 +320,10 @@ SPECIAL: Mapping[str, Callable[[Words, str | None], list[Inside]]] = {
     "xargs": _xargs,
     "parallel": _parallel,
     "find": _find,
+    "tar": _tar,
+    "git": _git,
+    **dict.fromkeys(("vim", "vi", "nvim", "view", "vimdiff", "ex", "rvim", "rview"), _editor),
+    "sed": _sed,
+    **dict.fromkeys(("crontab", "at", "batch"), _timed),
+    "make": _make,
 }

@@ -42,6 +42,11 @@ def look(text: str) -> Finding:
     return READS
 
 
+SQLITE_DOES = re.compile(
+    r"(?i)\b(load_extension|readfile|writefile|edit|fsdir|lsdir|zipfile|fts3_tokenizer|sqlar_\w+|shell\w*|csv_read)\s*\("
+)
+
+
 def look_sqlite(text: str) -> Finding:
     """The same for sqlite3, which has commands that begin with a dot."""
     if text.lstrip().startswith("."):
@@ -50,6 +55,8 @@ def look_sqlite(text: str) -> Finding:
         return dangerous("uses a command of sqlite3 that may run programs or write files")
     if "\n." in text:
         return UNCLEAR
+    if (does := SQLITE_DOES.search(text)) is not None:
+        return dangerous(f"uses {does[1]}, which runs programs or works on files")
     if re.fullmatch(r"(?is)\s*pragma\s+\w+(\(\s*'?\w*'?\s*\))?\s*;?\s*", text):
         return READS
     return look(text)

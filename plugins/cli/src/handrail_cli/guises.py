@@ -1,0 +1,112 @@
+"""Other ways to write a command, put plainly: what bash would make of arrays, parameters, looked-up programs and the like.
+
+Each is a guess at the likeliest meaning, good enough to see what must never run; nothing is allowed because of it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+
+NAME = r"[A-Za-z_]\w*"
+LOOKED_UP = re.compile(
+    r"\"?(?:\$\(\s*(?:which|command -v|type -[pP])\s+([\w./-]+)\s*\)|`\s*(?:which|command -v|type -[pP])\s+([\w./-]+)\s*`)\"?"
+)
+ARRAY = re.compile(rf"(?:^|[\s;&|])({NAME})=\(([^()$`]*)\)")
+PARAMETERS = re.compile(r"(?:^|[\s;&|])set\s+--\s+([^;&|\n$`]+)")
+FUNCTION = re.compile(rf"({NAME})\s*\(\)\s*\{{([^{{}}]*)\}}\s*;?\s*\1\s+([^;&|\n$`]+)")
+PRINTED = re.compile(rf"printf\s+-v\s+({NAME})\s+(?:'%s'\s+|\"%s\"\s+|%s\s+)?('[^']*'|\"[^\"$`]*\"|[^\s;&|$`]+)")
+FED = re.compile(
+    rf"(?:IFS=(\S*)\s+)?(?:read|mapfile|readarray)((?:\s+-\w+)*)((?:\s+{NAME})+)\s*<<<\s*('[^']*'|\"[^\"$`]*\"|[^\s;&|$`]+)"
+)
+REFERENCE = re.compile(rf"(?:declare|local|typeset)\s+-n\s+({NAME})=({NAME})")
+ALIAS = re.compile(r"expand_aliases.*?\balias\s+([\w-]+)=('[^']*'|\"[^\"]*\"|\S+)\s*[\n;](.*)", re.DOTALL)
+# Where bash computes with the text of a word or looks a name up, so that a subscript in it is evaluated.
+EVALUATING = re.compile(
+    r"\(\(|\[\[[^\n;]*\s-(?:v|R|eq|ne|lt|le|gt|ge)\s|(?:\[|\btest)\s+-v\s|\b(?:let|read|printf\s+-v|unset|declare|typeset|local)\b"
+)
+QUOTED = re.compile(r"'([^']*)'")
+SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[.*?(?:\$\((?!\()(.*)\)|`([^`]+)`)", re.DOTALL)
+HIDDEN = re.compile(r"\$\((?!\()(.*)\)|`([^`]+)`", re.DOTALL)
+FOLDERS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/")
+
+
+def plainer(text: str) -> Iterator[str]:
+    """The same command line written more plainly, where it holds anything that can be."""
+    if "\\\n" in text:
+        yield text.replace("\\\n", "")
+    if "$" in text or "`" in text:
+        made = _folded(text)
+        if made != text:
+            yield made
+        if "@P}" in text:
+            yield from _quoted(text, HIDDEN)
+        elif "[" in text and EVALUATING.search(text):
+            yield from _quoted(text, SUBSCRIPT)
+    if "alias" in text and (match := ALIAS.search(text)) is not None:
+        yield re.sub(rf"(?m)(^|[;&|]\s*){re.escape(match[1])}\b", lambda _: match[2].strip("'\""), match[3])
+
+
+def program(name: str, known: frozenset[str]) -> str:
+    """A program whose path is a pattern, as the first of the known ones that it fits."""
+    if "/" not in name or not re.search(r"[*?\[]", name):
+        return name
+    fits = (one for one in sorted(known) if any(fnmatchcase(folder + one, name) for folder in FOLDERS))
+    return next(fits, name)
+
+
+def _folded(text: str) -> str:
+    made = LOOKED_UP.sub(lambda match: match[1] or match[2], text)
+    for match in REFERENCE.finditer(made):
+        made = re.sub(rf"\$\{{?{match[1]}\b\}}?", f"${match[2]}", made)
+    for variable, value in re.findall(rf"(?:^|[\s;&])({NAME})=({NAME})(?=[\s;&]|$)", made):
+        made = made.replace(f"${{!{variable}}}", f"${value}")
+    for match in PRINTED.finditer(made):
+        made = made.replace(match[0], f"{match[1]}={_unescaped(match[2])}")
+    for match in FED.finditer(made):
+        made = made.replace(match[0], _fed(match))
+    for match in ARRAY.finditer(made):
+        made = _spread(made.replace(match[0], " "), match[1], match[2])
+    for match in PARAMETERS.finditer(made):
+        made = re.sub(r"\"?\$(?:@|\*|\{[@*]\})\"?", lambda _, words=match[1]: words.strip(), made)
+    for match in FUNCTION.finditer(made):
+        body = re.sub(r"\"?\$(?:@|\*|\{[@*]\})\"?", lambda _, words=match[3]: words.strip(), match[2])
+        made = made.replace(match[0], body)
+    return made
+
+
+def _spread(text: str, name: str, inside: str) -> str:
+    """The uses of an array as its words."""
+    items = [re.fullmatch(r"(?:\[([^\]]*)\]=)?(.*)", word) for word in inside.split()]
+    words = {item[1] or str(at): item[2] for at, item in enumerate(items) if item is not None}
+    made = re.sub(rf"\"?\$\{{{name}\[[@*]\]\}}\"?", lambda _: " ".join(words.values()), text)
+    for key, word in words.items():
+        made = re.sub(rf"\"?\$\{{{name}\[{re.escape(key)}\]\}}\"?", lambda _, word=word: word, made)
+    return made
+
+
+def _fed(match: re.Match[str]) -> str:
+    """`read a b <<< 'x y'` as assignments."""
+    value = match[4].strip("'\"")
+    names = match[3].split()
+    if match[1]:
+        value = value.replace(match[1].strip("'\""), " ")
+    if "a" in match[2] or "mapfile" in match[0] or "readarray" in match[0]:
+        return f"{names[0]}=({value})"
+    words = value.split(maxsplit=len(names) - 1)
+    return "; ".join(f"{name}={shlex.quote(word)}" for name, word in zip(names, words, strict=False)) or ":"
+
+
+def _unescaped(word: str) -> str:
+    from handrail_cli.folding import ansi_c
+
+    return shlex.quote(ansi_c(word.strip("'\"")))
+
+
+def _quoted(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
+    """Substitutions that stand in quotes as text, which bash comes to run all the same."""
+    for quoted in QUOTED.findall(text):
+        for inner, other in pattern.findall(quoted):
+            yield inner or other
