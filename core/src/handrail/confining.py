@@ -128,6 +128,14 @@ class Confinement:
         return self.confines.put_aside(self)
 
 
+@dataclass(slots=True)
+class _Started:
+    """Something that was started in the sandbox, and whether it is over."""
+
+    given: Confinement
+    over: bool = False
+
+
 class Confines:
     """The bounds of one session's sandboxed commands: their private folder, and what was found in the workspace."""
 
@@ -140,8 +148,8 @@ class Confines:
         self._protected = tuple(protected)
         self._survey = Survey()
         self._scratch: Scratch | None = None
-        # Those under which something was started, and whether that is over; until what it left was put aside.
-        self._started: dict[int, bool] = {}
+        # Those under which something was started, oldest first, until what it left was put aside.
+        self._started: dict[int, _Started] = {}
         self._toolchains: tuple[Path, ...] | None = None
 
     @property
@@ -151,10 +159,10 @@ class Confines:
 
     def following(self, given: Confinement, ended: Callable[[], str | None]) -> Callable[[], str | None]:
         """What tells that a command is over, so that this is known here, too."""
-        self._started[id(given)] = False
+        started = self._started[id(given)] = _Started(given)
 
         def over() -> str | None:
-            self._started[id(given)] = True
+            started.over = True
             return ended()
 
         return over
@@ -168,8 +176,20 @@ class Confines:
         """What the next call is given. Looks at the workspace: some milliseconds the first time."""
         found = self._survey.look(self._workspace)
         bounds = self._bounds(found, settings, network=settings.network and sandbox.networks)
+        oldest = next(iter(self._started.values()), None)
+        if oldest is not None:
+            # What a command made that still runs is not bound: it could have it lead elsewhere at that moment.
+            known, before = oldest.given.bounds, oldest.given.before.autorun
+            bounds = replace(
+                bounds,
+                kept=tuple(place for place in bounds.kept if place in known.kept),
+                anchored=tuple(place for place in bounds.anchored if place in known.anchored),
+            )
+            found = replace(found, autorun={p: made for p, made in found.autorun.items() if before.get(p) == made})
         repos = [place for place in bounds.anchored if _repository(place)]
         missing = {git: tuple(p for p in repositories.obeyed_later(git) if _below(p, bounds.writable)) for git in repos}
+        links = {place: made for git in repos for place in repositories.links(git) if (made := stands_for(place))}
+        found = replace(found, autorun={**found.autorun, **links})
         own = [path for path in self._protected if _below(path, bounds.writable) and not os.path.lexists(path)]
         return Confinement(sandbox, bounds, self._environment, found, {**missing, self._workspace[0]: tuple(own)}, self)
 
@@ -180,9 +200,11 @@ class Confines:
         new = [place for place, identity in now.autorun.items() if before.autorun.get(place) != identity]
         suspects = [place for place in new if not (_repository(place) and repositories.harmless(place))]
         for git, places in missing.items():
+            suspects += [place for place in repositories.links(git) if before.autorun.get(place) != stands_for(place)]
             suspects += [place for place in places if git not in new and stands_for(place) is not None]
         aside = [str(place) for place in suspects if _rename(place, given.bounds.writable)]
-        if self._started.get(id(given)):
+        started = self._started.get(id(given))
+        if started is not None and started.over:
             del self._started[id(given)]
         return aside
 
@@ -208,6 +230,8 @@ class Confines:
         real += [_real(place) for git in (*repos, *others) for place in repositories.led_to(git) if place.exists()]
         kept = [place for place in real if _inside(place, writable) and place not in repos]
         kept += [place for git in (*repos, *others) for place in repositories.obeyed(git)]
+        # What is bound is what a name leads to: by a link in the workspace a command could choose any file of the host.
+        kept = [place for place in kept if _real(place) == place]
         hidden = {*secrets, *own}
         masked = [place for place in sorted(hidden) if hidden.isdisjoint(place.parents)]
         return Bounds(

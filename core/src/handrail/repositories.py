@@ -43,6 +43,11 @@ def obeyed(git: Path) -> Iterator[Path]:
                 yield folder / name
 
 
+def links(git: Path) -> Iterator[Path]:
+    """Those of them that are links: what they lead to can be kept, they themselves can only be watched."""
+    return (place for place in obeyed(git) if place.is_symlink())
+
+
 def obeyed_later(git: Path) -> Iterator[Path]:
     """The places of the same kind in `.git`, and those that its settings name, that are not there and must not come to be."""
     yield from (place for place in (*(git / name for name in OBEYED), *led_to(git)) if not os.path.lexists(place))

@@ -312,6 +312,38 @@ async def test_what_gits_settings_name_cannot_be_changed(
     assert not there or (repository / file).read_text() == "good"
 
 
+@pytest.mark.parametrize("place", [".git/modules/x/hooks", ".git/worktrees/x/commondir", ".git/config.worktree"])
+async def test_a_link_among_gits_files_opens_nothing(run: Run, repository: Path, place: str) -> None:
+    home = repository.parent / "home"
+    (home / ".ssh").mkdir(parents=True)
+    (home / ".ssh/id_rsa").write_text("PRIVATE")
+    folder = repository / Path(place).parent
+    link = os.path.relpath(home, folder)
+    made = await run(f"mkdir -p {folder}; touch {folder}/HEAD; ln -s {link} {place}; sleep 0.1")
+    assert made["put_aside"] == [str(repository / place)]
+    (repository / place).unlink(missing_ok=True)
+    (repository / place).symlink_to(link)
+    read = await run(f"cat {home}/.ssh/id_rsa")
+    assert "PRIVATE" not in read["stdout"]
+    assert "No such file" in read["stderr"]
+
+
+async def test_nothing_is_bound_that_a_running_command_has_made(run: Run, session: Session) -> None:
+    """It could have it lead elsewhere at the moment it is bound."""
+    background = await session.call(
+        "execute_cli", {"command": "sleep 1; git init -q sub; touch .envrc; sleep 20", "background": True}
+    )
+    with anyio.fail_after(10):
+        while not (session.cwd / ".envrc").exists():
+            await anyio.sleep(0.05)
+    mounts = (await run("cat /proc/self/mountinfo"))["stdout"]
+    assert ".envrc" not in mounts
+    assert "sub/.git" not in mounts
+    changed = await run("git -C sub config core.fsmonitor ./evil")
+    assert str(session.cwd / "sub/.git") in changed["put_aside"]
+    await session.call("stop_process", {"process_id": background["process_id"]})
+
+
 async def test_what_a_link_leads_to_is_kept_with_it(run: Run, session: Session) -> None:
     (session.cwd / "tools").mkdir()
     (session.cwd / "tools/hooks.sh").write_text("good")
