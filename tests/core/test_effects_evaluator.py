@@ -31,14 +31,16 @@ async def nothing(params: Any, context: Any) -> None:
     """A handler that is never run here."""
 
 
-def opinion(judging: Judging, *effects: Effect, **args: Any) -> Opinion | None:
+def opinion(
+    judging: Judging, *effects: Effect, evaluator: EffectsEvaluator | None = None, **args: Any
+) -> Opinion | None:
     fields: Mapping[str, Any] = {
         name: (type(value) if value is not None else str | None, value) for name, value in args.items()
     }
     model = create_model("Params", **fields)
     tool = Tool(name="probe", description="Probe.", handler=nothing, params=model, effects=effects)
     invocation = Invocation(tool, args, tool.validate(args), "1")
-    return asyncio.run(EffectsEvaluator().opinion(invocation, judging))
+    return asyncio.run((evaluator or EffectsEvaluator()).opinion(invocation, judging))
 
 
 def decided(judging: Judging, *effects: Effect, **args: Any) -> tuple[Decision | None, Decision | None]:
@@ -202,6 +204,18 @@ def test_the_folder_that_a_command_works_in_is_no_reason_to_ask_but_may_be_one_t
     effects = (Read("cwd", arg="cwd"), Run("shell", arg="command"))
     assert decided(judging, *effects, cwd="~/.ssh", command="ls") == (Decision.DENY, Decision.DENY)
     assert decided(judging, *effects, cwd="$HOME", command="ls") == (Decision.CONFIRM, Decision.CONFIRM)
+
+
+def test_the_session_s_own_folder_is_judged_anew_once_it_is_another(judging: Judging) -> None:
+    evaluator = EffectsEvaluator()
+    effects = (Read("cwd", arg="cwd"), Run("shell", arg="command"))
+    for _ in range(2):
+        assert opinion(judging, *effects, evaluator=evaluator, cwd=None, command="ls") is None
+    judging.cwd.rename(judging.home / ".ssh")
+    judging.cwd.symlink_to(judging.home / ".ssh")
+    view = opinion(judging, *effects, evaluator=evaluator, cwd=None, command="ls")
+    assert view is not None
+    assert view.floor is Decision.DENY
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ Commands for a shell are left to the evaluator that can read them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 
 from handrail import path_opinions, paths, urls
@@ -49,14 +50,40 @@ class EffectsEvaluator(Evaluator):
 
     name = "effects"
 
+    def __init__(self) -> None:
+        # The session's own folder, with nothing against working there, as it was when that was found out.
+        self._fine: tuple[object, ...] | None = None
+
     async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
         """Its view of the call; None when all it does is to run a shell command."""
         effects = invocation.tool.effects
         if not effects:
             return HARMLESS
         if len(effects) == 1:
-            return _of_effect(effects[0], invocation, judging)
-        return combined([_of_effect(effect, invocation, judging) for effect in effects])
+            return self._of_effect(effects[0], invocation, judging)
+        return combined([self._of_effect(effect, invocation, judging) for effect in effects])
+
+    def _of_effect(self, effect: Effect, invocation: Invocation, judging: Judging) -> Opinion | None:
+        if effect.what != "cwd" or effect.arg is None or invocation.argument(effect) is not None:
+            return _of_effect(effect, invocation, judging)
+        folder = _own_folder(judging)
+        if folder is not None and folder == self._fine:
+            return None
+        view = _of_effect(effect, invocation, judging)
+        self._fine = folder if view is None else None
+        return view
+
+
+def _own_folder(judging: Judging) -> tuple[object, ...] | None:
+    """All that the view of working in the session's own folder depends on, with which folder it is and when it was last changed, renamed or
+    replaced; None where there is none.
+    """
+    try:
+        found = os.stat(judging.cwd)
+    except (OSError, ValueError):
+        return None
+    here = judging.cwd, judging.home, judging.platform, judging.temporary, judging.workspace
+    return *here, found.st_dev, found.st_ino, found.st_ctime_ns
 
 
 def _of_effect(effect: Effect, invocation: Invocation, judging: Judging) -> Opinion | None:

@@ -34,7 +34,7 @@ def secret(path: Place) -> str | None:
         return None
     if not SECRET_STARTS.isdisjoint(parts) and (what := _anywhere(parts, SECRETS_BY_START)) is not None:
         return what
-    return _secret_name(name) or _secret_of_process(parts)
+    return _secret_name(name) or (_secret_of_process(parts) if parts[0] == "proc" else None)
 
 
 def startup(path: PurePath, *, home: PurePath) -> str | None:
@@ -115,9 +115,17 @@ def _secret_name(name: str) -> str | None:
 
 
 def _secret_of_process(parts: Names) -> str | None:
-    if parts[:1] != ("proc",) or len(parts) < 2:
-        return None
-    if parts[-1] in ("environ", "mem", "auxv", "kcore", "kmem", "kmsg", "pagemap", "syscall", "stack"):
+    if len(parts) > 1 and parts[-1] in (
+        "environ",
+        "mem",
+        "auxv",
+        "kcore",
+        "kmem",
+        "kmsg",
+        "pagemap",
+        "syscall",
+        "stack",
+    ):
         return "the memory or environment of a process"
     return None
 

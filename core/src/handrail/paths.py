@@ -303,14 +303,20 @@ def _below_folder(text: str, cwd: str, seen: Seen) -> Resolved | None:
 
     Where `cwd` really is, is kept in `seen` under its text with a `/` behind.
     """
-    if text[0] == "/" or "//" in text or text[-1] == "/":
+    if text[0] in "/." and text != ".":
         return None
-    if (text[0] == "." and text != ".") or "/." in text:
+    if "//" in text or "/." in text or text[-1] == "/":
         return None
     start = f"{cwd}/"
     if start not in seen:
         real, refused = _follow(cwd, seen)
-        direct = refused is None and not f"{real}/".startswith("/proc/") and os.path.normpath(cwd) == cwd != "/"
+        direct = (
+            refused is None
+            and not f"{real}/".startswith("/proc/")
+            and cwd[0] == "/"
+            and cwd[:2] != "//"
+            and "/.." not in cwd
+        )
         seen[start] = 0, real if direct and real != "/" else None
     known = seen[start]
     if known is None or (at := known[1]) is None:

@@ -479,14 +479,19 @@ def _folder(argv: Sequence[str]) -> str | None:
 
 def _matters(command: Command) -> bool:
     """Whether a command may be a part of one: by its program, or by where it is redirected."""
-    guess = command.guess
-    if command.redirects or (guess and guess[0].rpartition("/")[2] in PROGRAMS):
+    if command.redirects:
         return True
-    if any(EXECUTING.fullmatch(name) for name, _ in command.assignments) or (
-        guess and re.search(r"/.*[*?\[]", guess[0])
-    ):
+    if command.assignments and any(EXECUTING.fullmatch(name) for name, _ in command.assignments):
         return True
-    return bool(guess) and OTHERS.match(guess[0].rpartition("/")[2]) is not None
+    first = next((word.guess for word in command.words if word.guess), None)
+    if first is None:
+        return False
+    name = first.rpartition("/")[2]
+    return (
+        name in PROGRAMS
+        or OTHERS.match(name) is not None
+        or ("/" in first and FOUND_BY_PATTERN.search(first) is not None)
+    )
 
 
 def _feeders(analysis: Analysis) -> Mapping[int, tuple[int, ...]]:
@@ -825,4 +830,6 @@ PROGRAMS = frozenset((
     *DEADLY, *WRAPPERS, *SPECIAL, *SHELLS, *SENDING, *LISTENERS, *ANSWERERS, *RUNNERS, *AWKS, "exec", "eval", "source", ".", "cd", "pushd", "gh",
     "java",
 ))  # fmt: skip
+# A program that is named by a pattern.
+FOUND_BY_PATTERN = re.compile(r"/.*[*?\[]")
 OTHERS = re.compile(rf"(?:{INTERPRETER.pattern})$|mkfs|newfs")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 from handrail import Reason
 
 
-@dataclass(frozen=True, slots=True)
-class Word:
+class Word(NamedTuple):
     """One word of a command. `text` is what bash will make of it, None when that is not certain; `guess` is the likeliest, with nothing
     in place of what is unknown. `glob`: names of files may take its place. `inner`: commands in its substitutions, by number.
     """
@@ -33,7 +34,7 @@ class Redirect:
     body: Word | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Command:
     """A simple command: its words (the program first), variables set for it alone, redirections.
 
@@ -46,14 +47,14 @@ class Command:
     redirects: tuple[Redirect, ...]
     span: tuple[int, int]
 
-    argv: tuple[str, ...] | None = field(init=False, repr=False, compare=False)
-    guess: tuple[str, ...] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
+    @cached_property
+    def argv(self) -> tuple[str, ...] | None:
         texts = tuple([word.text for word in self.words if word.text is not None])
-        # Set here and not when they are asked for: every judgement asks for both.
-        object.__setattr__(self, "argv", texts if len(texts) == len(self.words) else None)
-        object.__setattr__(self, "guess", tuple([word.guess for word in self.words if word.guess]))
+        return texts if len(texts) == len(self.words) else None
+
+    @cached_property
+    def guess(self) -> tuple[str, ...]:
+        return tuple([word.guess for word in self.words if word.guess])
 
     @property
     def program(self) -> str | None:

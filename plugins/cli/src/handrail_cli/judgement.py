@@ -47,7 +47,7 @@ def judge(
     codes = Codes()
     weighing = Weighing(judging, (cwd,), around or surroundings(judging), variables, codes)
     weighing.line(analysis)
-    scene = Scene(str(cwd), str(judging.home))
+    scene = Scene(variables["PWD"], variables["HOME"])
     fatal = tuple(dict.fromkeys(catastrophes(analysis, scene, variables=variables, codes=codes)))
     if stdin is not None and any(reads_code(command.guess) for command in analysis.commands):
         given = analyse(stdin, variables=variables)
@@ -79,6 +79,8 @@ def known_variables(judging: Judging, cwd: PurePath) -> dict[str, str]:
 
 def _weighed(weighing: Weighing, judging: Judging) -> Opinion:
     parts = tuple(dict.fromkeys(weighing.parts))
+    if not weighing.doubts and not weighing.changes:
+        return Opinion(RULE, Decision.ALLOW, parts=parts)
     floors = tuple(doubt.reason for doubt in weighing.doubts if doubt.floor is not None)
     if any(doubt.floor is Decision.DENY for doubt in weighing.doubts):
         own = tuple(reason for reason in floors if reason.code == OVERWRITES_OWN)
@@ -91,9 +93,7 @@ def _weighed(weighing: Weighing, judging: Judging) -> Opinion:
     reasons = (*(doubt.reason for doubt in weighing.doubts), *_withheld(weighing, judging))[:MAX_REASONS]
     if reasons:
         return Opinion(f"{RULE}:{reasons[0].code}", Decision.CONFIRM, reasons=reasons, parts=parts, narrowed=narrowed)
-    if weighing.changes:
-        return Opinion(f"{RULE}:effect", Decision.ALLOW, route=Route.SANDBOX, parts=parts, narrowed=narrowed)
-    return Opinion(RULE, Decision.ALLOW, parts=parts)
+    return Opinion(f"{RULE}:effect", Decision.ALLOW, route=Route.SANDBOX, parts=parts, narrowed=narrowed)
 
 
 def _withheld(weighing: Weighing, judging: Judging) -> tuple[Reason, ...]:

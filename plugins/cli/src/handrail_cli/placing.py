@@ -6,7 +6,7 @@ import contextlib
 import fnmatch
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -78,10 +78,10 @@ class Places:
         offer = judging.sandbox
         self.open = (*around.temporary, *offer.writable) if offer is not None and offer.writable else around.temporary
 
-    def resolved(self, text: str) -> Iterator[paths.Resolved]:
+    def resolved(self, text: str) -> list[paths.Resolved]:
         """Where a text leads, from each folder."""
-        for cwd in self.cwds:
-            yield paths.resolve(text, cwd=cwd, home=self.judging.home, platform="linux", seen=self.seen)
+        home, seen = self.judging.home, self.seen
+        return [paths.resolve(text, cwd=cwd, home=home, platform="linux", seen=seen) for cwd in self.cwds]
 
     def within(self, real: str) -> bool:
         """Whether a resolved path is in the workspace."""
@@ -135,6 +135,7 @@ class Places:
                 return
 
     def reading(self, text: str, found: paths.Resolved, word: Word, effects: Effects, *, listing: bool) -> bool:
+        real = found.real
         if found.refused is not None:
             effects.ask(found.refused.code, found.refused.text, word)
         elif (what := secret_of(found)) is not None:
@@ -143,15 +144,15 @@ class Places:
             effects.ask("unknown_path", f"{text!r} is behind a link that the command makes", word)
         elif self.judging.protected and self.keeps(found):
             effects.warn("own", "files by which Handrail judges are named in it", word)
-        elif found.real in STREAMS or STREAM.fullmatch(found.real):
+        elif real.startswith("/dev/") and (real in STREAMS or STREAM.fullmatch(real)):
             return True
-        elif paths.device(found.real, seen=self.seen) is not None:
+        elif paths.device(real, seen=self.seen) is not None:
             effects.ask("device", f"{text!r} is a device", word)
-        elif listing or self.within(found.real):
+        elif listing or self.within(real):
             return True
-        elif self.passing(found.real):
+        elif self.passing(real):
             self.temporary_file(text, word, effects)
-        elif word.glob or not PUBLIC.fullmatch(found.real):
+        elif word.glob or not PUBLIC.fullmatch(real):
             effects.ask("read_outside", f"{text!r} is outside the workspace", word)
         else:
             return True

@@ -13,13 +13,14 @@ from pathlib import PurePath, PurePosixPath
 from handrail import Decision, Judging, Part, Reason, Touch, paths, urls
 from handrail.judging import OPAQUE
 from handrail.redaction import is_credential
-from handrail_cli import builtins, programs
+from handrail_cli import builtins
 from handrail_cli.analysis import Codes
 from handrail_cli.commandline import Analysis, Command, Redirect, Word
 from handrail_cli.globs import GLOB, fitting_secret
 from handrail_cli.placing import Doubt, Effects, Places
 from handrail_cli.producing import NOTHING, Feed
 from handrail_cli.programs import Inner, Named, Use
+from handrail_cli.programs.taking import taken
 from handrail_cli.shells import shell
 from handrail_cli.surroundings import Surroundings
 from handrail_cli.variables import EXECUTING, harmless
@@ -91,7 +92,6 @@ class Weighing:
         self.around = around
         self.places = Places(judging, cwds, around)
         self.variables = variables
-        self.elsewhere = {name: value for name, value in variables.items() if name != "PWD"}
         self.codes = codes
         self.steps = 0
         self.doubts: list[Doubt] = []
@@ -112,10 +112,10 @@ class Weighing:
     def line(self, analysis: Analysis) -> None:
         """Everything that the line may run."""
         self.named_here = self.named_here or "handrail" in analysis.text
-        for reason in analysis.opaque:
-            self.doubt(Doubt(reason, Decision.CONFIRM if reason.code in UNREAD else None))
-            self.narrowable = False
         if analysis.opaque:
+            for reason in analysis.opaque:
+                self.doubt(Doubt(reason, Decision.CONFIRM if reason.code in UNREAD else None))
+            self.narrowable = False
             self.parts.append(Part(OPAQUE, span=self.at))
         for name, word in analysis.assigned:
             if name in self.judging.environment or not harmless(name, word.text):
@@ -138,6 +138,8 @@ class Weighing:
         self.network = self.network or effects.network
 
     def feed(self, number: int, command: Command, analysis: Analysis, feeders: Mapping[int, tuple[int, ...]]) -> Feed:
+        if not command.redirects and number not in feeders:
+            return NOTHING
         body: Word | None = None
         for redirect in command.redirects:
             if redirect.fd in ("", "0"):
@@ -223,17 +225,16 @@ class Weighing:
         self.depth -= 1
         if effects.doubts or effects.changes or words[0].guess == "git":
             self.alarms(words, effects)
-        self.take(effects)
-        argv = tuple([word.guess for word in words if word.guess])
+        if effects.doubts or effects.changes or effects.network:
+            self.take(effects)
+        argv = tuple([guess for word in words if (guess := word.guess)])
         touches = effects.touches
         if len(touches) > 1:
             touches = list(dict.fromkeys(touches))
         harmless = not effects.doubts and not effects.changes
         self.parts.insert(at, Part(argv, tuple(touches), self.at or span, harmless))
-        for word in words if not harmless else ():
-            if word.text is None:
-                self.parts.insert(at + 1, Part(OPAQUE, span=self.at or span))
-                break
+        if not harmless and any(word.text is None for word in words):
+            self.parts.insert(at + 1, Part(OPAQUE, span=self.at or span))
 
     def program(self, words: Sequence[Word], feed: Feed, effects: Effects, span: tuple[int, int]) -> None:
         first = words[0]
@@ -252,9 +253,9 @@ class Weighing:
         if name in SHELLS:
             shell(self, words, effects)
             return
-        if name in PICKING:
+        if name in PICKING and any(word.glob for word in words):
             words = [_picked(word) for word in words]
-        use = programs.use(words)
+        use = taken(words)
         if use is None:
             self.unknown(words, name, effects)
             return
@@ -318,7 +319,7 @@ class Weighing:
         if name in SHELLS:
             self.code(code, words[0].span, effects)
             return True
-        use = programs.use([*words, *_code_words(name, code, words[0])])
+        use = taken([*words, *_code_words(name, code, words[0])])
         if use is None or len(words) > 1:
             effects.ask("code", f"code for {name!r} is not analysed here", words[0])
         else:
@@ -339,19 +340,26 @@ class Weighing:
             effects.doubts.append(Doubt(reason if reason.span else replace(reason, span=span), Decision.CONFIRM))
         effects.changes = effects.changes or use.kind != "reads"
         before = list(self.places.cwds)
+        folders = [named for named in use.named if named.role == "folder"]
+        for named in folders:
+            self.folder(named, words[named.word_index], effects)
+        if use.needs:
+            self.needs(use, words, effects)
         for named in use.named:
-            if named.role == "folder":
-                self.folder(named, words[named.word_index], effects)
-        self.needs(use, words, effects)
-        for named in use.named:
-            self.named(named, words, effects, use)
-        self.places.links |= self.linked
-        self.linked = set()
+            if named.role == "list":
+                word = words[named.word_index]
+                self.places.read(word, effects, text=named.value, listing=True)
+            else:
+                self.named(named, words, effects, use)
+        if self.linked:
+            self.places.links |= self.linked
+            self.linked = set()
         for inner in use.inner:
             self.inner(inner, use, words, feed, effects)
-        if any(named.role == "folder" for named in use.named):
+        if folders:
             self.places.cwds = before
-        self.narrow(use, words, effects, name)
+        if effects.doubts or use.kind != "reads":
+            self.narrow(use, words, effects, name)
 
     def needs(self, use: Use, words: Sequence[Word], effects: Effects) -> None:
         if "network" in use.needs:
@@ -392,8 +400,6 @@ class Weighing:
         role = named.role
         if role in ("read", "send"):
             self.read(text, word, effects)
-        elif role == "list":
-            self.places.read(word, effects, text=text, listing=True)
         elif role in ("write", "append", "create", "change", "change_tree"):
             self.places.write(word, effects, text=text)
         elif role == "dest":
@@ -475,7 +481,7 @@ class Weighing:
 
     def narrow(self, use: Use, words: Sequence[Word], effects: Effects, name: str) -> None:
         """What an always-allow of this command may be narrowed to."""
-        if use.kind == "dangerous" or use.unknown is not None or (not effects.doubts and use.kind == "reads"):
+        if use.kind == "dangerous" or use.unknown is not None:
             return
         argv = tuple(word.text or "" for word in words)
         if "" in argv:
@@ -579,7 +585,9 @@ class Weighing:
             effects.warn("too_deep", "commands are nested too deeply", None)
             return
         outer, self.at = self.at, self.at or span
-        variables = self.variables if len(self.places.cwds) == 1 else self.elsewhere
+        variables = self.variables
+        if len(self.places.cwds) > 1:
+            variables = {name: value for name, value in variables.items() if name != "PWD"}
         inner = self.codes.analyse(text, {**variables, **given} if given else variables)
         self.depth += 1
         self.line(inner)

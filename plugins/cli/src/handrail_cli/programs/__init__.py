@@ -17,7 +17,7 @@ def use(words: Sequence[Word], *, fed: str | None = None) -> Use | None:
 
     The first word is the program, with or without a folder: whose program it is, is for the caller to judge.
     """
-    # The rows are read on first use: a start that runs no command has no use for them.
+    # It needs the values of this package, which are imported by then.
     from handrail_cli.programs.taking import taken
 
     return taken(words, fed)

@@ -25,7 +25,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import product
 from pathlib import Path
 from typing import cast, get_args
 
@@ -68,6 +69,11 @@ class Operand:
     count: str = ""
 
 
+COMMANDS = Operand("commands")
+# Roles of operands that take all words from there on.
+TAKING_ALL = frozenset(("command", "shell", "remote", "contained"))
+
+
 @dataclass(frozen=True)
 class Row:
     """What one program or subcommand does."""
@@ -85,10 +91,34 @@ class Row:
     prefixes: tuple[Option, ...] = ()
     given: tuple[tuple[frozenset[str], tuple[Operand, ...]], ...] = ()
 
+    # Found once for a row, and asked for with each command.
 
-@dataclass(frozen=True, slots=True)
+    @cached_property
+    def plain(self) -> bool:
+        """Whether all words are operands."""
+        return "plain" in self.flags
+
+    @cached_property
+    def commands(self) -> bool:
+        """Whether the first operand is one of its subcommands."""
+        return self.operands[:1] == (COMMANDS,)
+
+    @cached_property
+    def behind_commands(self) -> tuple[Operand, ...]:
+        """The operands, without the subcommand."""
+        return self.operands[1:] if self.commands else self.operands
+
+    @cached_property
+    def stops(self) -> float:
+        """After how many operands there are no options any more."""
+        if "first" in self.flags:
+            return 1
+        return next((max(at, 1) for at, one in enumerate(self.operands) if one.role in TAKING_ALL), float("inf"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """The unread text of a row: its names, and header and body as they stand."""
+    """The unread text of a row: its names, and header and body as they stand. Each is made once, and equal to itself alone."""
 
     names: tuple[frozenset[str], ...]
     header: str
@@ -115,6 +145,17 @@ def blocks(text: str) -> Iterator[str]:
 def program(name: str) -> tuple[Block, ...]:
     """The rows of a program, names only."""
     return tuple(map(_block, index().get(name, ())))
+
+
+@lru_cache(maxsize=512)
+def below(name: str) -> Mapping[tuple[str, ...], Block]:
+    """The rows of a program's subcommands, by all the names that lead to each."""
+    found: dict[tuple[str, ...], Block] = {}
+    for block in program(name):
+        if len(block.names) > 1:
+            for path in product(*block.names[1:]):
+                found.setdefault(path, block)
+    return found
 
 
 @lru_cache(maxsize=2048)

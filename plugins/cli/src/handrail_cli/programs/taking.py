@@ -10,7 +10,7 @@ from typing import Literal, cast
 from handrail import Reason
 from handrail_cli.commandline import Word
 from handrail_cli.programs import grammars, languages, rows
-from handrail_cli.programs.rows import Operand, Option, Row
+from handrail_cli.programs.rows import COMMANDS, TAKING_ALL, Operand, Option, Row
 from handrail_cli.programs.values import Inner, Kind, Named, Need, Role, Use, worse
 
 GLOB_START = ("*", "?", "[", "{")
@@ -63,7 +63,8 @@ class Taking:
 
     def worsen(self, kind: Kind, *, code: str | None = None, why: str = "", at: int | None = None) -> None:
         """It is at least of this kind."""
-        self.kind = worse(self.kind, kind)
+        if kind != self.kind:
+            self.kind = worse(self.kind, kind)
         if kind == "dangerous" and code is not None:
             self.reasons.append(Reason(code, why, self.words[at].span if at is not None else None))
 
@@ -129,63 +130,48 @@ def take(
         return taking
     at = start
     only_operands = False
-    stops = _stops(row)
-    while at < len(words):
+    stops = row.stops
+    taken = taking.operands
+    end = len(words)
+    while at < end:
         word = words[at]
         text = word.text
-        if "plain" in row.flags or only_operands:
-            taking.operands.append(at)
+        if only_operands or row.plain:
+            taken.append(at)
         elif text is None or (word.glob and text.startswith(GLOB_START) and text != "{}"):
             if "tame" not in row.flags:
                 taking.doubt(at)
-            taking.operands.append(at)
+            taken.append(at)
         elif text == "--":
             only_operands = True
         elif text.startswith("-") and len(text) > 1:
             at += _option(taking, at, outer)
-        elif (keyed := KEYED.fullmatch(text)) is not None and (option := row.options.get(keyed[1])) is not None:
+        elif (
+            "=" in text
+            and (keyed := KEYED.fullmatch(text)) is not None
+            and (option := row.options.get(keyed[1])) is not None
+        ):
             _given(taking, option, at, keyed[2])
-        elif row.operands[:1] == (COMMANDS,) and not taking.operands:
+        elif row.commands and not taken:
             sub = _sub(path, text)
             if sub is not None:
                 return _go_down(taking, sub, (*path, text), at, outer)
             if len(row.operands) == 1:
                 taking.doubt(at)
                 return taking
-            taking.operands.append(at)
+            taken.append(at)
         else:
-            taking.operands.append(at)
+            taken.append(at)
         at += 1
-        if len(taking.operands) >= stops:
+        if len(taken) >= stops:
             only_operands = True
     _settle(taking)
     return taking
 
 
-COMMANDS = Operand("commands")
-TAKING_ALL = frozenset(("command", "shell", "remote", "contained"))
-
-
-def _stops(row: Row) -> float:
-    """After how many operands there are no options any more."""
-    if "first" in row.flags:
-        return 1
-    for number, operand in enumerate(row.operands):
-        if operand.role in TAKING_ALL:
-            return max(number, 1)
-    return float("inf")
-
-
 def _sub(path: tuple[str, ...], text: str) -> Row | None:
-    for block in rows.program(path[0]):
-        outer = block.names[:-1]
-        if len(outer) == len(path) and text in block.names[-1] and all(map(_in, path, outer)):
-            return rows.row(block)
-    return None
-
-
-def _in(part: str, names: frozenset[str]) -> bool:
-    return part in names
+    block = rows.below(path[0]).get((*path[1:], text))
+    return rows.row(block) if block is not None else None
 
 
 def _go_down(taking: Taking, sub: Row, path: tuple[str, ...], at: int, outer: Sequence[Row]) -> Taking:
@@ -220,6 +206,10 @@ def _go_down(taking: Taking, sub: Row, path: tuple[str, ...], at: int, outer: Se
 
 def _option(taking: Taking, at: int, outer: Sequence[Row]) -> int:
     """Take an option; how many words further its value stands."""
+    alone = taking.row.options.get(taking.words[at].text or "")
+    if alone is not None and alone.value != "yes":
+        _given(taking, alone, at, None)
+        return 0
     for row in (taking.row, *reversed(outer)):
         found = _listed(taking, row, at)
         if found is not None:
@@ -289,7 +279,9 @@ def _given(taking: Taking, option: Option, at: int, value: str | None) -> None:
     """Note an option and what it makes of the call."""
     taking.options.append((option, at, value))
     taking.needs |= option.needs
-    if option.makes == "danger":
+    if option.makes is None:
+        pass
+    elif option.makes == "danger":
         taking.worsen("dangerous", code=option.code, why=f"{option.name} of {taking.path}: {option.why}", at=at)
     elif option.makes == "effect":
         taking.worsen("effect")
@@ -312,7 +304,7 @@ def role_of(taking: Taking, role: str, at: int, value: str | None = None) -> Non
         _code(taking, "bash", at, value)
     else:
         taking.name(cast(Role, role), at, value)
-        if role == "read" and text is not None and ADDRESS.match(text):
+        if role == "read" and text is not None and "://" in text and ADDRESS.match(text):
             # Many programs take an address where they take a file.
             taking.doubt(at)
         elif role == "execute" and text is not None and ADDRESS.match(text):
@@ -342,25 +334,31 @@ def _code(taking: Taking, language: str, at: int, value: str | None) -> None:
 
 def _settle(taking: Taking) -> None:
     """Give the operands their roles, and look a last time."""
-    pattern = taking.row.operands
-    for names, operands in taking.row.given:
-        if taking.given(*names):
-            pattern = operands
-    if pattern[:1] == (COMMANDS,):
-        pattern = pattern[1:]
+    row = taking.row
+    pattern = row.behind_commands
+    if row.given and taking.options:
+        given = {option.name for option, _, _ in taking.options}
+        for names, operands in row.given:
+            if not names.isdisjoint(given):
+                pattern = operands[1:] if operands[:1] == (COMMANDS,) else operands
     assign(taking, pattern, taking.operands)
-    if taking.row.then is not None:
-        grammars.check(taking.row.then)(taking)
+    if row.then is not None:
+        grammars.check(row.then)(taking)
 
 
 def assign(taking: Taking, pattern: Sequence[Operand], indices: Sequence[int]) -> None:
     """Lay operands on their pattern: what stands before `...` from the left, what stands after it from the right."""
-    if pattern == (Operand("none"),) or not pattern:
+    if not pattern or (pattern[0].role == "none" and len(pattern) == 1):
         if indices:
             taking.doubt(indices[0])
         return
+    if len(pattern) == 1 and pattern[0].count == "...":
+        _many(taking, pattern[0].role, indices)
+        return
     left = list(indices)
-    many = next((number for number, operand in enumerate(pattern) if operand.count == "..."), len(pattern))
+    many = 0
+    while many < len(pattern) and pattern[many].count != "...":
+        many += 1
     behind = [operand for operand in pattern[many + 1 :] if operand.count != "?" or len(left) > len(pattern) - 1]
     last = left[max(len(left) - len(behind), 0) :] if behind else []
     left = left[: len(left) - len(last)]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from handrail import Reason
 
@@ -37,8 +36,7 @@ Role = Literal[
 Need = Literal["network", "code", "repository", "session", "input"]
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """Something that a command line names. `value` is the text where that is not the whole word (`--file=name`, a path in a script)."""
 
     role: Role
@@ -46,8 +44,7 @@ class Named:
     value: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Inner:
+class Inner(NamedTuple):
     """What a program runs in its turn: words `start:end` of the command line, or `code` in a language.
 
     `where` it runs: on this machine, in a container, or on another machine. `gets` says what is put to it that the command line does not
@@ -63,8 +60,7 @@ class Inner:
     mark: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(NamedTuple):
     """What one command line of a program does by its own grammar: the worst of program, subcommand and options.
 
     `reason` is why it is dangerous. `unknown` is the number of a word that is not listed: nothing may be concluded from the rest.
