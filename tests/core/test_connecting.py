@@ -474,8 +474,9 @@ async def test_a_certificate_is_checked_through_a_proxy(certificate: Path) -> No
         server.answer("/a", b"hello")
         known = answering(good_example=["2606:4700::1111"], other_example=[PUBLIC])
         assert await got(Web(proxy=proxy.url, resolver=known, verify=trusting), "https://good.example/a") == b"hello"
-        with pytest.raises(Broken, match="certificate"):
+        with pytest.raises(Downstream, match="certificate") as caught:
             await got(Web(proxy=proxy.url, resolver=known, verify=trusting), "https://other.example/a")
+        assert not caught.value.retryable
     assert proxy.told[0].startswith("CONNECT [2606:4700::1111]:443 ")
 
 

@@ -144,7 +144,8 @@ class Web:
         except httpx.DecodingError as exc:
             raise Downstream(f"{redact_text(url)!r} sends what cannot be decoded: {_told(exc)}") from exc
         except httpx.HTTPError as exc:
-            raise Broken(f"{redact_text(url)!r} could not be fetched: {_told(exc)}") from exc
+            kind = Downstream if _of_certificate(exc) else Broken
+            raise kind(f"{redact_text(url)!r} could not be fetched: {_told(exc)}") from exc
 
     def _first(self, url: str, method: str, headers: Mapping[str, str], content: bytes | None) -> httpx.Request:
         view = urls.view(url, allow_private=self._allow_private)
@@ -357,6 +358,15 @@ class _Stream(httpx.AsyncByteStream):
 
     async def aclose(self) -> None:
         await self._response.aclose()
+
+
+def _of_certificate(exc: BaseException | None) -> bool:
+    """Whether the server could not prove who it is, which no second try mends."""
+    while exc is not None:
+        if isinstance(exc, ssl.SSLCertVerificationError):
+            return True
+        exc = exc.__cause__ or exc.__context__
+    return False
 
 
 def _told(exc: Exception) -> str:

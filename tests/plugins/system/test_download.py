@@ -246,6 +246,17 @@ async def test_a_link_that_is_put_in_the_way_meanwhile_is_not_written_through(
     assert (tmp_path / "precious").read_text() == "precious"
 
 
+async def test_a_link_in_the_workspace_stays_and_what_it_leads_to_is_replaced(
+    session: Session, server: Served, work: Path
+) -> None:
+    (work / "real.bin").write_text("old")
+    (work / "f.bin").symlink_to("real.bin")
+    server.answers["/f"] = file(CONTENT)
+    assert succeeded(await get(session, server.url("/f")))["path"] == str(work / "real.bin")
+    assert (work / "f.bin").is_symlink()
+    assert (work / "real.bin").read_bytes() == CONTENT
+
+
 async def test_progress_is_told(session: Session, server: Served) -> None:
     heard: list[Event] = []
     session.bus.subscribe(heard.append)
@@ -294,6 +305,8 @@ BROKEN: Mapping[str, tuple[Answer, str]] = {
     "chunks-that-are-none": (says(head(transfer_encoding="chunked") + b"zz\r\nshort"), "could not be fetched"),
     "closed-at-once": (says(b""), "could not be fetched"),
     "no-http": (says(b"SSH-2.0-OpenSSH_9.2\r\n"), "could not be fetched"),
+    "length-of-the-moon": (says(head(content_length=9**20) + b"short"), "at most 500,000,000 are downloaded"),
+    "length-that-is-none": (says(head(content_length="many") + b"short"), "could not be fetched"),
     "two-lengths": (says(head(content_length=5)[:-2] + b"content-length: 6\r\n\r\nhello"), "could not be fetched"),
     "negative-length": (says(head(content_length=-5) + b"hello"), "could not be fetched"),
     "head-without-end": (says(b"HTTP/1.1 200 OK\r\n" + b"x: " + b"y" * 300_000), "could not be fetched"),

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import platform
 import stat
-from collections.abc import Mapping
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -247,3 +249,26 @@ def test_the_kernels_list_is_read_where_there_is_no_program(tmp_path: Path) -> N
 
 def test_where_there_is_none_none_is_told(tmp_path: Path) -> None:
     assert list(listed(tmp_path)) == []
+
+
+OLD_GROUPS = Path("/sys/fs/cgroup/memory")
+
+
+@pytest.fixture
+def small_group() -> Iterator[Path]:
+    """A control group of this machine with 300 MB."""
+    folder = OLD_GROUPS / f"handrail-test-{os.getpid()}"
+    try:
+        folder.mkdir()
+        (folder / "memory.limit_in_bytes").write_text("300000000")
+    except OSError:
+        pytest.skip("making a control group takes root, and groups of version 1")
+    yield folder
+    folder.rmdir()
+
+
+def test_a_limit_of_this_machines_own_groups_is_told(small_group: Path) -> None:
+    code = "from handrail_system.limits import limits; print(limits().memory)"
+    command = ["sh", "-c", f'echo $$ > {small_group}/cgroup.procs && exec "$0" -c "{code}"', sys.executable]
+    told = int(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert 299_000_000 < told <= 300_000_000

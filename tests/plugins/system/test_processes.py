@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -182,3 +183,12 @@ def layout(root: Path, *, mount: str = "rw", namespace: str = "pid:[4026531836]"
 def test_it_is_said_when_there_may_be_more_than_can_be_seen(tmp_path: Path, told: Any, why: str | None) -> None:
     found = blind_spot(layout(tmp_path, **told))
     assert found is None if why is None else why in str(found)
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("unshare") is None, reason="a namespace of its own takes root")
+def test_what_runs_apart_sees_itself_and_says_so() -> None:
+    handrail = str(Path(sys.executable).with_name("handrail"))
+    command = ["unshare", "--pid", "--fork", "--mount-proc", handrail, "call", "process_info", "--json"]
+    result = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert [found["pid"] for found in result["processes"]] == [1]
+    assert "container" in result["note"]
