@@ -96,7 +96,7 @@ def test_what_a_tool_refuses_is_a_result(handrail, asked, code):
         pytest.param((), "denied", "no_confirmer", id="nobody-to-ask"),
         pytest.param(("--deny",), "denied", "denied_by_user", id="deny"),
         pytest.param(("--yes",), "success", None, id="yes"),
-        pytest.param(("--yes", "--mode", "plan"), "denied", "denied_by_policy", id="plan-mode"),
+        pytest.param(("--yes", "--mode", "plan"), "error", "tool_unavailable", id="plan-mode"),
     ],
 )
 def test_a_question_is_answered_as_the_flag_says(handrail, flags, status, code):

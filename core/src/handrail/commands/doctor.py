@@ -133,10 +133,12 @@ def _backends(runtime: Runtime) -> Iterator[Check]:
 
 
 async def _sandboxes(runtime: Runtime) -> AsyncGenerator[Check]:
-    """Which sandbox is used, why not others; each is started where it can be."""
+    """Which sandbox is used, why not others, each started where it can be; nothing where no tool runs in one."""
     from handrail.choosing import tried
     from handrail.confining import unfit
 
+    if not any(entry.tool.confinable for entry in runtime.registry):
+        return
     chosen = await runtime.sandbox()
     refused = dict(chosen.refused)
     for name, why in refused.items():
