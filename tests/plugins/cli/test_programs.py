@@ -347,6 +347,14 @@ MORE = [
     ("sqlite3 -init x x.db 'select 1'", "dangerous"),
     ("sqlite3 x.db \"select load_extension('/tmp/x')\"", "dangerous"),
     ("sqlite3 x.db \"select writefile('x', 'y')\"", "dangerous"),
+    ("git maintenance run --auto", "effect"),
+    ("git maintenance start", "dangerous"),
+    ("kubectl get pods -s http://x", "dangerous"),
+    ("make install", "dangerous"),
+    ("cmake --install build", "dangerous"),
+    ("rsync -M--x a b", "dangerous"),
+    ("taskset -p 1 1", "dangerous"),
+    ("taskset -c 0 ls", "reads"),
     ("printf %d -1", "reads"),
     ("fdupes -r .", "reads"),
     ("fdupes -d .", "dangerous"),
@@ -380,8 +388,9 @@ def test_each_item_of_a_class_path_is_run() -> None:
     assert [one.value for one in of("java -cp a:/tmp/b Main").named if one.role == "execute"] == ["a", "/tmp/b"]
 
 
-def test_a_configuration_in_a_language_is_run() -> None:
-    assert [one.role for one in of("eslint -c /tmp/x.js .").named] == ["execute"]
+@pytest.mark.parametrize("line", ["eslint -c /tmp/x.js .", "cargo test --manifest-path /tmp/x/Cargo.toml"])
+def test_a_configuration_that_is_code_is_run(line: str) -> None:
+    assert [one.role for one in of(line).named] == ["execute"]
 
 
 def test_what_an_eval_would_take_apart_is_not_a_name() -> None:

@@ -45,6 +45,7 @@ def class_path(taking: Taking) -> None:
 
 
 SHELL_VARIABLES = re.compile(r"(SHELL|\.SHELLFLAGS|MAKE|MAKEFLAGS|GNUMAKEFLAGS|MAKEFILES|VPATH)[:+?!]*=.*", re.DOTALL)
+INSTALLING = re.compile(r"(un)?install(-strip)?")
 COMMANDS = re.compile(r"[;|&`<>\n]|\$[({]")
 
 
@@ -52,6 +53,8 @@ def make(taking: Taking) -> None:
     """`NAME=VALUE` of the command line goes into the recipes, before whatever the project says."""
     for at in taking.operands:
         text = taking.words[at].text
+        if text is not None and INSTALLING.fullmatch(text):
+            taking.worsen("dangerous", code="installs", why=f"{text!r} writes outside the workspace", at=at)
         if text is None or "=" not in text:
             continue
         if SHELL_VARIABLES.fullmatch(text) or COMMANDS.search(text.partition("=")[2]):
