@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -266,6 +267,13 @@ def test_a_file_that_others_can_write_grants_nothing(book: GrantBook, caplog: py
     book.file.chmod(0o666)
     assert book.read() == ()
     assert "other users can change it" in caplog.text
+
+
+def test_what_is_no_file_is_not_waited_for(book: GrantBook, caplog: pytest.LogCaptureFixture) -> None:
+    book.file.parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(book.file, 0o600)
+    assert book.read() == ()
+    assert "it is no ordinary file" in caplog.text
 
 
 def test_those_who_add_at_once_lose_nothing(book: GrantBook) -> None:

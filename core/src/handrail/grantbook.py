@@ -71,9 +71,12 @@ class GrantBook:
         self._change(lambda known: [replace(each, uses=each.uses + uses.get(each.id, 0)) for each in known])
 
     def _read(self) -> tuple[Grant, ...]:
-        text = self.file.read_bytes()
-        if self.file.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        mode = self.file.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise PermissionError("it is no ordinary file")
+        if mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise PermissionError("other users can change it")
+        text = self.file.read_bytes()
         return tuple(grant for grant in _adapter().validate_json(text) if not grant.expired())
 
     def _change(self, change: Callable[[Sequence[Grant]], Sequence[Grant]]) -> Sequence[Grant]:

@@ -62,6 +62,8 @@ def test_the_items_of_a_batch_run_together_and_give_a_line_each(handrail):
         pytest.param(b'{"id": 1.5, "tool": "greet"}', id="fractional-id"),
         pytest.param(b'{"id": 1, "tool": "greet", "arguments": {}}', id="unknown-key"),
         pytest.param(b'{"control": "stop"}', id="unknown-control"),
+        pytest.param(b'{"control": ["answer"]}', id="a-control-that-is-no-name"),
+        pytest.param(b'{"control": {}}', id="a-control-that-is-an-object"),
         pytest.param(b'[{"id": 1}]', id="bad-item"),
         pytest.param(b'{"id": 1, "tool": "' + b"x" * 17_000_000 + b'"}', id="too-long"),
     ],

@@ -264,7 +264,7 @@ class Conversation:
     async def _control(self, asked: dict[str, Any]) -> None:
         id = _id(asked)
         name = asked["control"]
-        if name not in CONTROLS:
+        if not isinstance(name, str) or name not in CONTROLS:
             raise BadLine(f"unknown control {name!r}{nearest(str(name), CONTROLS)}")
         check_keys(asked, ("control", "id", *CONTROLS[name]))
         if name == "tools":
