@@ -28,6 +28,7 @@ JOBS = {
     "read_pdf": "handrail_documents.pdf",
     "read_image": "handrail_documents.pictures",
     "read_excel": "handrail_documents.workbooks",
+    "write_excel": "handrail_documents.writing",
 }
 
 

@@ -1,0 +1,162 @@
+"""The tool `write_excel`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from handrail import InfoConfirmation, InvalidArguments, NotFound, ToolContext, ToolError, Verdict, Write, opened, tool
+from handrail.opened import Expected
+
+if TYPE_CHECKING:
+    from handrail_documents.process import Parsers
+
+WRITE_S = 60.0
+SUFFIXES = (".xlsx", ".xlsm")
+SHOWN_ROWS = 10
+SHOWN = 200
+
+
+class Formula(BaseModel):
+    """A formula, asked for as one."""
+
+    model_config = ConfigDict(extra="forbid")
+    formula: Annotated[str, Field(min_length=1, max_length=8_192, description='As in a cell: "=SUM(A1:A3)".')]
+
+
+Cell = bool | int | float | str | Formula | None
+
+
+class _Operation(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class SetCell(_Operation):
+    """One cell; null empties it."""
+
+    action: Literal["set_cell"]
+    cell: str
+    value: Cell
+    sheet: str | None = None
+
+
+class AppendRows(_Operation):
+    """Rows behind the last one with anything in it."""
+
+    action: Literal["append_rows"]
+    rows: list[list[Cell]]
+    sheet: str | None = None
+
+
+class AddSheet(_Operation):
+    """An empty sheet behind the others."""
+
+    action: Literal["add_sheet"]
+    name: str
+
+
+Operation = Annotated[SetCell | AppendRows | AddSheet, Field(discriminator="action")]
+
+
+class WriteExcel(BaseModel):
+    """What is to be written."""
+
+    path: Annotated[str, Field(description="Path of the .xlsx or .xlsm; a new file or one that is changed.")]
+    data: Annotated[
+        list[list[Cell]],
+        Field(
+            description='Rows to write from A1 on; null leaves a cell as it is. A formula is {"formula": "=A1+1"}; other text stays text.'
+        ),
+    ]
+    sheet: Annotated[
+        str | None, Field(description="Sheet to write to, added when missing. Default: the one in front.")
+    ] = None
+    operations: Annotated[list[Operation], Field(description="Done after data, in order.")] = []
+
+
+def _lines(new: WriteExcel) -> Iterator[str]:
+    """What will change, for a person."""
+    where = f" of sheet {new.sheet!r}" if new.sheet else ""
+    if new.data:
+        columns = max(map(len, new.data))
+        yield f"write {len(new.data)} rows x {columns} columns over the cells from A1 on{where}:"
+        yield from _rows(new.data)
+    for operation in new.operations:
+        match operation:
+            case SetCell():
+                yield f"set {operation.cell}{_of(operation.sheet) or where} to {_told(operation.value)}"
+            case AppendRows():
+                yield f"append {len(operation.rows)} rows{_of(operation.sheet) or where}:"
+                yield from _rows(operation.rows)
+            case AddSheet():
+                yield f"add the sheet {operation.name!r}"
+    yield "all other cells, sheets, styles and charts stay"
+
+
+def _of(sheet: str | None) -> str:
+    return f" of sheet {sheet!r}" if sheet else ""
+
+
+def _rows(rows: list[list[Cell]]) -> Iterator[str]:
+    for row in rows[:SHOWN_ROWS]:
+        yield "  " + " | ".join(map(_told, row))
+    if len(rows) > SHOWN_ROWS:
+        yield f"  … and {len(rows) - SHOWN_ROWS} more rows"
+
+
+def _told(value: Cell) -> str:
+    if isinstance(value, Formula):
+        text = f"the formula {value.formula}"
+    else:
+        text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def _confirmation(new: WriteExcel, _verdict: Verdict) -> InfoConfirmation:
+    return InfoConfirmation(f"Write the workbook {new.path}", "\n".join(_lines(new)))
+
+
+def _described(new: WriteExcel) -> str:
+    return f"Write the workbook {new.path} ({len(new.data)} rows, {len(new.operations)} operations)"
+
+
+@tool(
+    layer="document",
+    title="Write a spreadsheet",
+    effects=[Write("file", arg="path")],
+    timeout=WRITE_S,
+    describe=_described,
+    confirmation=_confirmation,
+)
+async def write_excel(new: WriteExcel, context: ToolContext) -> Mapping[str, Any]:
+    """Write cells of an .xlsx and return path and rows_written. Everything else in the file stays: other cells, sheets, styles, charts.
+
+    Text that begins with = stays text unless it is given as {"formula": …}. What would damage something is refused, and nothing written.
+    """
+    if not new.path.lower().endswith(SUFFIXES):
+        raise InvalidArguments(
+            f"write_excel: {new.path!r} is no name of an .xlsx or .xlsm",
+            hint="for CSV use write_file; an old .xls is not written",
+        )
+    path = context.judged_path(new.path, "write")
+    parsers: Parsers = await context.service("document_parsers")
+    args = new.model_dump(mode="json", exclude={"path"})
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(opened.reading(path))
+        except NotFound:
+            if not path.parent.is_dir() or path.suffix.lower() != ".xlsx":
+                raise
+            file = None
+        try:
+            result, data = await parsers.run("write_excel", args, fd=file and file.fd)
+        except ToolError as exc:
+            raise type(exc)(f"{new.path!r}: {exc}", hint=exc.hint, details=exc.details) from exc
+        expected = Expected(file and file.status)
+    context.checkpoint()
+    opened.replace(path, data, expected=expected)
+    return {"path": str(path), **result}
