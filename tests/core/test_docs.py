@@ -123,3 +123,13 @@ def test_what_paths_and_urls_md_shows_runs(tmp_path: Path) -> None:
         "the host is 127.0.0.1 in a form that programs read differently",
         "/work/docs/a.txt",
     ]
+
+
+def test_what_documents_md_shows_runs(tmp_path: Path) -> None:
+    text = (DOCS.parent / "documents.md").read_text(encoding="utf-8")
+    (code,) = blocks(text)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"```\n{done.stdout}```" in text
