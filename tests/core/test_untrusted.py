@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail import untrusted
+from handrail.results import Source
 from handrail.terminal import STEERING
-from handrail.untrusted import Source, clean, envelope, shown
+from handrail.untrusted import clean, envelope, shown
 
 ESC, BEL, ST = "\x1b", "\x07", "\x1b\\"
 

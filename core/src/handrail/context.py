@@ -10,7 +10,6 @@ from handrail import paths
 from handrail.errors import Denied
 from handrail.events import Output, Progress
 from handrail.places import home_folder, private_folder
-from handrail.untrusted import clean
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -153,6 +152,8 @@ class ToolContext:
     def output(self, stream: str, text: str) -> None:
         """Tell listeners of new output on `stream` (stdout or stderr), cleaned piece by piece."""
         if self.listening:
+            from handrail.untrusted import clean
+
             shown = text if self.invocation.tool.trusted else clean(text, foreign=False).text
             self.session.bus.publish(Output(self.call_id, stream, shown))
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 
-from handrail import path_opinions, paths, urls
+from handrail import path_opinions, paths
 from handrail.invocation import Invocation, paths_in
 from handrail.judging import Decision, Evaluator, Judging, Opinion, Touch, Touching
 from handrail.opinions import allowed, asked, combined, touching
@@ -140,6 +140,8 @@ def _of_sending(effect: Effect, invocation: Invocation, judging: Judging) -> Opi
 
 
 def _of_url(text: str, plain: Opinion, judging: Judging) -> Opinion:
+    from handrail import urls
+
     found = urls.view(text, allow_private=judging.allow_private)
     view = plain
     if found.suggestion is not Decision.ALLOW:

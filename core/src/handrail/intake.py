@@ -14,7 +14,6 @@ from handrail.results import ToolResult
 from handrail.taint import KNOWN, REMEMBERED, SOURCES, Own, Remembered, Untrusted, fold, names_address, run_by
 from handrail.texts import texts_in
 from handrail.tools import Read, Run, Send, Tool, Write
-from handrail.untrusted import SHOWN
 
 # What a computer tells of itself, and a session of its own state. Everything else that a tool looks at was written by somebody.
 OURS = frozenset(
@@ -34,7 +33,7 @@ DOWNLOAD = "a download"
 FRAME = frozenset((*BULKY, "status", "duration_ms", "voice_message", "code", "data_b64"))
 DOWNLOADS = 1_000
 # What is remembered of the text of one result, in characters.
-TAKEN = 2 * SHOWN
+TAKEN = 102_400
 DEPENDS: Final = "depends"
 
 

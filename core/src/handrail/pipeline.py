@@ -14,8 +14,6 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from handrail.confining import ASIDE, Confinement
-from handrail.confirming import confirm
 from handrail.context import ToolContext
 from handrail.errors import (
     Denied,
@@ -35,6 +33,7 @@ from handrail.results import MAPPINGS, ToolResult, as_result, completed
 from handrail.running import Running, begin
 
 if TYPE_CHECKING:
+    from handrail.confining import Confinement
     from handrail.session import Session
 
 log = logging.getLogger(__name__)
@@ -52,6 +51,8 @@ async def run_call(session: Session, call: ToolCall, parent: Invocation | None =
         invocation = await bind(session, call, parent)
         verdict = judged(session, invocation, await session.judge(invocation))
         if verdict.decision is Decision.CONFIRM:
+            from handrail.confirming import confirm
+
             invocation, verdict = await confirm(session, invocation, verdict)
         session.recorder.decided(invocation, verdict)
         result = await run(session, invocation, verdict)
@@ -124,6 +125,8 @@ async def on_host(session: Session, invocation: Invocation, denied: ToolResult) 
     asked = await for_host(invocation)
     if asked.decision is Decision.DENY:
         return None
+    from handrail.confirming import confirm
+
     try:
         again, answered = await confirm(session, invocation, asked, judge=for_host)
     # Somebody stopped the question; what the sandboxed call gave is its result.
@@ -179,6 +182,8 @@ def _tell(result: ToolResult, sandbox: Confinement, aside: Sequence[str]) -> Non
     """Say in the result where it ran, and what was undone afterwards."""
     result |= {"sandbox": sandbox.name, "network": sandbox.network}
     if aside:
+        from handrail.confining import ASIDE
+
         result["put_aside"] = list(aside)
         note = f"Renamed, since other programs run such files unasked (…{ASIDE}): {', '.join(aside)}."
         result["note"] = f"{result['note']} {note}" if result.get("note") else note

@@ -124,17 +124,16 @@ class Plugins:
 
 def installed() -> list[Found]:
     """The plugins of this environment by their entry points, in the order of their names."""
-    found = [
-        Found(
-            point.name,
-            point,
-            distribution=point.dist.name if point.dist else "?",
-            version=point.dist.version if point.dist else "?",
-            requires=tuple(point.dist.requires or ()) if point.dist else (),
-        )
-        for point in importlib.metadata.entry_points(group=GROUP)
-    ]
+    found = [_found(point) for point in importlib.metadata.entry_points(group=GROUP)]
     return sorted(found, key=lambda plugin: (plugin.name, plugin.distribution))
+
+
+def _found(point: importlib.metadata.EntryPoint) -> Found:
+    if point.dist is None:
+        return Found(point.name, point, "?", "?")
+    # Parsed whenever it is asked for, with the whole README in it: once is enough.
+    told = point.dist.metadata
+    return Found(point.name, point, told["Name"], told["Version"], tuple(told.get_all("Requires-Dist") or ()))
 
 
 def load(

@@ -9,7 +9,6 @@ from handrail.errors import Downstream
 from handrail.history import History
 from handrail.invocation import Invocation, ToolCall
 from handrail.judging import Verdict
-from handrail.redaction import redact
 from handrail.results import ToolResult
 
 
@@ -26,6 +25,8 @@ class Recorder:
         """Write what is about to happen. Raises `Downstream` when the audit cannot be kept: then nothing may happen."""
         if self._audit is None:
             return
+        from handrail.redaction import redact
+
         fields = {
             "call_id": invocation.call_id,
             "tool": invocation.tool.name,
@@ -73,6 +74,8 @@ class Recorder:
 
 def _shown(value: Any) -> Any:
     """The value as the audit shows it; what cannot be written down is named by its error."""
+    from handrail.redaction import redact
+
     try:
         return redact(value)
     except Exception as exc:  # noqa: BLE001 # handlers and hosts hand over anything: cycles, depths, objects that fail to print

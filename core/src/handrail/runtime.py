@@ -11,12 +11,11 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from pydantic import BaseModel
 
-from handrail import confining
 from handrail import plugins as plugin_loading
 from handrail.choosing import Chosen, choose
 from handrail.config import Config
@@ -31,7 +30,6 @@ from handrail.errors import (
     PluginError,
     ToolUnavailable,
 )
-from handrail.explaining import Explained, explain
 from handrail.grantbook import GrantBook
 from handrail.grants import Grant
 from handrail.invocation import Invocation
@@ -52,6 +50,9 @@ from handrail.stops import Stops
 from handrail.tools import Tool, Toolset
 from handrail.vision import NoSettings, VisionBackend
 from handrail.words import nearest
+
+if TYPE_CHECKING:
+    from handrail.explaining import Explained
 
 log = logging.getLogger(__name__)
 
@@ -186,6 +187,8 @@ class Runtime:
             judging = await self._with_sandbox(judging)
         policy = Policy(self.rules)
         policy.lasting = self.grants
+        from handrail.explaining import explain
+
         return await explain(invocation, seats=self._seats_of(owned), policy=policy, judging=judging)
 
     def _seats_of(self, owned: Owned) -> tuple[Seat, ...]:
@@ -226,7 +229,11 @@ class Runtime:
         if judging.platform != self.platform:
             return None
         sandbox = (await self.sandbox()).sandbox
-        if sandbox is None or confining.unfit(judging.workspace, home=judging.home) is not None:
+        if sandbox is None:
+            return None
+        from handrail.confining import unfit
+
+        if unfit(judging.workspace, home=judging.home) is not None:
             return None
         wanted = (settings or self.settings).sandbox
         return Offer(sandbox.name, wanted.network and sandbox.networks, wanted.writable)

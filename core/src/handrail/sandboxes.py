@@ -9,12 +9,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import BaseModel
 
-from handrail.denials import Denial, seen_in
 from handrail.vision import NoSettings
+
+if TYPE_CHECKING:
+    from handrail.denials import Denial
 
 # What a sandbox may keep a command from: reading the person's files, writing outside its bounds, the network, and other processes.
 Withholding = Literal["read", "write", "network", "process"]
@@ -107,6 +109,8 @@ class Sandbox(ABC):
 
     def denied(self, output: str, exit_code: int, bounds: Bounds) -> Denial | None:
         """What the sandbox seems to have refused, told from what a failed command has printed; None when nothing points to it."""
+        from handrail.denials import seen_in
+
         return seen_in(output, exit_code, bounds)
 
     async def close(self) -> None:

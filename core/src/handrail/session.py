@@ -21,7 +21,6 @@ from handrail.artifacts import Artifacts
 from handrail.audit import Audit
 from handrail.bag import Bag
 from handrail.choosing import CURE
-from handrail.confining import Confinement, Confines, unfit
 from handrail.confirm import Confirmer
 from handrail.desktop import Desktop, Focusing
 from handrail.errors import (
@@ -43,16 +42,16 @@ from handrail.observation import Observations
 from handrail.policy import Policy
 from handrail.recorder import Recorder
 from handrail.registry import Owned, Registry
-from handrail.results import ToolResult, cleaned, holds_text
+from handrail.results import Source, ToolResult, holds_text
 from handrail.running import Running
 from handrail.services import close
 from handrail.settings import Settings
 from handrail.tools import Tool, Toolset
-from handrail.untrusted import Source
 from handrail.vision import VisionBackend
 from handrail.words import nearest
 
 if TYPE_CHECKING:
+    from handrail.confining import Confinement, Confines
     from handrail.runtime import Runtime
 
 
@@ -353,6 +352,8 @@ class Session:
             return result
         origin = self.intake.origin(invocation, verdict, self._judging)
         if texts:
+            from handrail.cleaning import cleaned
+
             result = cleaned(
                 result, limit=self.settings.output.max_bytes, foreign=origin is not None, keep=self.artifacts.keep
             )
@@ -406,6 +407,8 @@ class Session:
 
     async def confinement(self, tool: Tool) -> Confinement:
         """What a call of the tool is given to run in the sandbox; `NoSandbox` says why there is none and the cure."""
+        from handrail.confining import Confines, unfit
+
         if not tool.confinable:
             raise NoSandbox(f"{tool.name} cannot run in a sandbox, and nothing was run")
         chosen = await self.runtime.sandbox()

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from handrail.renderings import neutralised
+from handrail.results import Source
 from handrail.terminal import STEERING, as_seen
 from handrail.unseen import made_visible
 
@@ -30,15 +31,6 @@ class Cleaned:
 
     text: str
     removed: Mapping[str, int] = field(default_factory=dict[str, int])
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a text comes from: the tool, the host's name of the call, and `origin` in words where it is a third party's."""
-
-    tool: str = ""
-    call_id: str = ""
-    origin: str | None = None
 
 
 def plain(text: str) -> bool:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
 from handrail import Downstream, Element, Input, Read, StaleObservation, ToolContext, Transform, element_wire, tool
-from handrail_accessibility.acting import Act
-from handrail_accessibility.changes import named
-from handrail_accessibility.control import Control
-from handrail_accessibility.naming import Naming, find
 from handrail_accessibility.telling import seen, titled
-from handrail_accessibility.verbs import ACTIONS
+
+if TYPE_CHECKING:
+    from handrail_accessibility.control import Control
 
 # Shown to whoever sees a screen by elements or text; a backend that only plans has no use for them.
 SEEING = frozenset({"parse_screen", "ocr", "understand", "accessibility_tree"})
@@ -81,6 +79,11 @@ async def execute_accessible(
     changed), none (it was so already, or only read), unverified (the program took it, nothing visible changed). If several fit, or the
     element is gone, nothing is done and the error lists candidates.
     """
+    from handrail_accessibility.acting import Act
+    from handrail_accessibility.changes import named
+    from handrail_accessibility.naming import Naming, find
+    from handrail_accessibility.verbs import ACTIONS
+
     control: Control = await context.service("accessibility")
     naming = Naming(element_id, element_name, automation_id, control_type, window)
     element = await find(context, control, naming, _as_listed(action))

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -31,10 +31,9 @@ from handrail import (
     tool,
 )
 from handrail_cli import family
-from handrail_cli.environment import on_desktop
-from handrail_cli.output import PassingThrough
-from handrail_cli.processes import Launch, Process, Processes, scratch_file
-from handrail_cli.shell import read_state
+
+if TYPE_CHECKING:
+    from handrail_cli.processes import Launch, Process, Processes
 
 TITLE = "Run a command"
 CURE = "`handrail doctor` says how to get a sandbox that works"
@@ -98,6 +97,8 @@ async def execute_cli(command: Command, context: ToolContext) -> Mapping[str, An
     50 KB is shown as head and tail, and kept whole as an artifact. Nobody can answer prompts: standard input is empty unless
     `stdin` is given. Programs that open a window, and those started with `&`, go on running; they get a process_id.
     """
+    from handrail_cli.processes import scratch_file
+
     processes: Processes = await context.service("shell")
     tells = context.sandbox is None or context.sandbox.sandbox.descriptors
     keeps = tells and not command.background and command.cwd is None and not _only_reads(context)
@@ -114,6 +115,10 @@ async def execute_cli(command: Command, context: ToolContext) -> Mapping[str, An
 
 
 async def _launch(command: Command, context: ToolContext, processes: Processes, state: int | None) -> Launch:
+    from handrail_cli.environment import on_desktop
+    from handrail_cli.output import PassingThrough
+    from handrail_cli.processes import Launch
+
     if "\0" in command.command:
         raise InvalidArguments("execute_cli: the command holds a NUL character, which no command can")
     bash = processes.bash(context.host_environment.get("PATH"))
@@ -288,6 +293,8 @@ def _keep_left(process: Process, context: ToolContext, processes: Processes, sta
     """Keep the shell's folder and variables for the calls that follow; what there is to say about that."""
     if state is None or process.exit_code is None or process.exit_code < 0:
         return ""
+    from handrail_cli.shell import read_state
+
     written = read_state(state)
     left = None if written is None else processes.left_by(process, written)
     if left is None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from time import monotonic
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
 from handrail import Downstream, Input, Read, Run, ToolContext, Write, tool
-from handrail_cli.processes import Process, Processes
+
+if TYPE_CHECKING:
+    from handrail_cli.processes import Process, Processes
 
 PLATFORMS = frozenset(("linux", "darwin"))
 # A program that does not read for so long is not going to.

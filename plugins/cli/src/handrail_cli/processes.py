@@ -15,13 +15,17 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from handrail import Confined, Confinement, Downstream, NotFound, ServiceContext
+from handrail import Downstream, NotFound, ServiceContext
 from handrail_cli.environment import without_credentials
 from handrail_cli.family import MARK, becoming, family, group_alive, ignores_hangup, send
 from handrail_cli.output import HeadTail, Sink
 from handrail_cli.shell import STATE, Left, arguments, outside, parse_left
 from handrail_cli.warden import Warden
+
+if TYPE_CHECKING:
+    from handrail import Confined, Confinement
 
 # A pipe of this size lets a program that writes much run on while we are elsewhere.
 WIDE_PIPE = 1_048_576

@@ -6,7 +6,7 @@ import contextlib
 import re
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import anyio
 
@@ -22,6 +22,7 @@ from handrail import (
     ToolUnavailable,
 )
 from handrail_gui import aiming, outline, settling
+from handrail_gui.actions import Action, Button, Direction
 from handrail_gui.aiming import Target
 from handrail_gui.chords import Chord, chord_of, refuse_blocked
 from handrail_gui.config import GuiConfig
@@ -29,24 +30,6 @@ from handrail_gui.focusing import Focusing
 from handrail_gui.hands import Hands
 from handrail_gui.held import HeldInput
 from handrail_gui.writing import Writer, Written
-
-Action = Literal[
-    "click",
-    "double_click",
-    "triple_click",
-    "right_click",
-    "middle_click",
-    "type",
-    "scroll",
-    "hotkey",
-    "press_key",
-    "move_mouse",
-    "drag",
-    "mouse_down",
-    "mouse_up",
-]
-Direction = Literal["up", "down", "left", "right"]
-Button = Literal["left", "middle", "right"]
 
 # Button and number of presses of each kind of click; None takes the button that was asked for.
 CLICKS: dict[str, tuple[Button | None, int]] = {

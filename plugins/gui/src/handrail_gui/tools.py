@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
 from handrail import Downstream, Input, Observation, Read, StaleObservation, ToolContext, Transform, Write, tool
-from handrail_gui import acting, looking, outline
-from handrail_gui.acting import Action, Button, Direction
-from handrail_gui.hands import Hands
+from handrail_gui import looking, outline
+from handrail_gui.actions import Action, Button, Direction
+
+if TYPE_CHECKING:
+    from handrail_gui.hands import Hands
 
 LINUX = frozenset({"linux"})
 SEES = frozenset({"parse_screen", "ocr", "understand", "accessibility_tree"})
@@ -148,6 +150,8 @@ async def execute_gui(
     type with a place clicks there first. Check `effect`: confirmed (seen), none (nothing changed), partial, unverified. stale_observation
     or stale_element means: observe again.
     """
+    from handrail_gui import acting
+
     request = acting.request_of(
         action,
         x=x,

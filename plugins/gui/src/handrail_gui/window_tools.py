@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import anyio.to_thread
 from pydantic import Field
 
 from handrail import Downstream, InvalidArguments, Read, ToolContext, Window, Write, tool
 from handrail_gui import looking
-from handrail_gui.hands import Hands, Place
 from handrail_gui.outline import cut, title_of
 from handrail_gui.tools import LINUX
+
+if TYPE_CHECKING:
+    from handrail_gui.hands import Hands
 
 # Of the clipboard's text.
 SHOWN_BYTES = 51_200
@@ -72,6 +74,8 @@ async def resize_window(
     await hands.maximize(window.id, on=False)
     if layout is not None:
         return _resized(await hands.place_in(window.id, layout), window, done=True)
+    from handrail_gui.hands import Place
+
     now = await hands.place(window.id, Place(x, y, width, height))
     have = (now.rect.x, now.rect.y, now.rect.width, now.rect.height) if now else ()
     return _resized(now, window, done=all(want in (None, is_) for want, is_ in zip(numbers, have, strict=False)))

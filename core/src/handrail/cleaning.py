@@ -1,0 +1,99 @@
+"""Results as they may be shown: every text in them cleaned and kept to a size."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, cast
+
+from handrail import untrusted
+from handrail.results import MAPPINGS, PICTURES, Media, ToolResult
+
+NESTED = (*MAPPINGS, list, tuple)
+# Keys whose values are no text at all.
+BASE64 = frozenset({*PICTURES, "data_b64"})
+# What a third party's text may hold that acts when it is shown.
+MARKUP = re.compile(r"\]\(|\]:|<")
+# So many times the usual size may have what a tool has measured itself.
+MEASURED = 4
+# Data that is nested deeper, or holds itself, is not shown.
+DEEPEST = 60
+TOO_DEEP = "[left out: nested too deep]"
+
+
+def cleaned(result: ToolResult, *, limit: int, foreign: bool, keep: Callable[[str], Mapping[str, Any]]) -> ToolResult:
+    """The result with every text in it cleaned and within `limit` bytes; `removed` says what was taken out, where something was.
+
+    `foreign`: it speaks for a third party. `keep` puts a text that is cut into an artifact whole, once a result. Pictures stay as they are.
+    """
+    # A tool that says whether it left something out has measured its text by itself, and says where to go on.
+    cleaning = _Cleaning(limit=limit * MEASURED if "truncated" in result else limit, foreign=foreign)
+    changed: dict[str, Any] = {}
+    for key, value in result.items():
+        if key in BASE64:
+            continue
+        cut = cleaning.removed["truncated"]
+        new = cleaning.value(value)
+        if new is not value:
+            changed[key] = new
+        kept = "artifact" in result or "artifact" in changed
+        if cleaning.removed["truncated"] > cut and isinstance(value, str) and not kept:
+            with suppress(OSError):
+                changed["artifact"] = keep(value)
+    if not changed:
+        return result
+    result = ToolResult({**result, **changed})
+    result.setdefault("removed", dict(sorted((+cleaning.removed).items())))
+    return result
+
+
+class _Cleaning:
+    """One pass over the texts of a result. What needs no change is given back as it is."""
+
+    def __init__(self, *, limit: int, foreign: bool) -> None:
+        self._limit = limit
+        self._foreign = foreign
+        self._above: set[int] = set()
+        self.removed: Counter[str] = Counter()
+
+    def text(self, text: str) -> str:
+        # An honest short text is told at once: most are.
+        if len(text) * 4 <= self._limit and not (self._foreign and MARKUP.search(text)) and untrusted.plain(text):
+            return text
+        shown = untrusted.shown(text, limit=self._limit, foreign=self._foreign)
+        self.removed.update(shown.removed)
+        return shown.text
+
+    def value(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, int | float) or value is None:
+            return value
+        if isinstance(value, Media):
+            return value if value.text is None else replace(value, text=self.text(value.text))
+        return self._nested(cast("object", value)) if isinstance(value, NESTED) else value
+
+    def _nested(self, value: object) -> object:
+        place = id(value)
+        if place in self._above or len(self._above) >= DEEPEST:
+            return TOO_DEEP
+        self._above.add(place)
+        try:
+            if isinstance(value, Mapping):
+                return self._mapping(cast("Mapping[Any, Any]", value))
+            old = cast("list[Any] | tuple[Any, ...]", value)
+            new = [self.value(item) for item in old]
+            return value if all(a is b for a, b in zip(new, old, strict=True)) else new
+        finally:
+            self._above.remove(place)
+
+    def _mapping(self, value: Mapping[Any, Any]) -> Mapping[Any, Any]:
+        items = {
+            self.text(key) if isinstance(key, str) else key: item if key in BASE64 else self.value(item)
+            for key, item in value.items()
+        }
+        same = len(items) == len(value) and all(key in value and items[key] is value[key] for key in items)
+        return value if same else items
