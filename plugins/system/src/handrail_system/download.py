@@ -176,7 +176,8 @@ async def _to_the_end(work: Callable[[Event], tuple[str, int]]) -> tuple[str, in
     except asyncio.CancelledError:
         stop.set()
         with anyio.CancelScope(shield=True):
-            return await running
+            await asyncio.wait([running])
+        return running.result()
 
 
 def _plain(url: str) -> str:
