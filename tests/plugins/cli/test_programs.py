@@ -110,6 +110,7 @@ def test_what_a_person_has_to_see_is_dangerous_and_says_why(line: str) -> None:
 
 
 UNLISTED = [
+    "xargs --process-slot-var=LD_PRELOAD ls",
     "jq . https://example.com/x",
     "xmllint https://example.com/x",
     "ffprobe concat:a",
@@ -355,6 +356,7 @@ MORE = [
     ("rsync -M--x a b", "dangerous"),
     ("taskset -p 1 1", "dangerous"),
     ("taskset -c 0 ls", "reads"),
+    ("help cd", "reads"),
     ("printf %d -1", "reads"),
     ("fdupes -r .", "reads"),
     ("fdupes -d .", "dangerous"),

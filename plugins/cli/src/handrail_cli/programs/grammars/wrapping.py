@@ -11,7 +11,7 @@ from handrail_cli.programs.values import Inner
 
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL | re.ASCII)
 XARGS_PLAIN = re.compile(r"-[0rtx]+|--null|--no-run-if-empty|--verbose|--exit|--open-tty|-o")
-XARGS_VALUED = re.compile(r"-[dEnLPs]|--(delimiter|eof|max-args|max-lines|max-procs|max-chars|process-slot-var)")
+XARGS_VALUED = re.compile(r"-[dEnLPs]|--(delimiter|eof|max-args|max-lines|max-procs|max-chars)")
 PARALLEL_PLAIN = re.compile(
     r"-[0kqtuvX]+|--(keep-order|null|dry-run|dryrun|verbose|quote|group|ungroup|line-buffer|lb|bar|eta|progress|will-cite|no-notice|xargs|plus|trim)"
 )
