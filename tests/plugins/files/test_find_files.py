@@ -1,0 +1,247 @@
+"""Finding files by name and by text, with ripgrep and without it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from handrail import Session, ToolResult, open_session
+from handrail_files import find
+
+Find = Callable[..., Awaitable[ToolResult]]
+REAL = find.ripgrep()
+
+
+@pytest.fixture(params=["ripgrep", "python"])
+def found(session: Session, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Find:
+    monkeypatch.setattr(find, "ripgrep", lambda: REAL if request.param == "ripgrep" else None)
+
+    async def call(**args: Any) -> ToolResult:
+        return await session.call("find_files", args)
+
+    return call
+
+
+def write(folder: Path, files: dict[str, str | bytes]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def paths(result: ToolResult) -> list[str]:
+    return [match["path"] for match in result["matches"]]
+
+
+def test_ripgrep_comes_with_the_plugin() -> None:
+    assert REAL is not None
+    assert "ripgrep" in subprocess.run([REAL, "--version"], capture_output=True, text=True, check=True).stdout
+
+
+async def test_names_come_newest_first(found: Find, folder: Path) -> None:
+    write(folder, {"a.py": "", "b.py": "", "src/c.py": "", "d.txt": ""})
+    for age, name in enumerate(["b.py", "src/c.py", "a.py"]):
+        os.utime(folder / name, (1_000 - age, 1_000 - age))
+    result = await found(pattern="*.py")
+    assert (paths(result), result["total"], result["truncated"]) == (["b.py", "src/c.py", "a.py"], 3, False)
+    assert paths(await found(pattern="*.py", max_results=1)) == ["b.py"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("*.py", {"a.py", "src/b.py", "src/deep/test_c.py"}),
+        ("src/*.py", {"src/b.py"}),
+        ("src/**/*.py", {"src/b.py", "src/deep/test_c.py"}),
+        ("**/test_*", {"src/deep/test_c.py"}),
+        ("*.{py,md}", {"a.py", "src/b.py", "src/deep/test_c.py", "README.md"}),
+        ("[ab].py", {"a.py", "src/b.py"}),
+        ("readme", {"README.md"}),
+        ("deep/test", {"src/deep/test_c.py"}),
+    ],
+)
+async def test_patterns_of_names(found: Find, folder: Path, pattern: str, expected: set[str]) -> None:
+    write(folder, dict.fromkeys(["a.py", "src/b.py", "src/deep/test_c.py", "README.md", "x.txt"], ""))
+    assert set(paths(await found(pattern=pattern))) == expected
+
+
+async def test_text_is_found_with_line_and_content(found: Find, folder: Path) -> None:
+    write(folder, {"b.txt": "one\ntwo $5\r\n", "a.txt": "x\n$5 (a|b)\n", "c": "nothing"})
+    result = await found(search_text="$5")
+    assert result["matches"] == [
+        {"path": "a.txt", "line": 2, "content": "$5 (a|b)"},
+        {"path": "b.txt", "line": 2, "content": "two $5"},
+    ]
+    assert (result["total"], result["truncated"]) == (2, False)
+
+
+async def test_lines_around_are_shown(found: Find, folder: Path) -> None:
+    write(folder, {"a": "1\n2\nhit\n4\nhit\n6\n"})
+    first, second = (await found(search_text="hit", context=1))["matches"]
+    assert (first["before"], first["after"]) == (["2"], ["4"])
+    assert (second["before"], second["after"]) == (["4"], ["6"])
+
+
+async def test_expressions_names_and_limits(found: Find, folder: Path) -> None:
+    write(folder, {"a.py": "def one():\ndef two():\n", "b.txt": "def three():\n", "src/c.py": "def four():\n"})
+    result = await found(search_text=r"^def \w+\(", regex=True, pattern="*.py", max_results=2)
+    assert [match["content"] for match in result["matches"]] == ["def one():", "def two():"]
+    assert (result["total"], result["truncated"]) == (3, True)
+    assert paths(await found(search_text="def", pattern="src/*")) == ["src/c.py"]
+
+
+@pytest.mark.parametrize("text", ["(", "[z", "(?=x)"])
+async def test_a_wrong_expression_is_told(found: Find, text: str) -> None:
+    result = await found(search_text=text, regex=True)
+    assert result.error_code == "invalid_arguments"
+    assert "cannot be used" in result["error"]["message"]
+
+
+async def test_what_git_ignores_hidden_and_binary_files_are_left_out(found: Find, folder: Path) -> None:
+    write(
+        folder,
+        {
+            ".gitignore": "*.log\n!keep.log\n/build/\n",
+            "x.log": "word",
+            "keep.log": "word",
+            "build/a": "word",
+            "src/build/a": "word",
+            ".hidden": "word",
+            "late": "word\n" + "x" * 200_000 + "\0",
+            "nul": "word\0",
+            "wide.txt": "word\n".encode("utf-16"),
+        },
+    )
+    (folder / ".git").mkdir()
+    (folder / "link").symlink_to("keep.log")
+    assert paths(await found(search_text="word")) == ["keep.log", "src/build/a", "wide.txt"]
+    assert set(paths(await found(pattern="*"))) == {"keep.log", "src/build/a", "late", "nul", "wide.txt"}
+    everything = set(paths(await found(search_text="word", ignore=False)))
+    assert everything == {".hidden", "build/a", "keep.log", "src/build/a", "wide.txt", "x.log"}
+
+
+async def test_secrets_leave_no_trace(found: Find, folder: Path) -> None:
+    write(folder, {".env": "KEY=abc", "id_rsa": "KEY=abc", "a": "KEY"})
+    result = await found(search_text="KEY=abc", ignore=False)
+    assert (result["matches"], result["total"]) == ([], 0)
+    assert "withheld" not in result
+    named = await found(pattern="*", ignore=False)
+    assert (paths(named), named["total"], named["withheld"]) == (["a"], 1, 2)
+
+
+async def test_a_rule_that_denies_reading_is_obeyed(folder: Path, tmp_path: Path) -> None:
+    write(folder, {"private/a": "word", "open/b": "word"})
+    config = tmp_path / "handrail.toml"
+    config.write_text(
+        f'[[policy.rules]]\ntool = "read_file"\npaths = ["{folder}/private/**"]\ndecision = "deny"\n', encoding="utf-8"
+    )
+    async with open_session(cwd=folder, config=config) as session:
+        result = await session.call("find_files", {"search_text": "word"})
+    assert (paths(result), result["total"]) == (["open/b"], 1)
+
+
+async def test_one_file_is_searched_too(found: Find, folder: Path) -> None:
+    write(folder, {"sub/a": "word\n", "sub/b": "word\n"})
+    assert paths(await found(search_text="word", path="sub/a")) == ["sub/a"]
+    assert paths(await found(pattern="*", path="sub")) in (["sub/a", "sub/b"], ["sub/b", "sub/a"])
+
+
+async def test_odd_names_and_long_lines(found: Find, folder: Path) -> None:
+    write(folder, {"new\nline": "word\n", "long": "word" + "x" * 1_000_000, "12:3": "word"})
+    result = await found(search_text="word")
+    # No tool reads a name with a control character, and it does not upset the others.
+    assert paths(result) == ["12:3", "long"]
+    assert max(len(match["content"]) for match in result["matches"]) < 600
+
+
+async def test_nothing_to_look_for_is_an_error(found: Find) -> None:
+    assert (await found()).error_code == "invalid_arguments"
+    assert (await found(pattern="*", path="missing")).error_code == "not_found"
+
+
+async def test_a_cancelled_search_ends_at_once(session: Session, folder: Path) -> None:
+    for number in range(40):
+        (folder / f"f{number}").write_bytes(b"word and more\n" * 500_000)
+    began = time.monotonic()
+    with anyio.move_on_after(0.2):
+        await session.call("find_files", {"search_text": "(w.*d|m.*e).*(x|y)", "regex": True})
+    assert time.monotonic() - began < 3
+    running = await anyio.run_process(["ps", "-o", "args=", "--ppid", str(os.getpid())])
+    assert b"--max-columns" not in running.stdout
+
+
+NAMES = st.sampled_from(["a", "b.py", "c.log", ".h", "build", "keep.log", "d e"])
+LINES = st.sampled_from(["word", "a word b", "", "Word", "w\to", "grün word", "x\r", "\0", "end"])
+RULES = st.sampled_from(
+    ["*.log", "!keep.log", "build/", "/a", "a/b.py", "**/b.py", "a/**", "*", "!*/", "[a-b]*", "# c", "b?py", "!.h", "/*/a", "d\\ e"]
+)  # fmt: skip
+TREES = st.dictionaries(
+    st.lists(NAMES, min_size=1, max_size=3).map("/".join), st.lists(LINES, max_size=4).map("\n".join), max_size=8
+)
+IGNORED = st.dictionaries(
+    st.sampled_from(["", "a/", "build/"]).flatmap(
+        lambda at: st.sampled_from([".gitignore", ".ignore", ".rgignore"]).map(lambda name: at + name)
+    ),
+    st.lists(RULES, max_size=3).map("\n".join),
+    max_size=3,
+)
+
+
+def answer(folder: Path, program: str | None, **orders: Any) -> Any:
+    search = find.Search(**orders)
+    process = subprocess.run(
+        find._command(search, None, program),  # pyright: ignore[reportPrivateUsage]
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+    )
+    with open_pipe(process.stdout) as reader:
+        if search.search_text is None:
+            names = find.Names()
+            names.take(reader, find.globbing.names(search.pattern or "*"))
+            return sorted(names.found)
+        lines = find.Lines(None, search.context, 1_000)
+        lines.take(reader)
+        return {name: found for name, found in lines.found.items() if name not in lines.binary}
+
+
+def open_pipe(data: bytes) -> subprocess.Popen[bytes]:
+    """A program that writes just this."""
+    with tempfile.TemporaryFile() as file:
+        file.write(data)
+        file.seek(0)
+        return subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE)
+
+
+@settings(max_examples=25, deadline=None)
+@given(TREES, IGNORED, st.booleans(), st.booleans(), st.sampled_from(["word", "w.r", "^a", "d$"]))
+def test_both_ways_give_the_same_answers(
+    tree: dict[str, str], ignored: dict[str, str], git: bool, ignore: bool, text: str
+) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        if git:
+            (folder / ".git").mkdir()
+        for name, content in {**tree, **ignored}.items():
+            try:
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(content)
+            except (FileExistsError, NotADirectoryError, IsADirectoryError):
+                continue
+        for orders in (
+            {"pattern": "*"},
+            {"search_text": text, "regex": True},
+            {"search_text": "word", "context": 1},
+        ):
+            assert answer(folder, REAL, ignore=ignore, **orders) == answer(folder, None, ignore=ignore, **orders)
