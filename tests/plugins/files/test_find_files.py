@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from handrail import Session, ToolResult, open_session
-from handrail_files import find
+from handrail_files import find, globbing
 
 Find = Callable[..., Awaitable[ToolResult]]
 REAL = find.ripgrep()
@@ -200,7 +200,7 @@ IGNORED = st.dictionaries(
 def answer(folder: Path, program: str | None, **orders: Any) -> Any:
     search = find.Search(**orders)
     process = subprocess.run(
-        find._command(search, None, program),  # pyright: ignore[reportPrivateUsage]
+        find._command(search, None, program),
         cwd=folder,
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -209,7 +209,7 @@ def answer(folder: Path, program: str | None, **orders: Any) -> Any:
     with open_pipe(process.stdout) as reader:
         if search.search_text is None:
             names = find.Names()
-            names.take(reader, find.globbing.names(search.pattern or "*"))
+            names.take(reader, globbing.names(search.pattern or "*"))
             return sorted(names.found)
         lines = find.Lines(None, search.context, 1_000)
         lines.take(reader)
