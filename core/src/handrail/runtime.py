@@ -169,27 +169,27 @@ class Runtime:
 
     async def evaluate(self, name: str, args: Mapping[str, Any], judging: Judging) -> Verdict:
         """What would be decided of a call in other circumstances; nothing is run."""
-        owned = self.registry.get(name)
-        if owned is None:
-            raise PluginError(f"there is no tool {name!r}{nearest(name, self.registry.names())}")
-        invocation = Invocation(owned.tool, args, owned.tool.validate(args), "evaluate")
-        if owned.tool.confinable:
-            judging = await self._with_sandbox(judging)
+        owned, invocation, judging = await self._supposed(name, args, judging)
         return await judge(invocation, seats=self._seats_of(owned), policy=Policy(self.rules), judging=judging)
 
     async def explain(self, name: str, args: Mapping[str, Any], judging: Judging) -> Explained:
         """The verdict on a call with all that led to it, the grants that hold for always among it; nothing is run."""
-        owned = self.registry.get(name)
-        if owned is None:
-            raise PluginError(f"there is no tool {name!r}{nearest(name, self.registry.names())}")
-        invocation = Invocation(owned.tool, args, owned.tool.validate(args), "explain")
-        if owned.tool.confinable:
-            judging = await self._with_sandbox(judging)
+        owned, invocation, judging = await self._supposed(name, args, judging)
         policy = Policy(self.rules)
         policy.lasting = self.grants
         from handrail.explaining import explain
 
         return await explain(invocation, seats=self._seats_of(owned), policy=policy, judging=judging)
+
+    async def _supposed(
+        self, name: str, args: Mapping[str, Any], judging: Judging
+    ) -> tuple[Owned, Invocation, Judging]:
+        """A call that is not made, with its tool and the circumstances it would be judged in."""
+        owned = self.registry.get(name)
+        if owned is None:
+            raise PluginError(f"there is no tool {name!r}{nearest(name, self.registry.names())}")
+        invocation = Invocation(owned.tool, args, owned.tool.validate(args), "evaluate")
+        return owned, invocation, await self._with_sandbox(judging) if owned.tool.confinable else judging
 
     def _seats_of(self, owned: Owned) -> tuple[Seat, ...]:
         name = owned.tool.name

@@ -25,7 +25,6 @@ PUBLIC = re.compile(
     | /proc/(self/(status|stat|mounts|mountinfo|limits|cgroup)|sys/(kernel|vm|fs)/[\w/.-]+|net/(dev|route|arp|tcp|udp))
     | /sys/(class|block|bus|devices)/.*"""
 )
-SHARED_MEMORY = "/dev/shm"
 # Devices that take or give nothing but noise, and the shell's own streams.
 STREAMS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/full"))
 STREAM = re.compile(r"/dev/fd/[012]")
