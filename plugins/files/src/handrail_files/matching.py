@@ -9,8 +9,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from handrail import untrusted
-
 _INDENT = re.compile(r"[^\S\n]*")
 _BLANKS = re.compile(r"\s+")
 # Blanks beside what is no part of a word mean nothing in most languages.
@@ -38,6 +36,8 @@ def find(text: str, old: str, new: str) -> Found | None:
     """Where `old` occurs, and what `new` would be there; None where nothing comes near enough to be changed."""
     if (exact := tuple(_occurrences(text, old, new))) or not old.strip():
         return Found("exact", exact) if exact else None
+    from handrail import untrusted
+
     lines = _Lines(text)
     for strategy, key, fitted in _STRATEGIES:
         if strategy == "as_shown" and untrusted.plain(text):
@@ -194,6 +194,8 @@ def _squeezed(line: str) -> str:
 
 
 def _shown(line: str) -> str:
+    from handrail import untrusted
+
     return line if untrusted.plain(line) else untrusted.clean(line, foreign=False).text.rstrip()
 
 
