@@ -53,6 +53,10 @@ def test_secrets_are_told_by_their_form(secret: str, around: str) -> None:
         ("https://x.example/?token=abcd1234&page=2", "https://x.example/?token=[redacted]&page=2"),
         ("AWS_SECRET_ACCESS_KEY: wJalrXUtnFEMI/K7MDENG", "AWS_SECRET_ACCESS_KEY: [redacted]"),
         ("apiKey = 'abcd-1234'", "apiKey = '[redacted]'"),
+        ("curl -s -u bob:sword4fish http://x", "curl -s -u bob:[redacted] http://x"),
+        ("curl --user 'bob:sword4fish' http://x", "curl --user 'bob:[redacted]' http://x"),
+        ("mysql -h db -psword4fish -e x", "mysql -h db -p[redacted] -e x"),
+        ("sshpass -p sword4fish ssh h", "sshpass -p [redacted] ssh h"),
     ],
 )
 def test_secrets_are_told_by_their_name(text: str, shown: str) -> None:
@@ -72,6 +76,7 @@ def test_secrets_are_told_by_their_name(text: str, shown: str) -> None:
         "token=$TOKEN password=secret:mail PASSWORD=******** --password-file /run/pass",
         "ssh://git@github.com:22/a.git user@example.org:8080/a https://x.example:8443/@a",
         "max_tokens=4096 tokenize(text) bypass=1234567",
+        "docker run -u ada:staff -p 8080:80 x; curl -u $USER:$PASS http://x; mysql -P 3306 -u root -p; mkdir -p src/pages",
     ],
 )  # fmt: skip
 def test_honest_values_stay(text: str) -> None:

@@ -65,6 +65,14 @@ _NAMED = re.compile(
         (?P<value>[^\s"'&;,<>(){}\[\]|]{4,4096})""",
     re.VERBOSE | re.IGNORECASE,
 )
+# Options of some programs that take a password as it is: `curl -u name:…`, `mysql -p…`, `sshpass -p …`.
+_OPTION = re.compile(
+    r"""(?P<option>
+        \bcurl\b[^\n|;&]{0,200}?\s(?:-u|-U|--user|--proxy-user)[ =]?["']?[^\s:'"/]{1,80}: | \bsshpass\s{1,3}-p\s{0,3}["']?
+      | \b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\b[^\n|;&]{0,200}?\s-p["']?
+      )(?P<given>[^\s"'|;&]{3,1024})""",
+    re.VERBOSE,
+)
 # What stands for a secret, or where one is found.
 _STAND_IN = re.compile(
     r"\$|secret:|\*+$|x+$|\.{3}|/|~|(?:true|false|none|null|nil|undefined|redacted|changeme|example|your)\b|\d{1,6}$",
@@ -99,6 +107,8 @@ def redact_text(text: str) -> str:
     if ":" in text or "=" in text or "--" in text:
         text = _HEADER.sub(_hidden_header, text)
         text = _NAMED.sub(_hidden_named, text)
+    if " -" in text:
+        text = _OPTION.sub(_hidden_option, text)
     return text
 
 
@@ -108,6 +118,10 @@ def _hidden_value(match: re.Match[str]) -> str:
 
 def _hidden_header(match: re.Match[str]) -> str:
     return f"{match['header']}{REDACTED}"
+
+
+def _hidden_option(match: re.Match[str]) -> str:
+    return match[0] if _STAND_IN.match(match["given"]) else f"{match['option']}{REDACTED}"
 
 
 def _hidden_named(match: re.Match[str]) -> str:
