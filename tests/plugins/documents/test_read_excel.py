@@ -300,6 +300,18 @@ async def test_a_workbook_that_is_cut_off_is_refused(call: Call, folder: Path, k
     assert (await call("read_excel", "a.xlsx"))["error"]["details"] == {"reason": "unreadable"}
 
 
+ALOUD = b"""<worksheet><sheetData>
+<row r="1"><c r="A1" t="inlineStr"><is><t>not asked for</t><rPh sb="0" eb="1"><t>aloud</t></rPh></is></c></row>
+<row r="2"><c r="A2" t="inlineStr"><is><r><t>to</t></r><r><t>kyo</t></r><rPh sb="0" eb="1"><t>aloud</t></rPh></is></c></row>
+</sheetData></worksheet>"""
+
+
+async def test_how_a_text_is_read_aloud_is_no_part_of_it(call: Call, folder: Path) -> None:
+    workbook(folder, lambda _, sheet: sheet.append([1]))
+    with_part(folder, {"xl/worksheets/sheet1.xml": lambda _: ALOUD})
+    assert rows_of((await call("read_excel", "a.xlsx", range="2:2"))["content"]) == [["tokyo"]]
+
+
 async def test_macros_are_said(call: Call, folder: Path) -> None:
     workbook(folder, lambda _, sheet: sheet.append([1]), "a.xlsm")
     with zipfile.ZipFile(folder / "a.xlsm", "a") as packed:

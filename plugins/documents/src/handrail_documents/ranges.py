@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 
 from handrail_documents.refusing import Refused
 
@@ -43,7 +43,7 @@ class Area:
         return first if first == last else f"{first}:{last}"
 
 
-@cache
+@lru_cache(MAX_COLUMNS)
 def letters_of(column: int) -> str:
     """The letters of a column: 1 is A, 27 is AA."""
     letters = ""
@@ -53,7 +53,7 @@ def letters_of(column: int) -> str:
     return letters
 
 
-@cache
+@lru_cache(MAX_COLUMNS)
 def column_of(letters: str) -> int:
     """The number of a column: A is 1."""
     number = 0

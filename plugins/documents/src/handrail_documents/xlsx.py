@@ -80,7 +80,7 @@ class _Sheet:
         self._ended = False
         self._kind = ""
         self._style = 0
-        self._wanted = self._keep = False
+        self._wanted = self._keep = self._aloud = False
         self._value: list[str] = []
         self._formula: list[str] = []
         self._shared: dict[str, str] = {}
@@ -92,17 +92,17 @@ class _Sheet:
         self._uncomputed = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        tag = name.rpartition(":")[2]
+        tag = name.rpartition(":")[2] if ":" in name else name
         if tag == "c":
             self._start_cell(attributes)
         elif tag in VALUES:
-            if self._keep:
+            if self._keep and not self._aloud:
                 self._into = self._formula if tag == "f" else self._value
                 if tag == "f" and attributes.get("t") == "shared":
                     self._formula_of = attributes.get("si", "")
         elif tag == "rPh":
             # How to read it aloud is no part of the text.
-            self._keep = False
+            self._aloud = True
         elif tag == "row":
             self._start_row(attributes)
         else:
@@ -130,7 +130,9 @@ class _Sheet:
             self._kind = attributes.get("t", "n")
             style = attributes.get("s", "0")
             self._style = int(style) if style.isdecimal() else 0
-            self._value, self._formula, self._formula_of = [], [], ""
+            self._value = []
+            if self._formula or self._formula_of:
+                self._formula, self._formula_of = [], ""
 
     def _start_other(self, tag: str, attributes: dict[str, str]) -> None:
         if tag == "dimension" and ":" in attributes.get("ref", ""):
@@ -152,14 +154,14 @@ class _Sheet:
             self._into.append(data)
 
     def end(self, name: str) -> None:
-        tag = name.rpartition(":")[2]
+        tag = name.rpartition(":")[2] if ":" in name else name
         if tag in VALUES:
             self._into = None
         elif tag == "c":
             if self._keep:
                 self._end_cell()
         elif tag == "rPh":
-            self._keep = True
+            self._aloud = False
         elif tag == "row":
             if self._texts:
                 self._cells.rows[self._row] = self._texts
@@ -256,7 +258,7 @@ class _Strings:
         return self._found[index]
 
     def _start(self, name: str, _attributes: dict[str, str]) -> None:
-        tag = name.rpartition(":")[2]
+        tag = name.rpartition(":")[2] if ":" in name else name
         if tag == "rPh":
             self._aloud = True
         self._in_text = tag == "t" and not self._aloud
@@ -266,7 +268,7 @@ class _Strings:
             self._parts.append(data)
 
     def _end(self, name: str) -> None:
-        tag = name.rpartition(":")[2]
+        tag = name.rpartition(":")[2] if ":" in name else name
         self._in_text = False
         if tag == "rPh":
             self._aloud = False
