@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from handrail.errors import DesktopError
@@ -30,7 +31,8 @@ class Stops:
 
     def engaged(self, name: str) -> bool:
         """Whether that desktop is stopped."""
-        return self._every.exists() or self._switch(name).exists()
+        # Asked before every call that changes something, so as text.
+        return os.path.exists(self._every) or os.path.exists(self._switch(name))
 
     def all(self) -> list[str]:
         """The names of all switches that are on; `every` stands for every desktop."""

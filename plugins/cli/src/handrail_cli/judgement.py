@@ -78,7 +78,10 @@ def known_variables(judging: Judging, cwd: PurePath) -> dict[str, str]:
 
 
 def _weighed(weighing: Weighing, judging: Judging) -> Opinion:
-    parts = tuple(dict.fromkeys(weighing.parts))
+    parts = tuple(weighing.parts)
+    # Only what is alike in these is compared whole.
+    if len({(part.span, part.argv) for part in parts}) < len(parts):
+        parts = tuple(dict.fromkeys(parts))
     if not weighing.doubts and not weighing.changes:
         return Opinion(RULE, Decision.ALLOW, parts=parts)
     floors = tuple(doubt.reason for doubt in weighing.doubts if doubt.floor is not None)
