@@ -312,6 +312,12 @@ async def test_how_a_text_is_read_aloud_is_no_part_of_it(call: Call, folder: Pat
     assert rows_of((await call("read_excel", "a.xlsx", range="2:2"))["content"]) == [["tokyo"]]
 
 
+async def test_damage_in_the_file_is_no_fault_of_the_call(call: Call, folder: Path) -> None:
+    workbook(folder, numbered)
+    with_part(folder, {"xl/worksheets/sheet1.xml": lambda xml: xml.replace(b"A1:E1000", b"A1:?")})
+    assert (await call("read_excel", "a.xlsx"))["error"]["details"] == {"reason": "unreadable"}
+
+
 async def test_macros_are_said(call: Call, folder: Path) -> None:
     workbook(folder, lambda _, sheet: sheet.append([1]), "a.xlsm")
     with zipfile.ZipFile(folder / "a.xlsm", "a") as packed:

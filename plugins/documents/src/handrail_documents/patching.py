@@ -130,7 +130,7 @@ class Layout:
 
 def _area(ref: str) -> Area:
     first, _, last = ref.partition(":")
-    (row, column), (last_row, last_column) = cell_at(first), cell_at(last or first)
+    (row, column), (last_row, last_column) = cell_at(first, "unreadable"), cell_at(last or first, "unreadable")
     return Area(row, last_row, column, last_column)
 
 

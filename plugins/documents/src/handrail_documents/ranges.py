@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from handrail_documents.refusing import Refused
+from handrail_documents.refusing import Kind, Refused
 
 MAX_ROWS = 1_048_576
 MAX_COLUMNS = 16_384
@@ -67,12 +67,12 @@ def cell_name(row: int, column: int) -> str:
     return f"{letters_of(column)}{row}"
 
 
-def cell_at(name: str) -> tuple[int, int]:
-    """Row and column of a cell by its name; `Refused` for what names none."""
+def cell_at(name: str, kind: Kind = "arguments") -> tuple[int, int]:
+    """Row and column of a cell by its name; `Refused`, of that kind, for what names none."""
     match = CELL.fullmatch(name.strip())
     row, column = (int(match[2]), column_of(match[1])) if match else (0, 0)
     if not (1 <= row <= MAX_ROWS and 1 <= column <= MAX_COLUMNS):
-        raise Refused("arguments", f"{name[:40]!r} names no cell", hint="cells are A1 to XFD1048576")
+        raise Refused(kind, f"{name[:40]!r} names no cell", hint="cells are A1 to XFD1048576")
     return row, column
 
 

@@ -136,7 +136,7 @@ class _Sheet:
 
     def _start_other(self, tag: str, attributes: dict[str, str]) -> None:
         if tag == "dimension" and ":" in attributes.get("ref", ""):
-            self._stated = cell_at(attributes["ref"].partition(":")[2])
+            self._stated = cell_at(attributes["ref"].partition(":")[2], "unreadable")
         elif tag == "col" and attributes.get("hidden") in ("1", "true"):
             self._hidden_columns.append(f"{attributes.get('min')}-{attributes.get('max')}")
         elif tag == "mergeCell" and len(self._cells.merged) < MAX_MERGED:
@@ -144,7 +144,7 @@ class _Sheet:
 
     def _merge(self, ref: str) -> None:
         first, _, last = ref.partition(":")
-        (row, column), (last_row, last_column) = cell_at(first), cell_at(last or first)
+        (row, column), (last_row, last_column) = cell_at(first, "unreadable"), cell_at(last or first, "unreadable")
         area = Area(row, last_row, column, last_column)
         if area.meets(self._area):
             self._cells.merged.append(area)
