@@ -99,6 +99,9 @@ def _command(search: Search, file: str | None, program: str | None) -> Sequence[
     flags = ["--no-config", "--no-messages", "--no-ignore-global", "--color=never", "--null", "--no-mmap"]
     if not search.ignore:
         flags += ["--no-ignore", "--hidden"]
+    if search.pattern is not None and "/" not in search.pattern and globbing.WILD.search(search.pattern):
+        # Only the files that can count are opened and named. (A glob of ripgrep's own would let in what is ignored.)
+        flags += ["--type-add", f"wanted:{search.pattern}", "--type", "wanted"]
     target = "./" if file is None else f"./{file}"
     if search.search_text is None:
         return (program, *flags, "--files", "--", target)
@@ -112,9 +115,6 @@ def _command(search: Search, file: str | None, program: str | None) -> Sequence[
     flags += [f"--max-columns={WRITTEN}", "--max-columns-preview", "--crlf"]
     if not search.regex:
         flags.append("--fixed-strings")
-    if search.pattern is not None and "/" not in search.pattern and globbing.WILD.search(search.pattern):
-        # Only the files that can count are opened. (A glob of ripgrep's own would let in what is ignored.)
-        flags += ["--type-add", f"wanted:{search.pattern}", "--type", "wanted"]
     return (program, *flags, "-e", search.search_text, "--", target)
 
 
