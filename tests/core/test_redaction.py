@@ -152,3 +152,10 @@ def test_redaction_is_linear(piece: str) -> None:
 def test_the_log_holds_no_secrets() -> None:
     record = logging.LogRecord("x", logging.WARNING, "x", 1, "failed: %s", ("https://ada:hunter2@x.example",), None)
     assert OneLine("%(message)s").format(record) == "failed: https://[redacted]@x.example"
+
+
+def test_what_is_nested_without_end_is_cut() -> None:
+    nested: list[Any] = []
+    for _ in range(100_000):
+        nested = [nested]
+    assert str(redact({"deep": nested})).count("…") == 1

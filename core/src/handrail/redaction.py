@@ -15,6 +15,8 @@ from handrail.results import PICTURES
 
 TEXT = 2_000
 ITEMS = 50
+# Containers in one another that are looked into; no honest data has more.
+DEPTH = 100
 BULKY = frozenset({*PICTURES, "data_b64"})
 REDACTED = "[redacted]"
 
@@ -134,8 +136,13 @@ def _hidden_named(match: re.Match[str]) -> str:
     return f"{name}{between}{REDACTED}"
 
 
-def redact(value: Any, *, name: str = "") -> Any:
-    """Plain data with secrets taken out (by the name of their key or their form), long texts cut and pictures named by their size."""
+def redact(value: Any, *, name: str = "", depth: int = DEPTH) -> Any:
+    """Plain data with secrets taken out (by the name of their key or their form), long texts cut, pictures named by their size.
+
+    What lies deeper than `depth` is left out.
+    """
+    if not depth:
+        return "…"
     if isinstance(value, str):
         if name in BULKY:
             return f"[{len(value)} characters]"
@@ -148,10 +155,13 @@ def redact(value: Any, *, name: str = "") -> Any:
         return value
     # `dict` first: the check for any other mapping is slow.
     if isinstance(value, dict | Mapping):
-        return {str(key): redact(item, name=str(key)) for key, item in cast("Mapping[Any, Any]", value).items()}
+        return {
+            str(key): redact(item, name=str(key), depth=depth - 1)
+            for key, item in cast("Mapping[Any, Any]", value).items()
+        }
     if isinstance(value, list | tuple):
         items = cast("list[Any]", value)
-        return [redact(item, name=name) for item in items[:ITEMS]] + (
+        return [redact(item, name=name, depth=depth - 1) for item in items[:ITEMS]] + (
             [f"… {len(items)} items"] if len(items) > ITEMS else []
         )
     return redact_text(str(value)[:TEXT])
