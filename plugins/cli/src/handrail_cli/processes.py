@@ -37,6 +37,8 @@ GRACE_S = 0.15
 BECOMING_S = 0.3
 # Between asking processes to end and ending them.
 TERM_S = 0.3
+# For so long what a command writes stays in its pipes, unless somebody listens.
+UNREAD_S = 0.003
 # A command that runs no longer than this is not told to the warden.
 UNWATCHED_S = 0.02
 # Ended commands whose output can still be read.
@@ -98,6 +100,8 @@ class Process:
     _given_back: asyncio.Task[str | None] | None = None
     _pidfd: int | None = None
     _grace: asyncio.TimerHandle | None = None
+    # Set while its streams are not watched yet.
+    _reading: asyncio.TimerHandle | None = None
     _watch: asyncio.Task[None] | None = None
 
     @property
@@ -121,14 +125,23 @@ class Process:
     def follow(self) -> None:
         """Start to read what it writes and to wait for its end."""
         loop = asyncio.get_running_loop()
-        for stream in self.streams:
-            assert stream.fd is not None
-            loop.add_reader(stream.fd, self._read, stream)
         if sys.platform == "linux":
             self._pidfd = os.pidfd_open(self.pid)
             loop.add_reader(self._pidfd, self._ended)
         else:
             self._watch = loop.create_task(self._wait_in_thread())
+        if self.launch.interactive or self.launch.on_output is not None:
+            self._watch_streams()
+        else:
+            # Most commands are over before: what they wrote is read at once, and nothing wakes us for each part of it.
+            self._reading = loop.call_later(UNREAD_S, self._watch_streams)
+
+    def _watch_streams(self) -> None:
+        self._reading = None
+        loop = asyncio.get_running_loop()
+        for stream in self.streams:
+            if stream.fd is not None:
+                loop.add_reader(stream.fd, self._read, stream)
 
     async def settle(self, seconds: float | None) -> bool:
         """Wait until the command has ended and all that it wrote has come; False when it had not after so many seconds."""
@@ -205,6 +218,9 @@ class Process:
     def close(self) -> None:
         """Let go of its descriptors. What still writes to them gets SIGPIPE."""
         self.end_input()
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
         for stream in self.streams:
             self._hang_up_stream(stream)
             stream.kept.close()
@@ -257,8 +273,15 @@ class Process:
             asyncio.get_running_loop().remove_reader(self._pidfd)
             os.close(self._pidfd)
             self._pidfd = None
+        unwatched = self._reading is not None
         for stream in self.streams:
             self._read(stream, bursts=1)
+            if unwatched and stream.fd is not None:
+                # Its end, where nothing that was started holds it open.
+                self._read(stream, bursts=1)
+        if self._reading is not None:
+            self._reading.cancel()
+            self._watch_streams()
         self._settle_if_done()
         if not self._settled:
             self._grace = asyncio.get_running_loop().call_later(GRACE_S, self._settle)
