@@ -241,6 +241,7 @@ def test_both_ways_give_the_same_answers(
                 continue
         for orders in (
             {"pattern": "*"},
+            {"pattern": "*b*"},
             {"search_text": text, "regex": True},
             {"search_text": "word", "context": 1},
         ):

@@ -99,9 +99,9 @@ def _command(search: Search, file: str | None, program: str | None) -> Sequence[
     flags = ["--no-config", "--no-messages", "--no-ignore-global", "--color=never", "--null", "--no-mmap"]
     if not search.ignore:
         flags += ["--no-ignore", "--hidden"]
-    if search.pattern is not None and "/" not in search.pattern and globbing.WILD.search(search.pattern):
+    if (wanted := _type(search)) is not None:
         # Only the files that can count are opened and named. (A glob of ripgrep's own would let in what is ignored.)
-        flags += ["--type-add", f"wanted:{search.pattern}", "--type", "wanted"]
+        flags += ["--type-add", f"wanted:{wanted}", "--type", "wanted"]
     target = "./" if file is None else f"./{file}"
     if search.search_text is None:
         return (program, *flags, "--files", "--", target)
@@ -116,6 +116,18 @@ def _command(search: Search, file: str | None, program: str | None) -> Sequence[
     if not search.regex:
         flags.append("--fixed-strings")
     return (program, *flags, "-e", search.search_text, "--", target)
+
+
+def _type(search: Search) -> str | None:
+    """The pattern as a type of files for ripgrep, which lets in hidden files of that type; None where it cannot be one."""
+    pattern = search.pattern
+    if pattern is None or "/" in pattern or pattern == "*" or globbing.WILD.search(pattern) is None:
+        return None
+    if not search.ignore:
+        return pattern
+    if pattern[0] in "*?":
+        return f"[!.]{pattern[1:] if pattern[0] == '?' else pattern}"
+    return pattern if pattern[0] not in "[{." else None
 
 
 @asynccontextmanager
