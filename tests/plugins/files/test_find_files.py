@@ -224,7 +224,7 @@ def open_pipe(data: bytes) -> subprocess.Popen[bytes]:
         return subprocess.Popen(["cat"], stdin=file, stdout=subprocess.PIPE)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(TREES, IGNORED, st.booleans(), st.booleans(), st.sampled_from(["word", "w.r", "^a", "d$"]))
 def test_both_ways_give_the_same_answers(
     tree: dict[str, str], ignored: dict[str, str], git: bool, ignore: bool, text: str

@@ -99,9 +99,9 @@ def _command(search: Search, file: str | None, program: str | None) -> Sequence[
     flags = ["--no-config", "--no-messages", "--no-ignore-global", "--color=never", "--null", "--no-mmap"]
     if not search.ignore:
         flags += ["--no-ignore", "--hidden"]
-    if (wanted := _type(search)) is not None:
+    if types := _types(search):
         # Only the files that can count are opened and named. (A glob of ripgrep's own would let in what is ignored.)
-        flags += ["--type-add", f"wanted:{wanted}", "--type", "wanted"]
+        flags += [flag for wanted in types for flag in ("--type-add", f"wanted:{wanted}")] + ["--type", "wanted"]
     target = "./" if file is None else f"./{file}"
     if search.search_text is None:
         return (program, *flags, "--files", "--", target)
@@ -118,16 +118,20 @@ def _command(search: Search, file: str | None, program: str | None) -> Sequence[
     return (program, *flags, "-e", search.search_text, "--", target)
 
 
-def _type(search: Search) -> str | None:
-    """The pattern as a type of files for ripgrep, which lets in hidden files of that type; None where it cannot be one."""
+def _types(search: Search) -> Sequence[str]:
+    """The pattern as a type of files for ripgrep, which would let in hidden files of that type; none where it cannot be one."""
     pattern = search.pattern
-    if pattern is None or "/" in pattern or pattern == "*" or globbing.WILD.search(pattern) is None:
-        return None
+    if pattern is None or "/" in pattern or globbing.WILD.search(pattern) is None:
+        return ()
     if not search.ignore:
-        return pattern
-    if pattern[0] in "*?":
-        return f"[!.]{pattern[1:] if pattern[0] == '?' else pattern}"
-    return pattern if pattern[0] not in "[{." else None
+        return (pattern,)
+    if pattern[0] not in "*?[{.":
+        return (pattern,)
+    rest = pattern[1:]
+    if pattern[0] != "*" or not rest or rest[0] in "*?[{":
+        return ()
+    # A star stands for something that begins with no dot, or for nothing.
+    return (f"[!.]*{rest}",) if rest[0] == "." else (f"[!.]*{rest}", rest)
 
 
 @asynccontextmanager
