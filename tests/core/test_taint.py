@@ -67,8 +67,8 @@ def reader(name: str, *effects: Any, **declared: Any) -> Tool:
     return tool(name=name, description="Read it.", effects=effects, **declared)(handler)
 
 
-@tool(name="shell", description="Run it.", effects=[Run("shell", arg="command")])
-async def shell(command: str, stdin: str = "") -> Mapping[str, Any]:
+@tool(name="shell", description="Run it.", effects=[Run("shell", arg="command"), Read("cwd", arg="cwd")])
+async def shell(command: str, stdin: str = "", cwd: str | None = None) -> Mapping[str, Any]:
     return {"stdout": "fastgrid-setup"}
 
 

@@ -20,6 +20,8 @@ OURS = frozenset(
     ("session", "artifact", "history", "todos", "time", "system", "monitors", "processes", "settings", "memory")
 )
 FILES = frozenset(("file", "folder", "glob"))
+# Where a tool works is no text of anybody's.
+PLACES = FILES | {"cwd"}
 WORDS: Mapping[str, str] = {
     "screen": "the screen",
     "tree": "the screen",
@@ -123,7 +125,8 @@ def _kind(tool: Tool) -> str | None:
         return f"the server {tool.server}" if tool.server else "another server"
     if tool.layer == "web" or any(isinstance(effect, Send) for effect in tool.effects):
         return NETWORK
-    looked_at = [effect.what for effect in tool.effects if isinstance(effect, Read) and effect.what not in FILES | OURS]
+    read = [effect.what for effect in tool.effects if isinstance(effect, Read)]
+    looked_at = [what for what in read if what not in PLACES | OURS]
     if looked_at:
         return WORDS.get(looked_at[0], looked_at[0])
     depends = any(isinstance(effect, Read | Run) and effect.what not in OURS for effect in tool.effects)
