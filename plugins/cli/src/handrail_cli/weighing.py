@@ -20,6 +20,7 @@ from handrail_cli.globs import GLOB, fitting_secret
 from handrail_cli.placing import Doubt, Effects, Places
 from handrail_cli.producing import NOTHING, Feed
 from handrail_cli.programs import Inner, Named, Use
+from handrail_cli.programs.grammars.running import destroying
 from handrail_cli.programs.taking import taken
 from handrail_cli.shells import shell
 from handrail_cli.surroundings import Surroundings
@@ -244,6 +245,9 @@ class Weighing:
             return
         name = self.named_program(first, effects)
         if name is None:
+            if (at := destroying([word.text for word in words[1:]])) is not None:
+                task = words[at + 1]
+                effects.warn("destructive", f"{task.guess!r} destroys data", task)
             return
         if (builtin := builtins.BUILTINS.get(name)) is not None:
             builtin(self, words, effects)

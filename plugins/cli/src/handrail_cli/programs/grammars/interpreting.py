@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
+from handrail_cli.programs.grammars.running import OUTSIDE, tasks
 from handrail_cli.programs.taking import Taking, role_of
 from handrail_cli.programs.values import Kind
 
 PYTHON_PLAIN = re.compile(r"-[bBdEhiIOPqRsSuv]+|--check-hash-based-pycs=\w+")
-# Modules that are programs: what `python -m NAME` is.
+# Modules that are programs: what `python -m NAME` is. Of any other it is not known.
 PYTHON_MODULES: Mapping[str, str] = {
     "json.tool": "reads", "calendar": "reads", "tokenize": "reads", "ast": "reads", "dis": "reads", "platform": "reads", "site": "reads",
     "sysconfig": "reads", "this": "reads", "base64": "reads", "tabnanny": "reads",
-    "pydoc": "effect", "py_compile": "effect", "compileall": "effect", "venv": "effect",
-    "virtualenv": "effect", "pytest": "effect", "unittest": "effect", "mypy": "effect", "ruff": "effect", "black": "effect", "isort": "effect",
-    "flake8": "effect", "pylint": "effect", "tox": "effect", "nox": "effect", "coverage": "effect", "build": "effect", "doctest": "effect",
-    "timeit": "code", "cProfile": "effect", "trace": "effect", "zipfile": "effect", "tarfile": "effect", "gzip": "effect", "http.server": "serves",
-    "pip": "inner", "pipx": "inner", "poetry": "inner", "uv": "inner",
+    "py_compile": "writes", "compileall": "writes", "venv": "writes", "virtualenv": "writes", "gzip": "writes",
+    "zipfile": "packs", "tarfile": "packs",
+    "pydoc": "project", "unittest": "project", "coverage": "project", "build": "project", "doctest": "project",
+    "cProfile": "profiles", "profile": "profiles", "timeit": "code", "http.server": "serves",
+    **dict.fromkeys(
+        ("pip", "pipx", "poetry", "uv", "pytest", "mypy", "ruff", "black", "isort", "flake8", "pylint", "tox", "nox", "pyright", "pre_commit"),
+        "inner",
+    ),
 }  # fmt: skip
 PERL_PLAIN = re.compile(r"-[wWtTUXnpalc]+|-[nplawW]*0[0-7xXa-fA-F]*|-F[\w:,;|\t ]|-l[0-7]*")
 SCRIPTING: Mapping[str, tuple[str, str, str]] = {
@@ -69,7 +73,7 @@ def _module(taking: Taking, at: int) -> None:
     name = words[at].text if at < len(words) else None
     what = PYTHON_MODULES.get(name or "")
     if name is None or what is None:
-        taking.name("name", at) if at < len(words) else taking.doubt(at - 1)
+        taking.doubt(min(at, len(words) - 1))
         return
     rest = range(at + 1, len(words))
     if what == "serves":
@@ -90,6 +94,63 @@ def _module(taking: Taking, at: int) -> None:
         for n in rest:
             if not (words[n].text or "-").startswith("-"):
                 role_of(taking, "code/python", n)
+    elif what == "packs":
+        _packs(taking, at + 1)
+    elif what == "profiles":
+        _profiles(taking, at + 1)
+    else:
+        _of_project(taking, rest, "write" if what == "writes" else "execute")
+
+
+def _of_project(taking: Taking, rest: Iterable[int], role: str) -> None:
+    """Paths among the words of a module: what it writes below, or runs."""
+    for n in rest:
+        text = taking.words[n].text
+        if text is None or re.fullmatch(r"-[pbn]\d*|--(rcfile|plugins|config-setting)(=.*)?", text):
+            taking.doubt(n)
+        elif OUTSIDE.fullmatch(value := text.partition("=")[2] if text.startswith("-") else text):
+            role_of(taking, role, n, value)
+
+
+def _packs(taking: Taking, at: int) -> None:
+    """`-l`, `-t`, `-e ARCHIVE [FOLDER]`, `-c ARCHIVE FILE…`."""
+    words = taking.words
+    files = [n for n in range(at, len(words)) if not (words[n].text or "").startswith("-")]
+    texts = {words[n].text for n in range(at, len(words)) if n not in files}
+    making = bool(texts & {"-c", "--create"})
+    extracting = bool(texts & {"-e", "--extract"})
+    if not files or not texts <= {
+        "-c",
+        "--create",
+        "-e",
+        "--extract",
+        "-l",
+        "--list",
+        "-t",
+        "--test",
+        "-v",
+        "--verbose",
+    }:
+        taking.doubt(min(at, len(words) - 1))
+    for number, n in enumerate(files):
+        writes = number == 0 if making else extracting and number > 0
+        role_of(taking, "write" if writes else "read", n)
+
+
+def _profiles(taking: Taking, at: int) -> None:
+    """`[-o FILE] [-s ORDER] FILE` or `-m MODULE`: a program is run, and measured."""
+    words = taking.words
+    while at < len(words) and (words[at].text or "").startswith("-"):
+        if words[at].text == "-m":
+            _module(taking, at + 1)
+            return
+        if words[at].text not in ("-o", "-s") or at + 1 >= len(words):
+            taking.doubt(at)
+            return
+        if words[at].text == "-o":
+            role_of(taking, "write", at + 1)
+        at += 2
+    _file(taking, at)
 
 
 def perl(taking: Taking, start: int) -> None:
@@ -210,6 +271,7 @@ def other(taking: Taking, start: int) -> None:
     if text is None or text.startswith("-"):
         taking.doubt(min(start, len(words) - 1))
         return
+    tasks(taking, start)
     if re.search(r"[./]", text):
         role_of(taking, "execute", start)
     elif re.fullmatch(
@@ -268,3 +330,22 @@ def _file(taking: Taking, at: int) -> None:
     if words[at].text is None:
         taking.doubt(at)
     role_of(taking, "execute", at)
+    tasks(taking, at + 1)
+    if (words[at].text or "").rpartition("/")[2] == "setup.py":
+        _setup(taking, at + 1)
+
+
+def _setup(taking: Taking, at: int) -> None:
+    """`setup.py install` writes into the folders of Python, `upload` publishes."""
+    for n in range(at, len(taking.words)):
+        if taking.words[n].text in (
+            "install",
+            "develop",
+            "easy_install",
+            "install_lib",
+            "install_scripts",
+            "install_data",
+        ):
+            taking.worsen("dangerous", code="installs", why="it installs outside the workspace", at=n)
+        elif taking.words[n].text in ("upload", "register"):
+            taking.worsen("dangerous", code="sends_data", why="it publishes the project", at=n)

@@ -147,6 +147,9 @@ def packages(taking: Taking) -> None:
             taking.doubt(at)
         elif FOREIGN.fullmatch(text):
             taking.worsen("dangerous", code="foreign_source", why=f"it installs what it finds at {text!r}", at=at)
+        elif re.match(r"/|~|(\./)*\.\.(/|$)", text):
+            # What installs a folder runs code of it.
+            role_of(taking, "execute", at)
         elif text == "global":
             taking.worsen("dangerous", code="installs", why="it installs for the whole account", at=at)
 

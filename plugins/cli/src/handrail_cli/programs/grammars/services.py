@@ -62,7 +62,7 @@ def container_text(taking: Taking) -> None:
 
 def compose(taking: Taking) -> None:
     """`down` and `rm` take away what can be made again; what they take is named by options."""
-    if taking.path.endswith((" rm", " push", " publish")):
+    if taking.path.endswith((" rm", " push", " publish", " kill")):
         taking.worsen("dangerous", code="destructive", why=f"{taking.path} deletes or publishes", at=0)
     taking.needs.discard("network")
 
