@@ -196,3 +196,51 @@ def test_a_pattern_is_a_secret_only_where_one_is_there(tmp_path: Path) -> None:
     assert opinion("cat *.json", here).suggestion is Decision.ALLOW
     (tmp_path / "credentials.json").touch()
     assert opinion("cat *.json", here).suggestion is Decision.CONFIRM
+
+
+GIT_LOOKS = ["git diff {}", "git diff HEAD -- {}", "git log -p -1 -- {}", "git show HEAD -- {}", "git blame {}"]
+
+
+@pytest.mark.parametrize("command", GIT_LOOKS)
+def test_git_shows_a_file_that_is_there_as_freely_as_reading_it(command: str, tmp_path: Path) -> None:
+    for name in ("main.py", ".env"):
+        (tmp_path / name).touch()
+    judging = replace(JUDGING, cwd=tmp_path, workspace=(tmp_path,))
+    assert opinion(command.format("main.py"), judging).suggestion is Decision.ALLOW
+    assert "secret" in opinion(command.format(".env"), judging).rule
+    assert "destructive" in opinion("git checkout main.py", judging).rule
+    assert opinion(command.format("/etc/shadow"), judging).suggestion is Decision.CONFIRM
+
+
+FILLING = ["cp ../project/src/a.txt .", "mv src/a.txt .", "tar xzf a.tgz", "unzip a.zip", "tar xf a.tar -C ."]
+
+
+@pytest.mark.parametrize("command", FILLING)
+def test_filling_the_folder_of_a_project_that_has_a_handrail_toml_runs_in_the_sandbox(command: str) -> None:
+    kept = (WORK / "handrail.toml", HOME / ".config" / "handrail")
+    found = opinion(command, replace(JUDGING, protected=kept))
+    assert (found.suggestion, found.route, found.floor) == (Decision.ALLOW, Route.SANDBOX, None), found.reasons
+    assert opinion(command, replace(BARE, protected=kept)).floor is Decision.CONFIRM
+
+
+@pytest.mark.parametrize(
+    "command", ["cp x/handrail.toml .", "touch handrail.toml", "rm handrail.toml", "tar xf a.tar -C ~/.config"]
+)
+def test_files_by_which_handrail_judges_stay_denied(command: str) -> None:
+    kept = (WORK / "handrail.toml", HOME / ".config" / "handrail")
+    assert opinion(command, replace(JUDGING, protected=kept)).floor is Decision.DENY
+
+
+def test_what_the_network_gives_is_asked_about_each_time_where_it_may_replace_a_handrail_toml() -> None:
+    found = opinion("curl -O https://example.org/x", replace(JUDGING, protected=(WORK / "handrail.toml",)))
+    assert found.floor is Decision.CONFIRM
+
+
+def test_a_virtual_environment_of_a_workspace_in_a_temporary_folder_is_the_workspaces_own() -> None:
+    work = Path("/tmp/user/project")
+    judging = replace(JUDGING, cwd=work, workspace=(work,), environment={"PATH": f"{work}/.venv/bin:/usr/bin"})
+    assert opinion("uname -sr", judging).suggestion is Decision.ALLOW
+    assert (
+        opinion("uname -sr", replace(judging, environment={"PATH": "/tmp/other/bin:/usr/bin"})).suggestion
+        is not Decision.ALLOW
+    )

@@ -115,6 +115,10 @@ class Places:
         """The same, or to a folder that holds one."""
         return any(paths.protected(place, self.judging.protected) for place in (found.path, found.named))
 
+    def fills(self, real: str, does: str) -> bool:
+        """Whether something is put into a folder of the workspace: the sandbox keeps Handrail's files in it as they are."""
+        return does == "writes to" and self.within(real)
+
     # Reading
 
     def read(self, word: Word, effects: Effects, *, text: str | None = None, listing: bool = False) -> None:
@@ -245,7 +249,7 @@ class Places:
         real = found.real
         if found.refused is not None:
             effects.ask(found.refused.code, found.refused.text, word)
-        elif self.judging.protected and self.holds(found):
+        elif self.judging.protected and (self.keeps(found) or (self.holds(found) and not self.fills(real, does))):
             effects.warn("own_files", "files by which Handrail judges are named in it", word, Decision.DENY)
         elif (what := secret_of(found)) is not None:
             effects.warn("secret", f"{text!r} keeps {what}", word)
@@ -253,6 +257,8 @@ class Places:
             effects.warn("device", f"it {does} the device {real!r}", word)
         elif self.links and self.behind_link(found):
             effects.warn("unknown_target", f"{text!r} is behind a link that the command makes", word)
+        elif (effects.network or self.judging.sandbox is None) and self.judging.protected and self.holds(found):
+            effects.warn("own", f"files by which Handrail judges are in {text!r} and may be overwritten", word)
         elif not self.within(real) and not self.passing(real):
             self.elsewhere(text, found, word, effects, does)
         elif self.within(real) and (what := self.autorun(real)) is not None:

@@ -62,5 +62,9 @@ def _why_unsettled(judging: Judging, path: Sequence[str], seen: paths.Seen) -> I
         if not folder.startswith("/") or paths.inside(folder, roots, seen=seen):
             yield "LD_LIBRARY_PATH is set, which may change what programs do"
     for entry in path:
-        if not entry.startswith("/") or paths.inside(entry, map(PurePath, TEMPORARY), seen=seen):
-            yield f"programs are looked for in {entry!r}"
+        if not entry.startswith("/"):
+            yield f"programs are looked for in {entry!r}, wherever that is (PATH)"
+        elif paths.inside(entry, map(PurePath, TEMPORARY), seen=seen) and not paths.inside(
+            entry, judging.workspace, seen=seen
+        ):
+            yield f"programs are looked for in {entry!r}, a folder for temporary files (PATH)"

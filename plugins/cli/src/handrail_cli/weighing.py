@@ -423,19 +423,23 @@ class Weighing:
         elif role == "sets":
             name = word.guess.partition("=")[0]
             self.prefix(name, _value(word, name), Command((), (), (), word.span))
-        elif role == "revision":
-            self.revision(text, word, effects)
+        elif role in ("revision", "branch"):
+            self.revision(role, text, word, effects)
         elif role == "variable" and (text is None or is_credential(text, "") or SECRET_SETTING.search(text)):
             effects.warn("secret", "it shows variables that may be credentials", word)
         elif role not in ("variable", "folder", "name"):
             effects.ask("unknown_word", f"what it does with {word.guess!r} is not known", word)
 
-    def revision(self, text: str | None, word: Word, effects: Effects) -> None:
-        """A branch or commit, which is taken for a file where one has that name."""
+    def revision(self, role: str, text: str | None, word: Word, effects: Effects) -> None:
+        """A commit, which is taken for a file where one has that name: shown, or (a `branch`) put back as it was."""
         if text is None:
             effects.ask("unknown_word", "whether it is a branch or a file is not known", word)
-        elif any(os.path.lexists(os.path.join(str(cwd), text)) for cwd in self.places.cwds):
+        elif not any(os.path.lexists(os.path.join(str(cwd), text)) for cwd in self.places.cwds):
+            return
+        elif role == "branch":
             effects.warn("destructive", f"it throws away what was changed in {text!r}", word)
+        else:
+            self.places.read(word, effects, text=text)
 
     def read(self, text: str | None, word: Word, effects: Effects) -> None:
         if text is not None and SOURCE.match(text) and not text.startswith("file://"):

@@ -23,7 +23,8 @@ KINDS: tuple[Kind, ...] = ("reads", "effect", "dangerous")
 # target          what a link will point to
 # folder          where it works
 # device          a disk, partition or volume it changes
-# revision        a commit or branch; git takes it for the file of that name where there is one
+# revision        a commit or branch that it shows; git takes it for the file of that name where there is one
+# branch          a branch it changes to; git puts back the file of that name where there is one
 # url, host       what it connects to
 # send            a file whose contents it sends away
 # variable        a variable of the environment that it shows
@@ -31,7 +32,7 @@ KINDS: tuple[Kind, ...] = ("reads", "effect", "dangerous")
 # name            a package, branch, process or the like
 Role = Literal[
     "read", "list", "write", "append", "create", "dest", "move", "delete", "delete_tree", "change", "change_tree", "execute",
-    "target", "folder", "device", "revision", "url", "host", "send", "variable", "sets", "name",
+    "target", "folder", "device", "revision", "branch", "url", "host", "send", "variable", "sets", "name",
 ]  # fmt: skip
 Need = Literal["network", "code", "repository", "session", "input"]
 

@@ -77,7 +77,7 @@ def _named(case: Case, call: Call, named: Named, words: Sequence[Whole], *, fetc
     text = named.value if named.value is not None else word.text
     if text is None:
         case.add(
-            Grade.DANGEROUS if named.role not in ("name", "revision") else Grade.UNKNOWN,
+            Grade.DANGEROUS if named.role not in ("name", "revision", "branch") else Grade.UNKNOWN,
             "unresolved",
             "one of its words is not known",
             call.span,
@@ -118,7 +118,7 @@ def _named(case: Case, call: Call, named: Named, words: Sequence[Whole], *, fetc
                 case.add(Grade.DANGEROUS, "secret", f"the variable {text!r} may hold a secret", call.span)
             elif named.role == "sets":
                 sets_variable(case, text.partition("=")[0], call.span)
-        case "name" | "revision":
+        case "name" | "revision" | "branch":
             pass
 
 

@@ -48,7 +48,7 @@ def checkout(taking: Taking) -> None:
             "dangerous", code="destructive", why="git checkout throws away changes in files", at=len(words) - 1
         )
     elif first is not None and not making:
-        taking.name("revision", taking.operands[0])
+        taking.name("branch", taking.operands[0])
 
 
 def restore(taking: Taking) -> None:
