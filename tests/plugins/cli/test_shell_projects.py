@@ -157,6 +157,24 @@ ORDINARY = [
     "git remote add x https://example.com/x",
 ]
 
+READING = [
+    "for i in {1..3}; do echo $i; done",
+    'a=(1 2 3); echo "${a[1]}" "${#a[@]}"',
+    'while IFS=, read -r a b; do echo "$a"; done < x.csv',
+    "cat <<E\nhello $USER of $HOME\nE",
+    "jq -s add *.json",
+]
+NOT_READING = [
+    "cat .{1..9}/*",
+    "rm -rf /{1..3}",
+    "a=(x); find . ${a[0]}",
+    'echo "${a[$(id)]}"',
+    "IFS=, bash x",
+    "cat <<E\n$(id > ../x)\nE",
+    "cat <<E\n$TOKEN\nE",
+    "bash <<E\n$USER\nE",
+]
+
 
 def decision(command: str, judging: Judging = JUDGING) -> Decision | None:
     return judge(command, judging).suggestion
@@ -170,3 +188,14 @@ def test_what_comes_from_elsewhere_destroys_or_is_not_known_is_asked_about(comma
 @pytest.mark.parametrize("command", ORDINARY)
 def test_work_on_the_project_goes_on_without_a_question(command: str) -> None:
     assert decision(command) is Decision.ALLOW, judge(command, JUDGING).reasons
+
+
+@pytest.mark.parametrize("command", READING)
+def test_numbers_lists_and_own_names_hide_nothing(command: str) -> None:
+    found = judge(command, JUDGING)
+    assert (found.suggestion, found.route.value) == (Decision.ALLOW, "host"), found.reasons
+
+
+@pytest.mark.parametrize("command", NOT_READING)
+def test_what_only_looks_like_numbers_lists_and_own_names_is_asked_about(command: str) -> None:
+    assert decision(command) is not Decision.ALLOW

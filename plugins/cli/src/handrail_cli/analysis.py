@@ -873,6 +873,15 @@ class _Walk:
         self.arithmetic(node)
         return [_Piece(None, "0")]
 
+    def range(self, node: Node) -> list[_Piece]:
+        """`{1..5}`: some numbers, which are told apart when the word is put together."""
+        raw = self.raw(node)
+        if not RANGE.fullmatch(raw):
+            self.unclear("word", "it holds a word that is not analysed (brace_expression)", node)
+            self.inside(node)
+            return [_Piece(None, raw, glob=True)]
+        return [_Piece(raw, raw, glob=True)]
+
     def array(self, node: Node) -> list[_Piece]:
         guesses = [word.guess for child in node.children for word in self.words_of(child)]
         return [_Piece(None, SPLIT.join(guesses))]
@@ -898,6 +907,8 @@ def _has_glob(text: str) -> bool:
     return GLOB.search(text) is not None
 
 
+# Few enough numbers, without a step.
+RANGE = re.compile(r"\{\d{1,2}\.\.\d{1,2}\}", re.ASCII)
 # Builtins that change variables, and those that may change any.
 CHANGING = frozenset((
     "cd", "pushd", "popd", "read", "mapfile", "readarray", "printf", "let", "getopts", "unset", "export", "declare", "typeset", "local", "readonly",
@@ -976,4 +987,5 @@ PIECES: Mapping[str, Callable[[_Walk, Node], list[_Piece]]] = {
     "process_substitution": _Walk.process,
     "arithmetic_expansion": _Walk.number,
     "array": _Walk.array,
+    "brace_expression": _Walk.range,
 }

@@ -18,8 +18,11 @@ CASE = re.compile(r"\bcase\s")
 INTERESTING = re.compile(r"[\\$`\"'#<>()\n]|&>")
 QUOTED = re.compile(r"[\\$`\"\n]")
 ARITHMETIC = re.compile(r"\$\(\([ \d+*/%-]*\)\)")
+# Variables that a here-document may show: neither code nor credentials.
+PUBLIC_VARIABLE = re.compile(r"\$(USER|LOGNAME|HOME|PWD|HOSTNAME|LANG)(?!\w)")
 EXPANSION = re.compile(
-    r"\$\{(?:#?[A-Za-z_]\w*|\d+|[A-Za-z_]\w*(?::?-[\w ./:=@%+,-]*|(?::?\+|##?|%%?|//?|/[#%]|\^\^?|,,?|:(?=\d))[\w ./:@%+,*?-]*))\}",
+    r"\$\{(?:#?[A-Za-z_]\w*(?:\[(?:\d+|@|\*)\])?|"
+    r"\d+|[A-Za-z_]\w*(?::?-[\w ./:=@%+,-]*|(?::?\+|##?|%%?|//?|/[#%]|\^\^?|,,?|:(?=\d))[\w ./:@%+,*?-]*))\}",
     re.ASCII,
 )
 NAME = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9$?#!@*-])", re.ASCII)
@@ -229,6 +232,6 @@ class _Scan:
             self.at = min(stop + 1, len(self.text))
             if (line.lstrip("\t") if tabs else line) == end:
                 return
-            if expands and any(letter in line for letter in "$`\\"):
+            if expands and any(letter in PUBLIC_VARIABLE.sub("", line) for letter in "$`\\"):
                 self.strange("a here-document expands something")
         self.strange("a here-document does not end")

@@ -73,7 +73,7 @@ NAMING = frozenset(
 )
 # Programs that a file named like an option can make do little else: a pattern that picks by a part of the name is taken for its files.
 PICKING = frozenset(
-    ("rm", "cp", "mv", "touch", "ln", "file", "chmod", "cat", "wc", "head", "tail", "ls", "md5sum", "sha256sum")
+    ("rm", "cp", "mv", "touch", "ln", "file", "chmod", "cat", "wc", "head", "tail", "ls", "md5sum", "sha256sum", "jq")
 )
 SOURCE = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
@@ -169,7 +169,8 @@ class Weighing:
     def prefix(self, name: str, word: Word, command: Command) -> None:
         """A variable set for one command."""
         tells = command.program in TELLING and name in ("GIT_DIR", "GIT_WORK_TREE") and command.program != "git"
-        fine = tells or harmless(name, word.text)
+        splits = name == "IFS" and command.program == "read" and word.text is not None
+        fine = tells or splits or harmless(name, word.text)
         self.parts.append(Part((f"{name}={word.guess}",), (), self.at or word.span, fine))
         if not fine:
             self.set_variable(name, word)
