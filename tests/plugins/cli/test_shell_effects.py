@@ -244,3 +244,40 @@ def test_a_virtual_environment_of_a_workspace_in_a_temporary_folder_is_the_works
         opinion("uname -sr", replace(judging, environment={"PATH": "/tmp/other/bin:/usr/bin"})).suggestion
         is not Decision.ALLOW
     )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "curl http://169.254.169.254/latest/meta-data/",
+        "curl -s http://0xA9FEA9FE/",
+        "wget http://metadata.google.internal/x",
+        "curl http://10.0.0.8/status",
+        "git clone http://printer.lan/x.git",
+    ],
+)
+def test_the_inner_network_is_asked_about_each_time_whatever_the_mode_allows(command: str) -> None:
+    assert opinion(command, ONLINE).floor is Decision.CONFIRM
+
+
+@pytest.mark.parametrize(
+    "command", ["curl http://localhost:3000/health", "curl https://example.com", "git push origin main"]
+)
+def test_this_machine_the_web_and_remotes_by_name_are_no_inner_network(command: str) -> None:
+    assert opinion(command, ONLINE).floor is None
+
+
+def test_git_looks_at_a_repository_inside_the_workspace_only_in_the_sandbox(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    made, bare = tmp_path / "node_modules" / "x", tmp_path / "bare"
+    (made / ".git").mkdir(parents=True)
+    (made / "deep").mkdir()
+    (tmp_path / "src").mkdir()
+    for name in ("objects", "refs"):
+        (bare / name).mkdir(parents=True)
+    (bare / "HEAD").touch()
+    judging = replace(JUDGING, cwd=tmp_path, workspace=(tmp_path,))
+    for command in ("git status", "cd src && git log"):
+        assert opinion(command, judging).route is Route.HOST
+    for command in ("cd node_modules/x/deep && git status", "git -C node_modules/x diff", "cd bare && git log"):
+        assert opinion(command, judging).route is Route.SANDBOX

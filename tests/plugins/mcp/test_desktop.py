@@ -69,9 +69,9 @@ async def types_a_line(client: Client) -> None:
 async def is_denied(client: Client, desktop: Place) -> None:
     kept = desktop.folder / "kept"
     kept.mkdir()
-    result = await client.call_tool("execute_cli", {"command": "rm -r kept"})
+    result = await client.call_tool("execute_cli", {"command": "rm -r ./*"})
     assert structured(result)["error"]["code"] == "denied_by_user"
-    assert "    | rm -r kept" in desktop.asked[-1].message
+    assert "    | rm -r ./*" in desktop.asked[-1].message
     assert kept.is_dir()
 
 

@@ -6,7 +6,7 @@ import contextlib
 import fnmatch
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
@@ -105,6 +105,16 @@ class Places:
     def at_home(self) -> bool:
         """Whether every folder that the shell may be in is in the workspace."""
         return all(self.within(str(cwd)) for cwd in self.cwds)
+
+    def nested_repository(self) -> bool:
+        """Whether git may find a repository below a root of the workspace before that of the root itself."""
+        return any(_holds_repository(folder) for cwd in self.cwds for folder in self._below_root(str(cwd)))
+
+    def _below_root(self, folder: str) -> Iterator[str]:
+        """The folder and those above it, up to the root of the workspace that it is in, without that."""
+        while folder not in self.roots and self.within(folder):
+            yield folder
+            folder = folder.rpartition("/")[0]
 
     def enter(self, folders: Sequence[PurePath]) -> bool:
         """From here on, relative paths may start in these folders, too: a `cd` may fail. False when there are too many."""
@@ -296,6 +306,13 @@ class Places:
         if place in tops or any(root.startswith(f"{place}/") for root in self.roots):
             return "everything in the folder it works in" if place in tops else f"{place!r}"
         return f"all that is in {place!r}" if place in self.temporary else None
+
+
+def _holds_repository(folder: str) -> bool:
+    """Whether git would take a folder for a repository's: with its own in it, or itself a bare one."""
+    return os.path.lexists(f"{folder}/.git") or all(
+        os.path.lexists(f"{folder}/{name}") for name in ("HEAD", "objects", "refs")
+    )
 
 
 def secret_of(found: paths.Resolved) -> str | None:

@@ -376,6 +376,9 @@ class Weighing:
             effects.touches.append(Touch("execute", words[0].guess))
         if "repository" in use.needs and not self.places.at_home():
             effects.ask("foreign_repository", "a repository outside the workspace may run its own programs", words[0])
+        elif "repository" in use.needs and self.places.nested_repository():
+            # An earlier command may have made it, with programs in its settings: it is looked at where those can do no harm.
+            effects.changes = True
         if "session" in use.needs:
             effects.touches.append(Touch("session", words[0].guess))
             effects.ask("session", f"{words[0].guess!r} changes what later commands do", words[0])
@@ -486,7 +489,10 @@ class Weighing:
             else:
                 effects.ask("unknown_host", "which machine it connects to is not known", word)
             return
-        effects.touches.append(Touch("network", urls.place(text)))
+        host = urls.place(text)
+        effects.touches.append(Touch("network", host))
+        if (reason := _closed(host, self.judging.allow_private)) is not None:
+            effects.warn(reason.code, reason.text, word)
 
     def narrow(self, use: Use, words: Sequence[Word], effects: Effects, name: str) -> None:
         """What an always-allow of this command may be narrowed to."""
@@ -651,6 +657,20 @@ class Weighing:
             for found in self.places.resolved(text)
             for place in (found.real, found.written)
         )
+
+
+# Kept from every tool, and from commands unless a person says so each time. This machine's own ports are where a project's servers are tried.
+CLOSED = frozenset(("metadata_address", "private_address", "private_name"))
+LOOPBACK = re.compile(r"localhost|.*\.localhost|127(\.\d+){3}|\[::1\]", re.IGNORECASE)
+
+
+def _closed(host: str, allow_private: Sequence[str]) -> Reason | None:
+    """Why a host (`name`, `name:port`) is one of the inner network or a cloud machine's own; None for others, and for this machine."""
+    name = re.sub(r":\d+$", "", host)
+    # A single word may as well be the name of a remote.
+    if LOOPBACK.fullmatch(name) or not any(mark in name for mark in ".:"):
+        return None
+    return next((r for r in urls.host_view(name, allow_private=allow_private).reasons if r.code in CLOSED), None)
 
 
 def _feeders(analysis: Analysis) -> Mapping[int, tuple[int, ...]]:
