@@ -33,6 +33,8 @@ MAX_STEPS = 300
 SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin")
 # What was not read to its end: nothing but a person's yes may stand for that.
 UNREAD = frozenset(("too_long", "too_much", "too_deep", "syntax", "strange_character", "indirect", "hidden"))
+# Build tools that a project brings itself.
+PROJECT_WRAPPERS = frozenset(("gradlew", "mvnw"))
 # Programs that act with another's power or on another machine, whatever they run.
 PRIVILEGE = frozenset(
     ("sudo", "doas", "su", "pkexec", "runuser", "run0", "runas", "ssh", "nsenter", "chroot", "sudoedit", "visudo")
@@ -249,6 +251,8 @@ class Weighing:
             if (at := destroying([word.text for word in words[1:]])) is not None:
                 task = words[at + 1]
                 effects.warn("destructive", f"{task.guess!r} destroys data", task)
+            if first.guess.rpartition("/")[2] in PROJECT_WRAPPERS and (use := taken(words)) is not None:
+                self.apply(use._replace(unknown=None), words, feed, effects, first.guess, span)
             return
         if (builtin := builtins.BUILTINS.get(name)) is not None:
             builtin(self, words, effects)

@@ -53,7 +53,7 @@ def python(taking: Taking, start: int) -> None:
             _literal(taking, "python", at, code[1])
             return
         if text == "-m":
-            _module(taking, at + 1)
+            module(taking, at + 1)
             return
         if (
             re.fullmatch(r"-[WX]", text)
@@ -68,7 +68,8 @@ def python(taking: Taking, start: int) -> None:
     _file(taking, at)
 
 
-def _module(taking: Taking, at: int) -> None:
+def module(taking: Taking, at: int) -> None:
+    """`NAME WORD…`, as after `python -m`."""
     words = taking.words
     name = words[at].text if at < len(words) else None
     what = PYTHON_MODULES.get(name or "")
@@ -142,7 +143,7 @@ def _profiles(taking: Taking, at: int) -> None:
     words = taking.words
     while at < len(words) and (words[at].text or "").startswith("-"):
         if words[at].text == "-m":
-            _module(taking, at + 1)
+            module(taking, at + 1)
             return
         if words[at].text not in ("-o", "-s") or at + 1 >= len(words):
             taking.doubt(at)

@@ -208,7 +208,9 @@ def uv_run(taking: Taking, start: int) -> None:
         ):
             at += 1
         elif text in ("-m", "--module"):
-            taking.name("name", min(at + 1, len(words) - 1))
+            from handrail_cli.programs.grammars.interpreting import module
+
+            module(taking, at + 1)
             return
         elif not re.fullmatch(
             r"-[qvn]+|--(no-sync|frozen|locked|isolated|active|offline|no-project|all-extras|no-dev|all-groups|quiet|verbose|no-cache|exact|dev|all-packages|no-env-file|refresh)|--[a-z-]+=.*",

@@ -59,7 +59,7 @@ DESTROYING = (
     r"(drop|reset|wipe|fresh|refresh|purge|destroy|truncate|nuke|flush|rollback|schema[:._-]load|load[:._-]schema)"
 )
 DESTROYS = re.compile(
-    rf"(?i)(.*[:._-])?({DATA}[:._-](.*[:._-])?{DESTROYING}|{DESTROYING}[:._-]?{DATA})([:._-].*)?|flush|reset_db|dropdb"
+    rf"(?i)(.*[:._-])?({DATA}[:._-](.*[:._-])?{DESTROYING}|(drop|reset|wipe|purge|destroy|truncate|nuke)[:._-]?{DATA})([:._-].*)?|flush|reset_db|dropdb"
 )
 # The same in two words, or more: `db downgrade`, `downgrade base`, `migrate APP zero`, `db push --force-reset`.
 DESTROYS_IN_WORDS = re.compile(
