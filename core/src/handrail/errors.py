@@ -131,6 +131,8 @@ class SandboxDenied(ToolError):
     """The command ran in the sandbox and failed, on what that seems to have refused; `details["denied"]` says what."""
 
     code = "sandbox_denied"
+    # Said to the model alone: a person is asked about the host, or has answered.
+    INSTEAD = "do it another way, or let a person confirm it for the host"
 
 
 class Stopped(ToolError):

@@ -61,7 +61,7 @@ async def run_call(session: Session, call: ToolCall, parent: Invocation | None =
             if again is not None:
                 record(session, call, invocation, verdict, result, began)
                 invocation, verdict = again
-                began, refusal = perf_counter(), result["error"]["message"]
+                began, refusal = perf_counter(), _refusal(result)
                 session.recorder.decided(invocation, verdict)
                 result = await run(session, invocation, verdict)
                 result["sandbox_denied"] = refusal
@@ -103,9 +103,13 @@ async def bind(session: Session, call: ToolCall, parent: Invocation | None) -> I
     return invocation
 
 
+def _refusal(denied: ToolResult) -> str:
+    return denied["error"]["message"].removesuffix(f"; {SandboxDenied.INSTEAD}")
+
+
 async def on_host(session: Session, invocation: Invocation, denied: ToolResult) -> tuple[Invocation, Verdict] | None:
     """The call, allowed on the host, that the sandbox has refused something: when policy does not forbid it and a person says yes; else None."""
-    reason = Reason("sandbox_denied", f"it was begun in the sandbox and failed there: {denied['error']['message']}")
+    reason = Reason("sandbox_denied", f"a yes runs it again, on the host: {_refusal(denied)}")
 
     async def for_host(invocation: Invocation) -> Verdict:
         verdict = judged(session, invocation, await session.judge(invocation))

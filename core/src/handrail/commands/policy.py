@@ -284,7 +284,8 @@ def _matchers(rule: Rule) -> str:
 
 
 def _said(rule: Rule) -> str:
-    return f"  {rule.name!r}" if rule.name else ""
+    lifts = f"  lifts = {_toml(rule.lifts)}" if rule.lifts else ""
+    return f"{lifts}  {rule.name!r}" if rule.name else lifts
 
 
 def _toml(value: Any) -> str:

@@ -32,8 +32,8 @@ def command(context: click.Context, jsonl: bool, answer: str | None, events: boo
     {"control": "answer", "id": 5, "approval": "a1", "answer": "once"}
 
     Calls run in the order read, a line at a time; control lines act at once. With --ask a question is {"approval", "id", "confirmation"};
-    it is answered with once, session or deny, and denied without an answer. A bad line gives {"id": null, "error"}. At the end of the input
-    what was read is still done.
+    it is answered with once, session, always, edit or deny, and denied without an answer. A bad line gives {"id": null, "error"}. At the end of
+    the input what was read is still done.
     """
     caught = run(lambda: _work(choices, answer, events=events))
     context.exit(128 + caught if caught else 0)

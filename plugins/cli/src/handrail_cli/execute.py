@@ -285,7 +285,7 @@ def _denial(process: Process, context: ToolContext, code: int) -> SandboxDenied 
     return SandboxDenied(
         f"the command failed with exit code {code} in the sandbox: {found.text}",
         details={"denied": found.what},
-        hint="do it another way, or let a person confirm it for the host",
+        hint=SandboxDenied.INSTEAD,
     )
 
 
