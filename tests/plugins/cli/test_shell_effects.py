@@ -281,3 +281,30 @@ def test_git_looks_at_a_repository_inside_the_workspace_only_in_the_sandbox(tmp_
         assert opinion(command, judging).route is Route.HOST
     for command in ("cd node_modules/x/deep && git status", "git -C node_modules/x diff", "cd bare && git log"):
         assert opinion(command, judging).route is Route.SANDBOX
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git commit -m \"$(cat <<'EOF'\nIt's (done\n\nMore: 1\nEOF\n)\" && git log -1",
+        "git commit -F - <<'E'\nsubject\nE",
+        "patch -i - <<'E'\n--- a\nE",
+    ],
+)
+def test_a_message_from_a_here_document_is_data(command: str) -> None:
+    found = opinion(command)
+    assert (found.suggestion, found.route, found.floor) == (Decision.ALLOW, Route.SANDBOX, None), found.reasons
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'git commit -m "$(cat <<EOF\n$(rm -rf ~)\nEOF\n)"',
+        "git commit -m \"$(cat <<'EOF')\"\nrm -rf ~\nEOF\n",
+        "bash -c \"$(cat <<'EOF'\nrm -rf ~\nEOF\n)\"",
+        "echo \"$(cat <<'EOF'\nx\nEOF\nrm -rf ~)\"",
+        "cat - <<'E' | sh\nrm -rf ~\nE",
+    ],
+)
+def test_a_here_document_hides_no_command(command: str) -> None:
+    assert opinion(command).catastrophic

@@ -57,6 +57,8 @@ DEFAULTED = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*:?[-=]")
 # Patterns of `case` in which nothing is quoted or expanded.
 PATTERN = re.compile(r"[\w.*?/:=@%+,-]+", re.ASCII)
 SPLIT = "\x1f"
+# What stands between words, a continued line among it.
+BLANK = " \t\\\n"
 
 
 def analyse(
@@ -508,6 +510,7 @@ class _Walk:
         for child in node.children:
             kind = child.type
             together = child.start_byte == before and bool(words) and kind not in REDIRECTS
+            words += self.between(before, child) if before >= 0 else ()
             before = child.end_byte
             if kind == "variable_assignment":
                 assignments.append(self.assigned_word(child))
@@ -577,7 +580,10 @@ class _Walk:
         bodies: list[Node] = []
         later: list[Node] = []
         stray: list[Word] = []
+        at = node.start_byte
         for child in node.children:
+            stray += self.between(at, child)
+            at = child.end_byte
             if child.type in REDIRECTS:
                 redirects.append(self.redirect(child, later, stray, redirects))
             else:
@@ -600,6 +606,15 @@ class _Walk:
             self.commands[-1] = Command((*last.words, *stray), last.assignments, last.redirects, last.span)
         if later:
             self.continued(tuple(range(first, len(self.commands))), later)
+
+    def between(self, at: int, node: Node) -> list[Word]:
+        """The words that the parser left out in front of a node: a lone `-` before a here-document."""
+        gap = self.text[at : node.start_byte]
+        if not gap.strip(BLANK):
+            return []
+        if gap.strip(BLANK) != "-":
+            self.unclear("syntax", "something in it is passed over", node)
+        return [Word("-", "-", (at, node.start_byte))]
 
     def give(self, redirects: Sequence[Redirect], first: int) -> None:
         """Give redirections to all commands from the number `first` on."""

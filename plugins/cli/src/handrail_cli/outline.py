@@ -199,7 +199,9 @@ class _Scan:
     def here(self) -> None:
         match = HERE.match(self.text, self.at)
         self.found.redirects.add(self.at)
-        if match is None or self.pending is not None or self.open:
+        # Inside a substitution only a body in which nothing is expanded: `git commit -m "$(cat <<'E'` and its like.
+        nested = bool(self.open) and (self.open[-1][0] != "(" or (match is not None and match["bare"] is not None))
+        if match is None or self.pending is not None or nested:
             self.strange("it holds a here-document that is not analysed")
             self.at += 2
             return
@@ -215,6 +217,8 @@ class _Scan:
                 self.strange("it holds a group that is not analysed")
             self.open.append(("(", self.at))
         elif letter == ")":
+            if self.pending is not None:
+                self.strange("a here-document begins in a group that ends before it")
             if self.open:
                 self.open.pop()
             elif not CASE.search(self.text, 0, self.at):
