@@ -47,7 +47,6 @@ def test_the_tutorial_shows_the_tools_asks_and_is_told_no(tmp_path: Path) -> Non
     assert {"execute_cli", "observe_screen", "read_file", "wait"} <= set(lines)
     assert lines[-2] == "it wants to: Run a command"
     assert lines[-1] == "denied denied_by_user"
-    assert not (tmp_path / "hello.txt").exists()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -385,7 +385,7 @@ async def test_a_virtual_environment_works(run: Run, session: Session) -> None:
 
 async def test_an_install_fails_for_lack_of_the_network_and_says_so(run: Run) -> None:
     result = await run(
-        "python3 -m pip install --disable-pip-version-check --retries 0 --timeout 2 no-such-package-here"
+        "python3 -m pip install --disable-pip-version-check --break-system-packages --retries 0 --timeout 2 no-such-package"
     )
     if "No module named pip" in result["stderr"]:
         pytest.skip("the python3 on PATH has no pip")
