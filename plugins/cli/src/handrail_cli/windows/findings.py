@@ -7,7 +7,7 @@ from enum import IntEnum
 from pathlib import PurePath
 
 from handrail import Decision, Judging, Opinion, Part, Reason, Route
-from handrail.judging import Touch
+from handrail.judging import Touch, Touching
 
 RULE = "shell"
 # Commands, and things found, that are followed in one line.
@@ -79,21 +79,23 @@ class Case:
         """Note something; the same is noted once."""
         if len(self.found) > MAX_FOUND:
             raise Exhausted("too_much", "it has more parts than are analysed")
-        moved = None if span is None or self.place is None else (span[0] + self.place, span[1] + self.place)
-        self.found[grade, Reason(code, text, moved)] = None
+        self.found[grade, Reason(code, text, self._moved(span))] = None
 
-    def touch(self, kind: str, what: str = "") -> None:
+    def touch(self, kind: Touching, what: str = "") -> None:
         """Note what the part that is being judged touches."""
-        self.touches.append(Touch(kind, what))  # type: ignore[arg-type]
+        self.touches.append(Touch(kind, what))
 
     def part(self, argv: tuple[str, ...], span: Span | None, touches_from: int = 0) -> None:
         """Note a simple command with what was touched since there were `touches_from` touches."""
         self.commands += 1
         if self.commands > MAX_COMMANDS:
             raise Exhausted("too_much", "it has more parts than are analysed")
-        moved = None if span is None or self.place is None else (span[0] + self.place, span[1] + self.place)
-        self.parts.append(Part(argv, tuple(dict.fromkeys(self.touches[touches_from:])), moved))
+        self.parts.append(Part(argv, tuple(dict.fromkeys(self.touches[touches_from:])), self._moved(span)))
         del self.touches[touches_from:]
+
+    def _moved(self, span: Span | None) -> Span | None:
+        """A place in the text that is read, as one in the whole command; None where that text does not stand in it."""
+        return None if span is None or self.place is None else (span[0] + self.place, span[1] + self.place)
 
     def looks(self) -> None:
         """Count one more path that is looked at."""

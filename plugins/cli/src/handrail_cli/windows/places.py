@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 
 from handrail import paths
+from handrail.judging import Touching
 from handrail_cli.windows.findings import Case, Grade, Span
 
 # Names of PowerShell's drives have two letters or more; one letter is a disk.
@@ -59,7 +60,7 @@ def resolved(case: Case, text: str) -> paths.Resolved | None:
     return paths.resolve(text, cwd=cwd, home=case.judging.home, platform=case.judging.platform)
 
 
-def _file(case: Case, text: str, span: Span | None, kind: str) -> paths.Resolved | None:
+def _file(case: Case, text: str, span: Span | None, kind: Touching) -> paths.Resolved | None:
     """The place of a file where nothing speaks against naming it at all; None after what does was noted."""
     if case.windows and NULL_DEVICE.fullmatch(text):
         return None

@@ -6,6 +6,7 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import cast
 
 from handrail_cli.windows import commandlets, dotnet, members
 from handrail_cli.windows import powershell_values as values
@@ -546,7 +547,7 @@ def assigned(node: Node) -> set[str]:
         if isinstance(item, Loop) and item.variable:
             found.add(item.variable)
         if isinstance(item, tuple):
-            waiting.extend(item)  # type: ignore[arg-type]
+            waiting.extend(cast("tuple[object, ...]", item))
         elif isinstance(item, Node):
             waiting.extend(
                 getattr(item, name) for kind in type(item).__mro__ for name in getattr(kind, "__slots__", ())
