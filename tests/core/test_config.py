@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -444,3 +445,47 @@ def test_the_example_on_the_page_is_accepted_and_has_every_key(person):
     person.write(user=example)
     loaded = person.load()
     assert {key for key, source in loaded.sources.items() if source == "default"} == set()
+
+
+# Other servers
+
+SERVER = '[mcp.servers.docs]\ncommand = ["docs-server"]\n'
+
+
+def test_a_server_stands_in_a_table_of_its_own(person: Person) -> None:
+    person.write(user=SERVER + 'exclude = ["x"]\n[mcp.servers.web]\nurl = "https://example.org/mcp"\n')
+    servers = person.load().settings.mcp.servers
+    assert servers["docs"].command == ("docs-server",)
+    assert servers["web"].url == "https://example.org/mcp"
+
+
+def test_a_servers_table_of_the_project_takes_the_place_of_the_users(person: Person) -> None:
+    person.write(user=SERVER + 'exclude = ["x"]\n', project=SERVER + "enabled = false\n")
+    person.trust()
+    docs = person.load().settings.mcp.servers["docs"]
+    assert not docs.enabled
+    assert docs.exclude == ()
+
+
+def test_a_folder_that_nobody_trusts_starts_no_server(person: Person) -> None:
+    person.write(project=SERVER)
+    loaded = person.load()
+    assert loaded.settings.mcp.servers == {}
+    assert "mcp.servers.docs" in loaded.ignored[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param('comand = ["x"]', "unknown key 'mcp.servers.docs.comand'; did you mean 'command'?", id="a-slip"),
+        pytest.param('url = "https://x.example"\ncommand = ["x"]', "a command or a url, not both", id="both"),
+        pytest.param("timeout = 5", "a server needs a command or a url", id="neither"),
+        pytest.param('url = "https://x.example"\nenv = {A = "b"}', "only a server that is started", id="env-of-a-url"),
+        pytest.param('command = ["x"]\ntransport = "sse"', "stdio goes with a command", id="transport"),
+        pytest.param('url = "file:///etc/passwd"', "mcp.servers.docs.url", id="another-scheme"),
+    ],
+)
+def test_a_mistake_in_a_servers_table_is_named(person: Person, text: str, told: str) -> None:
+    person.write(user=f"[mcp.servers.docs]\n{text}\n")
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        person.load()

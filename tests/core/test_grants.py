@@ -21,6 +21,7 @@ from handrail import (
     Mode,
     Opinion,
     Part,
+    Remote,
     Rule,
     Run,
     Send,
@@ -32,6 +33,7 @@ from handrail import (
 )
 from handrail.grantbook import GrantBook
 from handrail.grants import Grant, options
+from handrail.judging import judge
 from handrail.policy import Policy
 from handrail.testing.sessions import open_test_runtime
 
@@ -183,6 +185,41 @@ def test_a_grant_of_exactly_one_call_is_for_what_that_touched(later: list[Part],
     grant = Grant.given(exact, HERE)
     assert grant.holds(call, HERE)
     assert all(grant.covers(each, HERE) for each in later) is expected
+
+
+def declared(as_: str, *, beside: tuple[str, ...] = ()) -> Tool:
+    return replace(mcp_docs_search, remote=Remote("search", as_, frozenset((as_, *beside))), handler=search_nothing)
+
+
+async def search_nothing(params: Any, context: Any) -> None: ...
+
+
+@pytest.mark.parametrize("which", [0, 1, 2], ids=["exactly-this-call", "the-tool", "the-server"])
+def test_a_grant_is_for_a_servers_tool_as_it_was_declared(which: int) -> None:
+    before = call_of(declared("a"))
+    grant = Grant.given(options(before, Verdict(Decision.CONFIRM))[which], HERE)
+    after = call_of(declared("b"))
+    assert grant.holds(before, HERE)
+    assert not grant.outdated(before, HERE)
+    assert not grant.holds(after, HERE)
+    assert grant.outdated(after, HERE)
+
+
+def test_a_grant_for_a_server_is_for_the_tools_it_had() -> None:
+    whole = options(call_of(declared("a", beside=("b",))), Verdict(Decision.CONFIRM))[2]
+    grant = Grant.given(whole, HERE)
+    assert grant.holds(call_of(declared("b")), HERE)
+    assert not grant.holds(call_of(declared("c")), HERE)
+
+
+async def test_a_question_says_that_the_server_has_changed_the_tool() -> None:
+    option = options(call_of(declared("a")), Verdict(Decision.CONFIRM))[1]
+    policy = Policy(grants=[Grant.given(option, HERE)])
+    same = await judge(call_of(declared("a")), seats=(), policy=policy, judging=HERE)
+    other = await judge(call_of(declared("b")), seats=(), policy=policy, judging=HERE)
+    assert same.decision is Decision.ALLOW
+    assert other.decision is Decision.CONFIRM
+    assert "declared_anew" in [reason.code for reason in other.reasons]
 
 
 def test_a_grant_for_always_ends() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail import ConfigError, Decision, Judging, Part, Read, Run, Send, Tool, Touch, Write, tool
+from handrail import ConfigError, Decision, Judging, Part, Read, Remote, Run, Send, Tool, Touch, Write, tool
 from handrail.checking import check, line_of
 from handrail.rules import Places, Rules, rule_of, spanned, starred
 from handrail.settings import RuleSettings, Settings
@@ -83,6 +83,13 @@ def test_the_name_that_a_server_gave_counts_too() -> None:
     short = tool(name="search", description="Search.", server="docs")(nothing)
     assert rule_of(ruled(tool="mcp_docs_search", server="docs")).of_tool(short).yes
     assert not rule_of(ruled(tool="mcp_other_search", server="docs")).of_tool(short).yes
+
+
+def test_of_a_name_that_had_to_be_changed_the_servers_own_counts_too() -> None:
+    odd = tool(name="mcp_docs_do_it", description="Do.", server="docs", remote=Remote("do it!", "x"))(nothing)
+    assert rule_of(ruled(tool="do it!", server="docs")).of_tool(odd).yes
+    assert rule_of(ruled(tool="mcp_docs_do_it")).of_tool(odd).yes
+    assert not rule_of(ruled(tool="do it!")).of_tool(odd).yes
 
 
 async def nothing() -> None: ...

@@ -126,6 +126,9 @@ if TYPE_CHECKING:
         Location as Location,
     )
     from handrail.invocation import (
+        McpConfirmation as McpConfirmation,
+    )
+    from handrail.invocation import (
         ToolCall as ToolCall,
     )
     from handrail.invocation import (
@@ -233,6 +236,9 @@ if TYPE_CHECKING:
         Read as Read,
     )
     from handrail.tools import (
+        Remote as Remote,
+    )
+    from handrail.tools import (
         Run as Run,
     )
     from handrail.tools import (
@@ -298,6 +304,7 @@ _HOMES = {
         "InfoConfirmation",
         "Invocation",
         "Location",
+        "McpConfirmation",
         "ToolCall",
         "UrlConfirmation",
     ),
@@ -324,7 +331,7 @@ _HOMES = {
     "sandboxes": ("Bounds", "Confined", "Limits", "Sandbox"),
     "services": ("Service", "ServiceContext"),
     "session": ("Session",),
-    "tools": ("Delete", "Effect", "Input", "Read", "Run", "Send", "Tool", "Toolset", "Write", "tool"),
+    "tools": ("Delete", "Effect", "Input", "Read", "Remote", "Run", "Send", "Tool", "Toolset", "Write", "tool"),
     "vision": ("BackendContext", "NoSettings", "VisionBackend"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}

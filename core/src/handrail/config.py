@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, cast, get_origin
 
 import platformdirs
 from pydantic import BaseModel
@@ -226,12 +226,13 @@ def schema(
 
 @cache
 def leaves(model: type[BaseModel] = Settings, under: Key = ()) -> tuple[Key, ...]:
-    """Every key of the configuration that holds a value, without the tables of plugins, backends and sandboxes."""
+    """Every key of the configuration that holds a value, without the tables of plugins, backends, sandboxes and servers."""
     found: list[Key] = []
     for name, info in model.model_fields.items():
-        if isinstance(info.annotation, type) and issubclass(info.annotation, BaseModel):
-            found += leaves(info.annotation, (*under, name))
-        elif name not in NAMED_TABLES:
+        annotation: Any = info.annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            found += leaves(annotation, (*under, name))
+        elif get_origin(annotation) is not dict:
             found.append((*under, name))
     return tuple(found)
 
@@ -483,7 +484,7 @@ def _extra(sources: Mapping[Key, str]) -> Iterator[Key]:
 
 
 def _flatten(values: Mapping[str, Any], under: Key = ()) -> Iterator[tuple[Key, Any]]:
-    """Values by key; `[plugins.NAME]`, `[backends.NAME]` and `[sandboxes.NAME]` one level deeper than the rest."""
+    """Values by key; a table with a name of its own, as `[plugins.NAME]` or `[mcp.servers.NAME]`, is one value."""
     for name, value in values.items():
         key = (*under, name)
         if isinstance(value, dict) and len(key) < 3:

@@ -33,6 +33,7 @@ CLIPBOARD = asked("clipboard", "it reads your clipboard", remember="clipboard")
 FETCHING = allowed("fetch")
 NETWORK = asked("network", "it reaches out over the network")
 CODE = asked("runs_code", "it runs code")
+SERVER = asked("server", "another server does it, and nothing here knows what it does there")
 
 # What may be looked at without asking. Anything else that a tool says it reads is asked about.
 OPEN_TO_VIEW = frozenset(
@@ -125,6 +126,8 @@ def _of_deleting(effect: Effect, invocation: Invocation, judging: Judging) -> Op
 
 
 def _of_running(effect: Effect, invocation: Invocation, judging: Judging) -> Opinion | None:
+    if effect.what == "server":
+        return SERVER
     return None if effect.what == "shell" else touching(CODE, Touch("execute", effect.what))
 
 

@@ -12,7 +12,7 @@ from pathlib import PurePath, PurePosixPath, PureWindowsPath
 from handrail.invocation import GrantOption, Invocation
 from handrail.judging import MODES, Judging, Mode, Part, Touch, Verdict
 from handrail.rules import ACCESS, below
-from handrail.tools import Input, Run
+from handrail.tools import Input, Run, Tool
 
 # A folder that is offered is this deep at least: `/home/ada` is a whole home, `/home/ada/shop` a project.
 DEPTH = 4
@@ -25,7 +25,12 @@ def options(invocation: Invocation, verdict: Verdict) -> tuple[GrantOption, ...]
     tool = invocation.tool
     touches = tuple(dict.fromkeys(touch for part in verdict.parts for touch in part.touches))
     exact = GrantOption(
-        "exactly this call", tool.name, server=tool.server, call_hash=invocation.call_hash, touches=touches
+        "exactly this call",
+        tool.name,
+        server=tool.server,
+        declared=_declared(tool),
+        call_hash=invocation.call_hash,
+        touches=touches,
     )
     own = () if tool.grants is None else tool.grants(invocation.params)
     return tuple(dict.fromkeys((exact, *own, *_narrowed(invocation, verdict))))
@@ -75,6 +80,13 @@ class Grant:
 
     def holds(self, invocation: Invocation, judging: Judging) -> bool:
         """Whether it may answer for any part of a call that is made here and now."""
+        return self._means(invocation, judging) and not _declared_anew(self.option, invocation.tool)
+
+    def outdated(self, invocation: Invocation, judging: Judging) -> bool:
+        """Whether it would answer for the call, had the server not changed since what it says of the tool."""
+        return _declared_anew(self.option, invocation.tool) and self._means(invocation, judging)
+
+    def _means(self, invocation: Invocation, judging: Judging) -> bool:
         option, tool = self.option, invocation.tool
         named = option.tool == tool.name or (option.tool == "*" and option.server is not None)
         if not named or option.server != tool.server:
@@ -103,11 +115,21 @@ class Grant:
         return touch.kind == "network" and touch.what in self.option.hosts and touch.what != ""
 
 
+def _declared(tool: Tool) -> frozenset[str]:
+    return frozenset() if tool.remote is None else frozenset((tool.remote.declared,))
+
+
+def _declared_anew(option: GrantOption, tool: Tool) -> bool:
+    return option.server is not None and tool.remote is not None and tool.remote.declared not in option.declared
+
+
 def _narrowed(invocation: Invocation, verdict: Verdict) -> Iterator[GrantOption]:
     tool = invocation.tool
     if tool.server is not None:
-        yield GrantOption(f"every call of {tool.name} on the server {tool.server}", tool.name, server=tool.server)
-        yield GrantOption(f"every tool of the server {tool.server}", "*", server=tool.server)
+        label = f"every call of {tool.name} on the server {tool.server}"
+        yield GrantOption(label, tool.name, server=tool.server, declared=_declared(tool))
+        beside = tool.remote.beside if tool.remote is not None else frozenset[str]()
+        yield GrantOption(f"every tool of the server {tool.server}", "*", server=tool.server, declared=beside)
     elif verdict.narrowed:
         commands = tuple(dict.fromkeys(verdict.narrowed))
         shown = " and ".join(shlex.join(words) for words in commands)

@@ -46,7 +46,8 @@ class GrantOption:
 
     `tool`: its name; `*` with a `server` is every tool of it. `commands`: beginnings of simple commands, as words; every command in the call
     starts with one of them or is harmless. `paths`: real files, or folders with all that is in them. `hosts`: `name` or `name:port`.
-    `server`: the MCP server that runs the tool. `call_hash`: exactly this call, as long as it touches no more than `touches`:
+    `server`: the MCP server that runs the tool, and `declared` what it said of its tools then (`Remote.declared`): what is declared otherwise
+    later is not what the person said yes to. `call_hash`: exactly this call, as long as it touches no more than `touches`:
     a link may lead elsewhere later, and a variable say something else. None but `tool`: every call of it.
     """
 
@@ -58,6 +59,7 @@ class GrantOption:
     server: str | None = None
     call_hash: str | None = None
     touches: tuple[Touch, ...] = ()
+    declared: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -64,10 +64,15 @@ def dotted(path: Path, table: str = "") -> str:
 def keys(model: type[BaseModel], path: Path) -> list[str]:
     """The keys that may stand at a path; none where a model does not say."""
     found: Any = model
+    named = False
     for part in path:
-        if isinstance(part, str):
+        if named:
+            # The name of a table among tables of one kind.
+            named = False
+        elif isinstance(part, str):
             annotation = found.model_fields[part].annotation if part in found.model_fields else None
             found = next((kind for kind in _within(annotation) if issubclass(kind, BaseModel)), BaseModel)
+            named = get_origin(annotation) is dict
     return [name for name, info in found.model_fields.items() if not info.exclude]
 
 

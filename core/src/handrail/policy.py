@@ -116,14 +116,18 @@ class _Case:
         self.told = tuple(part for o in opinions for part in o.parts)
         self.parts = self.told or WHOLE
         self.rules = tuple(r for r in policy.rules.of(invocation.tool) if r.of_session(judging).yes)
-        self.grants = tuple(g for g in (*policy.grants, *policy.lasting) if g.holds(invocation, judging))
+        given = (*policy.grants, *policy.lasting)
+        self.grants = tuple(g for g in given if g.holds(invocation, judging))
+        self.outdated = not self.grants and any(g.outdated(invocation, judging) for g in given)
 
     def verdict(self) -> Verdict:
         base = self._base()
         verdict = _sandboxed(self._floored(base), self.judging)
         if verdict.decision is Decision.DENY:
             return verdict
-        return self._mapped(verdict, base)
+        verdict = self._mapped(verdict, base)
+        asks_again = self.outdated and verdict.decision is Decision.CONFIRM
+        return replace(verdict, reasons=(*verdict.reasons, DECLARED_ANEW)) if asks_again else verdict
 
     def trail(self) -> Iterator[Step]:
         for rule in self.policy.rules.ranked:
@@ -272,6 +276,10 @@ class _Case:
 
 NOT_AT_TERMINAL = Reason(
     "not_at_terminal", "only a person at the terminal that this was started at may be asked about it"
+)
+DECLARED_ANEW = Reason(
+    "declared_anew",
+    "a person has allowed it before, and since then its server has added the tool or says something else of it",
 )
 NO_SANDBOX = Reason("no_sandbox", f"it would run in a sandbox, and none is usable here; {CURE}")
 

@@ -185,9 +185,12 @@ def runs_commands(tool: Tool) -> bool:
 
 
 def _fits_name(rule: Rule, tool: Tool) -> bool:
-    # The name that a server gave it counts, too, where the rule says which server it means.
-    full = tool.name if rule.server is None or tool.server is None else f"mcp_{tool.server}_{tool.name}"
-    return any(starred(pattern, tool.name) or starred(pattern, full) for pattern in rule.tools)
+    names = [tool.name]
+    if rule.server is not None and tool.server is not None:
+        # The name that a server gave it counts, too, where the rule says which server it means.
+        own = tool.remote.name if tool.remote is not None else tool.name
+        names += [own, f"mcp_{tool.server}_{own}"]
+    return any(starred(pattern, name) for pattern in rule.tools for name in names)
 
 
 def _fits_server(rule: Rule, tool: Tool) -> bool:

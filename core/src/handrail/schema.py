@@ -26,6 +26,12 @@ class Arguments(BaseModel):
     model_config = ConfigDict(extra="forbid", protected_namespaces=(), defer_build=True)
 
 
+class GivenArguments(BaseModel):
+    """Arguments that fit a JSON Schema which no model of ours describes."""
+
+    args: dict[str, Any]
+
+
 def model_from_signature(
     function: Callable[..., Any], *, name: str, injected: type
 ) -> tuple[type[BaseModel], str | None, dict[str, str]]:

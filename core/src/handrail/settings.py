@@ -245,6 +245,69 @@ class OutputSettings(Section):
     )
 
 
+class ServerSettings(Section):
+    """`[mcp.servers.NAME]`: another server whose tools are offered, started by `command` or reached at `url`."""
+
+    command: Words = Field(default=(), description="The program that is the server, and its arguments.")
+    env: dict[Word, str] = Field(
+        default_factory=dict[str, str],
+        description="Variables for it, beside those of Handrail that hold no credential; `secret:NAME` stands for a secret.",
+    )
+    cwd: str | None = Field(default=None, description="The folder it runs in; unset: the session's.")
+    url: str | None = Field(default=None, pattern=r"^https?://[^\s]+$", description="The server's address.")
+    headers: dict[Word, str] = Field(
+        default_factory=dict[str, str], description="Headers of each request; `secret:NAME` stands for a secret."
+    )
+    transport: Literal["stdio", "http", "sse"] | None = Field(
+        default=None, description="How it is spoken to; unset: stdio for a command, http and then sse for a url."
+    )
+    include: tuple[Word, ...] | None = Field(
+        default=None, description="Its tools that are offered, `*` for any letters; unset: all."
+    )
+    exclude: tuple[Word, ...] = Field(default=(), description="Its tools that are not offered, `*` for any letters.")
+    read_only: tuple[Word, ...] = Field(
+        default=(), description="Its tools that change nothing, as you know; `*` stands for any letters."
+    )
+    trust_hints: bool = Field(
+        default=False, description="Whether the server is believed when it says that a tool changes nothing."
+    )
+    roots: bool = Field(default=False, description="Whether the server is told the folders of the workspace.")
+    timeout: float = Field(default=60, gt=0, le=86_400, description="Seconds that one call may take.")
+    start_timeout: float = Field(default=30, gt=0, le=600, description="Seconds that starting or connecting may take.")
+    enabled: bool = Field(default=True, description="Whether it is used at all.")
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        for key, problem in _server_contradictions(self):
+            raise PydanticCustomError("rule", "{problem}", {"problem": problem, "key": key})
+        return self
+
+
+def _server_contradictions(server: ServerSettings) -> Iterator[tuple[str, str]]:
+    if not server.command and server.url is None:
+        yield "command", "a server needs a command or a url"
+    if server.command and server.url is not None:
+        yield "url", "a server has a command or a url, not both"
+    for key in ("env", "cwd"):
+        if getattr(server, key) and not server.command:
+            yield key, "only a server that is started by a command has it"
+    if server.headers and server.url is None:
+        yield "headers", "only a server with a url has them"
+    if server.transport is not None and (server.transport == "stdio") is not bool(server.command):
+        yield "transport", "stdio goes with a command, http and sse go with a url"
+
+
+class McpSettings(Section):
+    """`[mcp]`: other servers whose tools are offered."""
+
+    servers: dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")], ServerSettings] = (
+        Field(default_factory=dict[str, ServerSettings], description="A table for each server.")
+    )
+    start_wait: float = Field(
+        default=5, ge=0, le=120, description="Seconds that the first list of tools waits for servers that are starting."
+    )
+
+
 class PluginSettings(BaseModel):
     """`[plugins]`: `require`, `disabled`, and a table for each plugin, checked against the plugin's own model."""
 
@@ -290,3 +353,4 @@ class Settings(Section):
     network: NetworkSettings = NetworkSettings()
     audit: AuditSettings = AuditSettings()
     output: OutputSettings = OutputSettings()
+    mcp: McpSettings = McpSettings()

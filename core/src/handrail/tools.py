@@ -118,6 +118,8 @@ class Tool:
     other tool is ever routed to a sandbox. `timeout`: seconds, or a function of the validated parameters, or None. `exclusive`: a resource
     that one call holds at a time ("desktop", or any word). `profiles`: where it is declared to the model. `live`: it streams output.
     `trusted`: its output is ours, not the world's. `server`: the MCP server that runs it, by its name in the configuration.
+    `remote`: what that server says of it. `given`: a JSON Schema in the place of `params`; the handler gets the arguments as `params.args`, and
+    effects name none of them.
     `meta`: a bag by dotted path that core never reads. `describe`, `locations`, `confirmation` and `grants` take the validated parameters and
     default to what the effects say. `confirmation` is also given the verdict, whose parts say which real files the call would touch; a
     `ToolError` that it raises ends the call before anybody is asked.
@@ -142,6 +144,8 @@ class Tool:
     on_collision: Collision = "error"
     profiles: frozenset[str] = frozenset()
     server: str | None = None
+    remote: Remote | None = None
+    given: GivenSchema | None = None
     meta: Bag = field(default_factory=Bag)
     describe: Callable[[Any], str] | None = None
     locations: Callable[[Any], Sequence[Location]] | None = None
@@ -187,12 +191,12 @@ class Tool:
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments, of type object, without titles."""
-        return schema.json_schema(self.params)
+        return schema.json_schema(self.params) if self.given is None else self.given.json
 
     @cached_property
     def fields(self) -> Mapping[str, str]:
         """The field of `params` for each argument; they differ where a field has an alias."""
-        return schema.fields_by_argument(self.params)
+        return schema.fields_by_argument(self.params) if self.given is None else {}
 
     @cached_property
     def kind(self) -> str:
@@ -211,14 +215,46 @@ class Tool:
 
     def validate(self, args: Any) -> BaseModel:
         """The arguments as the tool's model; `InvalidArguments` names each field that does not fit."""
+        if self.given is not None:
+            return self._fitting(args, self.given)
         try:
             return self._validate(args)
         except ValidationError as exc:
             raise invalid_arguments(self.name, self.params, exc) from exc
 
+    def _fitting(self, args: Mapping[str, Any], given: GivenSchema) -> BaseModel:
+        if problems := given.problems(args):
+            raise _misfit(self.name, problems)
+        return schema.GivenArguments.model_construct(args=dict(args))
+
     def timeout_for(self, params: BaseModel) -> float | None:
         """Seconds that a call with these parameters may take; None for no limit."""
         return self.timeout(params) if callable(self.timeout) else self.timeout
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """What a server says of a tool of its own. `declared` stands for all of it: a tool that is declared otherwise is another one.
+
+    `name`: what the server calls it. `beside`: `declared` of every tool that the server has at the same time, this one among them.
+    """
+
+    name: str
+    declared: str
+    beside: frozenset[str] = frozenset()
+
+
+class GivenSchema(Protocol):
+    """A JSON Schema of arguments that somebody else has written, and the check of arguments against it."""
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The schema as models are shown it, of type object."""
+        ...
+
+    def problems(self, args: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
+        """`{field, problem}` for each argument that does not fit; one that cannot be checked does not fit."""
+        ...
 
 
 class Toolset(Protocol):
@@ -247,6 +283,7 @@ class Declared(TypedDict, total=False):
     on_collision: Collision
     profiles: Collection[str]
     server: str | None
+    remote: Remote | None
     meta: Bag
     describe: Callable[[Any], str]
     locations: Callable[[Any], Sequence[Location]]
@@ -318,8 +355,12 @@ def invalid_arguments(name: str, params: type[BaseModel], exc: ValidationError) 
         {"field": ".".join(map(str, error["loc"])) or "arguments", "problem": _problem(error, params)}
         for error in exc.errors(include_url=False, include_input=False, include_context=False)
     ]
+    return _misfit(name, problems)
+
+
+def _misfit(name: str, problems: Sequence[Mapping[str, str]]) -> InvalidArguments:
     told = "; ".join(f"{problem['field']}: {problem['problem']}" for problem in problems)
-    return InvalidArguments(f"{name}: {told}", details={"problems": problems})
+    return InvalidArguments(f"{name}: {told}", details={"problems": list(problems)})
 
 
 def _problem(error: ErrorDetails, params: type[BaseModel]) -> str:
