@@ -19,11 +19,12 @@ from typing import Any
 
 import anyio
 
+import handrail
 from benchmarks.measure import Absent, Contender, Effort, Timing, take_turns
 from benchmarks.report import Measurement, Row, compare, duration
 from benchmarks.sessions import environment, require, succeed
 from benchmarks.start import beside_python
-from handrail import Session, Transform, open_session
+from handrail import Session, Transform
 
 NAME = "benchmark"
 SIZE = "1920x1080"
@@ -207,7 +208,7 @@ async def _stage() -> AsyncGenerator[Stage, None]:
         notes = Path(variables["HANDRAIL_HOME"], "notes.txt")
         notes.write_text("\n".join(f"{line} {random.getrandbits(200):x}" for line in range(200)))
         with _program("galculator", environment=shown), _program("mousepad", str(notes), environment=shown):
-            async with open_session(environment=variables, cwd=notes.parent) as session:
+            async with handrail.open(environment=variables, cwd=notes.parent) as session:
                 require(session, "gui", "accessibility")
                 await _until_shown(session)
                 yield Stage(session, shown)

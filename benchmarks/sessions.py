@@ -11,8 +11,9 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
+import handrail
 from benchmarks.measure import Absent
-from handrail import Session, open_session
+from handrail import Session
 from handrail import config as configuration
 from handrail.places import Places
 from handrail.plugins import Found, load
@@ -57,7 +58,7 @@ async def session_with(*plugins: str, cwd: Path | None = None, **settings: Any) 
     """A session with those of our plugins only; raises `Absent` when one does not load."""
     with environment(HANDRAIL_PLUGINS=",".join(plugins)) as variables:
         folder = cwd or Path(variables["HANDRAIL_HOME"])
-        async with open_session(environment=variables, cwd=folder, **settings) as session:
+        async with handrail.open(environment=variables, cwd=folder, **settings) as session:
             require(session, *plugins)
             yield session
 

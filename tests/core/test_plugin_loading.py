@@ -19,12 +19,13 @@ from handrail.testing import open_test_session
 # What the process prints: every plugin's state, and the tools, backends and services that are there.
 REPORT = """
 import asyncio, json, sys
-from handrail import HandrailError, open_session
+import handrail
+from handrail import HandrailError
 
 async def main():
     settings = json.loads(sys.argv[1])
     try:
-        async with open_session(desktop="private", **settings) as session:
+        async with handrail.open(desktop="private", **settings) as session:
             runtime = session.runtime
             print(json.dumps({
                 "plugins": {f"{p.name}/{p.distribution}": {

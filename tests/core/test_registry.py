@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import PluginError, Tool, tool
-from handrail.registry import Registry
+from handrail.registry import Owned, Registry
 
 
 def made(name: str, **declared: Any) -> Tool:
@@ -67,19 +67,6 @@ def test_two_tools_of_one_plugin_with_one_name_are_an_error() -> None:
         registry("twice", "a", "a")
 
 
-def test_a_hidden_tool_is_still_known_and_stays_hidden_in_a_merge() -> None:
-    filled = registry("p", "a", "b")
-    filled.hide("a")
-    assert filled.hidden("a")
-    assert filled.get("a") is not None
-    merged = filled.merged(registry("q", "c"))
-    assert merged.hidden("a")
-    assert not registry("p", "a").hidden("a")
-    filled.unhide("a")
-    assert not filled.hidden("a")
-    assert merged.hidden("a")
-
-
 def test_listing_gives_copies() -> None:
     filled = registry("p", "a")
     names = dict(filled.names())
@@ -90,19 +77,36 @@ def test_listing_gives_copies() -> None:
     assert owners(filled) == [("a", "p"), ("a_again", "p")]
 
 
-def test_removing_a_plugin_takes_all_of_it_and_nothing_else() -> None:
-    filled = registry("p", "a", "b").merged(registry("q", "c"))
-    filled.remove_plugin("p")
-    filled.remove_plugin("p")
-    filled.remove_plugin("nobody")
-    assert owners(filled) == [("c", "q")]
+def aliased(name: str, *aliases: str, **declared: Any) -> Tool:
+    return made(name, aliases=aliases, **declared)
 
 
-def test_ephemeral_tools_live_for_one_step() -> None:
-    filled = registry("p", "a").merged(registry("p", "b", ephemeral=True))
-    assert owners(filled.without_ephemeral()) == [("a", "p")]
-    assert owners(filled.without_ephemeral().without_ephemeral()) == [("a", "p")]
-    assert len(filled) == 2
+def test_a_tool_is_found_by_its_old_names() -> None:
+    filled = Registry()
+    filled.add(aliased("read_file", "read", "cat"), plugin="files")
+    for name in ("read_file", "read", "cat"):
+        assert filled.get(name) == Owned(filled.names()["read_file"].tool, "files")
+    assert filled.get("write") is None
+    assert list(filled.names()) == ["read_file"]
+
+
+@pytest.mark.parametrize("newcomer", [made("cat"), aliased("show", "cat"), aliased("show", "read_file")])
+def test_an_alias_that_is_taken_is_an_error_naming_both_owners(newcomer: Tool) -> None:
+    filled = Registry()
+    filled.add(aliased("read_file", "cat"), plugin="files")
+    with pytest.raises(PluginError, match=r"'notes'.*'files'"):
+        filled.add(newcomer, plugin="notes")
+    filled.add(newcomer, plugin="notes", on_collision="keep")
+    assert owners(filled) == [("read_file", "files")]
+    filled.add(newcomer, plugin="notes", on_collision="replace")
+    assert owners(filled) == [(newcomer.name, "notes")]
+    assert filled.get("cat") is (filled.get(newcomer.name) if "cat" in newcomer.names else None)
+
+
+@pytest.mark.parametrize("aliases", [["read"], ["cat", "cat"], ["Cat"], [""]])
+def test_an_alias_is_a_name_of_its_own(aliases: list[str]) -> None:
+    with pytest.raises(PluginError):
+        aliased("read", *aliases)
 
 
 names = st.lists(st.sampled_from("abcdef"), unique=True)

@@ -12,10 +12,12 @@ from typing import Any
 import anyio
 import pytest
 
+import handrail
 from handrail import (
     BackendUnavailable,
     Desktop,
     Element,
+    NotFound,
     Read,
     Rect,
     Service,
@@ -27,11 +29,10 @@ from handrail import (
     ToolUnavailable,
     VisionBackend,
     Write,
-    open_session,
     tool,
 )
 from handrail.confirm import yes
-from handrail.events import Event, event_wire
+from handrail.events import Event, ToolsChanged, event_wire
 from handrail.testing import FakeBackend, FakeDesktops, fake_backend, fake_service, open_test_runtime, open_test_session
 
 
@@ -254,6 +255,169 @@ async def test_a_toolset_cannot_take_a_plugins_name() -> None:
     impostor = made("plain", description="Something else.")
     async with open_test_session(tools=[PLAIN, Changing(impostor)]) as session:
         assert [each for each in await session.tools() if each.name == "plain"] == [PLAIN]
+
+
+async def test_a_collision_at_run_time_keeps_the_incumbent_and_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    impostor = made("plain", description="Something else.", on_collision="replace", server="docs")
+    async with open_test_session(tools=[PLAIN, Changing(impostor)]) as session:
+        for _ in range(3):
+            assert [each for each in await session.tools() if each.name == "plain"] == [PLAIN]
+            assert (await session.call("plain"))["content"] == "plain"
+    warnings = [record.getMessage() for record in caplog.records if record.name == "handrail.pool"]
+    assert warnings == [
+        "the tool 'plain' of plugin 'test' (server:docs) is left out: the name belongs to plugin 'test'"
+    ]
+
+
+async def test_the_toolset_that_had_a_name_first_keeps_it(caplog: pytest.LogCaptureFixture) -> None:
+    early, late = Changing(), Changing(made("a", description="Late."))
+    async with open_test_session(tools=[early, late]) as session:
+        assert await names(session) == ["a"]
+        early.offered = [made("a", description="Early.")]
+        assert [each.description for each in await session.tools() if each.name == "a"] == ["Late."]
+        late.offered = []
+        assert [each.description for each in await session.tools() if each.name == "a"] == ["Early."]
+    assert len([record for record in caplog.records if record.name == "handrail.pool"]) == 1
+
+
+@pytest.mark.parametrize(("policy", "kept"), [("error", "One."), ("keep", "One."), ("replace", "Two.")])
+async def test_within_one_toolset_a_tool_says_what_becomes_of_its_name(policy: Any, kept: str) -> None:
+    both = Changing(made("a", description="One."), made("a", description="Two.", on_collision=policy))
+    async with open_test_session(tools=[both]) as session:
+        assert [each.description for each in await session.tools() if each.name == "a"] == [kept]
+
+
+async def test_a_tool_that_appears_is_appended_and_the_rest_keeps_its_order() -> None:
+    tools = [made("first", requires={"plan_actions"}), PLAIN, made("spare", loadable=True), made("last")]
+    async with open_test_session(tools=tools, backends=[OCR, PLANNER, BOTH]) as session:
+        assert await names(session) == ["plain", "last"]
+        await session.use_backend("both")
+        assert await names(session) == ["plain", "last", "first"]
+        await session.load_tools(["spare"], source="skill:x")
+        assert await names(session) == ["plain", "last", "first", "spare"]
+        await session.use_backend("reader")
+        assert await names(session) == ["plain", "last", "spare"]
+        await session.use_backend("both")
+        assert await names(session) == ["plain", "last", "spare", "first"]
+
+
+# Loadable tools
+
+
+async def test_a_loadable_tool_is_there_once_it_is_loaded_and_as_long() -> None:
+    heard: list[Event] = []
+    async with open_test_session(tools=[made("spare", loadable=True), PLAIN]) as session:
+        session.bus.subscribe(lambda event: heard.append(event) if isinstance(event, ToolsChanged) else None)
+        assert await names(session) == ["plain"]
+        refused = await session.call("spare")
+        assert refused.error_code == "tool_unavailable"
+        assert "it is not loaded" in refused["error"]["message"]
+        await session.load_tools(["spare"], source="skill:one")
+        assert await names(session) == ["plain", "spare"]
+        assert (await session.call("spare")).ok
+        await session.load_tools(["spare"], source="skill:two")
+        await session.unload_tools("skill:one")
+        assert (await session.call("spare")).ok
+        await session.unload_tools("skill:two")
+        assert await names(session) == ["plain"]
+        assert (await session.call("spare")).error_code == "tool_unavailable"
+        told = len(heard)
+        await session.unload_tools("skill:two")
+        assert (told, len(heard)) == (4, 4)
+
+
+async def test_what_is_loaded_is_there_in_every_profile_and_only_where_it_can_run() -> None:
+    tools = [
+        made("spare", loadable=True, layer="workflow"),
+        made("off", loadable=True),
+        made("planning", loadable=True, requires={"plan_actions"}),
+    ]
+    settings = {"tools": {"profile": "files", "disabled": ["off"]}}
+    async with open_test_session(tools=tools, backends=[OCR], settings=settings) as session:
+        await session.load_tools(["spare", "off", "planning"], source="skill:x")
+        assert await names(session) == ["spare"]
+        listed = {each.tool.name: each for each in await session.all_tools()}
+        assert listed["spare"].source == "skill:x"
+        assert "disabled" in (listed["off"].reason or "")
+
+
+async def test_loading_a_name_that_no_tool_has_loads_nothing() -> None:
+    async with open_test_session(tools=[made("spare", loadable=True)]) as session:
+        with pytest.raises(NotFound, match="did you mean 'spare'"):
+            await session.load_tools(["spare", "spar"], source="skill:x")
+        assert await names(session) == []
+
+
+async def test_a_nested_call_of_a_tool_that_is_not_loaded_runs_unless_it_is_disabled() -> None:
+    @tool()
+    async def outer(name: str, context: ToolContext) -> dict[str, Any]:
+        """Call another tool."""
+        return {"code": (await context.call(name, {})).error_code}
+
+    tools = [outer, made("spare", loadable=True), made("off", loadable=True)]
+    async with open_test_session(tools=tools, settings={"tools": {"disabled": ["off"]}}) as session:
+        assert (await session.call("outer", {"name": "spare"}))["code"] is None
+        assert (await session.call("outer", {"name": "off"}))["code"] == "tool_unavailable"
+
+
+# Ephemeral tools
+
+
+async def test_an_ephemeral_tool_is_there_for_one_step() -> None:
+    async with open_test_session(tools=[made("once", ephemeral=True), PLAIN]) as session:
+        assert await names(session) == ["once", "plain"]
+        assert [each.available for each in await session.all_tools() if each.tool.name == "once"] == [True]
+        assert (await session.call("once")).ok
+        assert await names(session) == ["plain"]
+        refused = await session.call("once")
+        assert refused.error_code == "tool_unavailable"
+        assert "one step" in refused["error"]["message"]
+        assert await names(session) == ["plain"]
+
+
+async def test_a_toolset_offers_an_ephemeral_tool_again_by_making_another() -> None:
+    changing = Changing(made("once", ephemeral=True))
+    async with open_test_session(tools=[changing]) as session:
+        assert await names(session) == ["once"]
+        assert await names(session) == []
+        changing.offered = [made("once", ephemeral=True)]
+        assert await names(session) == ["once"]
+        assert (await session.call("once")).ok
+
+
+async def test_an_ephemeral_tool_that_is_loaded_is_there_for_the_step_after() -> None:
+    async with open_test_session(tools=[made("once", ephemeral=True, loadable=True)]) as session:
+        assert await names(session) == []
+        for _ in range(2):
+            await session.load_tools(["once"], source="skill:x")
+            assert await names(session) == ["once"]
+            assert await names(session) == []
+
+
+# Aliases
+
+
+async def test_an_old_name_calls_the_tool_and_is_not_declared() -> None:
+    renamed = made("read_page", aliases=["page_read"])
+    async with open_test_session(tools=[renamed]) as session:
+        assert await names(session) == ["read_page"]
+        result = await session.call("page_read")
+        assert result["content"] == "read_page"
+        assert session.history.last(1)[0].call.name == "read_page"
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"tools": {"disabled": ["page_read"]}},
+        {"policy": {"rules": [{"tool": "page_*", "decision": "deny"}]}},
+    ],
+)
+async def test_rules_and_disabled_see_through_old_names(settings: dict[str, Any]) -> None:
+    async with open_test_session(tools=[made("read_page", aliases=["page_read"])], settings=settings) as session:
+        assert await names(session) == []
+        for name in ("read_page", "page_read"):
+            assert (await session.call(name)).error_code == "tool_unavailable"
 
 
 async def test_a_toolset_that_fails_takes_nothing_else_away(caplog: pytest.LogCaptureFixture) -> None:
@@ -520,7 +684,7 @@ async def test_a_changed_file_counts_at_once_and_a_broken_one_changes_nothing(
     file = tmp_path / "handrail.toml"
     file.write_text('[tools]\nprofile = "all"\n')
     environment = {"HANDRAIL_HOME": str(tmp_path / "state"), "HANDRAIL_PLUGINS": "", "HOME": str(tmp_path)}
-    async with open_session(config=file, cwd=tmp_path, environment=environment) as session:
+    async with handrail.open(config=file, cwd=tmp_path, environment=environment) as session:
         heard: list[str] = []
         session.bus.subscribe(lambda event: heard.append(event_wire(event)["event"]))
 
@@ -550,7 +714,7 @@ async def test_rules_that_are_added_count_for_the_next_call(tmp_path: Path) -> N
     file = tmp_path / "handrail.toml"
     file.write_text("")
     environment = {"HANDRAIL_HOME": str(tmp_path / "state"), "HANDRAIL_PLUGINS": "", "HOME": str(tmp_path)}
-    async with open_session(config=file, cwd=tmp_path, environment=environment) as session:
+    async with handrail.open(config=file, cwd=tmp_path, environment=environment) as session:
         assert (await session.call("wait", {"seconds": 0.1})).ok
         file.write_text('[[policy.rules]]\ntool = "wait"\ndecision = "deny"\n')
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from handrail import Delete, Read, Run, Send, Tool, Write, open_session
+import handrail
+from handrail import Delete, Read, Run, Send, Tool, Write
 
 PLACE = re.compile(
     r"(.*_)?(path|paths|file|files|filename|glob|globs|folder|folders|dir|directory|cwd|root|url|urls|uri|href)"
@@ -18,7 +19,7 @@ def undeclared(tool: Tool) -> list[str]:
 
 
 async def test_every_parameter_that_is_named_like_a_place_is_declared_in_the_effects() -> None:
-    async with open_session() as session:
+    async with handrail.open() as session:
         tools = [listed.tool for listed in await session.all_tools()]
     assert {tool.name for tool in tools} >= {"read_file", "execute_cli"}
     missing = {tool.name: names for tool in tools if (names := undeclared(tool))}

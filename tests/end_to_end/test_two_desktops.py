@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail import Session, open_session
+import handrail
+from handrail import Session
 from handrail.confirm import yes
 
 
@@ -27,8 +28,8 @@ async def start_editor(session: Session, file: Path) -> None:
 @pytest.mark.timeout(120)
 async def test_two_desktops_in_one_process_do_not_see_each_other(tmp_path: Path) -> None:
     async with (
-        open_session(desktop="private", confirm=yes, cwd=tmp_path) as first,
-        open_session(desktop="private", confirm=yes, cwd=tmp_path) as second,
+        handrail.open(desktop="private", confirm=yes, cwd=tmp_path) as first,
+        handrail.open(desktop="private", confirm=yes, cwd=tmp_path) as second,
     ):
         assert (await first.desktop()).display != (await second.desktop()).display
         await start_editor(first, tmp_path / "first.txt")
@@ -46,7 +47,7 @@ async def test_two_desktops_in_one_process_do_not_see_each_other(tmp_path: Path)
 
 @pytest.mark.timeout(120)
 async def test_a_desktop_ends_with_its_session(tmp_path: Path) -> None:
-    async with open_session(desktop="private", confirm=yes, cwd=tmp_path) as session:
+    async with handrail.open(desktop="private", confirm=yes, cwd=tmp_path) as session:
         await start_editor(session, tmp_path / "note.txt")
         display = (await session.desktop()).display
         assert display is not None

@@ -194,7 +194,7 @@ if TYPE_CHECKING:
     from handrail.observation import (
         element_wire as element_wire,
     )
-    from handrail.opening import open_session as open_session
+    from handrail.opening import open as open
     from handrail.results import (
         Media as Media,
     )
@@ -323,7 +323,7 @@ _HOMES = {
         "Verdict",
     ),
     "observation": ("Element", "Frame", "Observation", "Observations", "Rect", "Transform", "Window", "element_wire"),
-    "opening": ("open_session",),
+    "opening": ("open",),
     "results": ("Media", "ToolResult"),
     "confining": ("Confinement",),
     "denials": ("Denial",),

@@ -88,7 +88,7 @@ class Grant:
 
     def _means(self, invocation: Invocation, judging: Judging) -> bool:
         option, tool = self.option, invocation.tool
-        named = option.tool == tool.name or (option.tool == "*" and option.server is not None)
+        named = option.tool in tool.names or (option.tool == "*" and option.server is not None)
         if not named or option.server != tool.server:
             return False
         if MODES.index(judging.mode) > MODES.index(self.mode) or self.expired():

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -14,34 +15,46 @@ from handrail.places import Places
 from handrail.runtime import open_runtime
 from handrail.session import Session
 
+log = logging.getLogger(__name__)
+
 
 @asynccontextmanager
-async def open_session(
+async def open(
     *,
     confirm: Confirmer | None = None,
     desktop: str | None = None,
+    backend: str | None = None,
+    workspace: Iterable[Path | str] | None = None,
     cwd: Path | str | None = None,
-    workspace: Iterable[Path] | None = None,
     config: Path | str | None = None,
+    plugins: Collection[str] | None = None,
     environment: Mapping[str, str] | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Session, None]:
-    """A session with the plugins and the configuration that are here, closed at the end with everything it started.
+    """A session with the configuration and the plugins that the command `handrail` finds here, closed at the end with all it started.
 
     `confirm` is asked when a call needs a yes; without it such calls are denied. `desktop` is "current" (default), "private" (a new virtual
-    one) or the name of a started one. `settings` are keys of the configuration (`backend="ocr"`, `mode="headless"`).
+    one) or the name of a started one. `backend` is the vision backend. `workspace`: the folders that may be written. `cwd`: where relative paths
+    start and configuration is looked for. `config` stands in for the project's handrail.toml. `plugins`: exactly these, by name. `settings` are other
+    keys of the configuration (`mode="headless"`, `tools={"profile": "files"}`). Raises `ConfigError` for what is wrong in them or in a file.
     """
-    environment = os.environ if environment is None else environment
+    environment = dict(os.environ if environment is None else environment)
+    if plugins is not None:
+        environment["HANDRAIL_PLUGINS"] = ",".join(plugins)
     folder = Path(cwd or Path.cwd()).absolute()
-    flags = {**settings, **({"desktop": desktop} if desktop else {})}
     places = Places.of(environment)
+    roots = None if workspace is None else tuple(map(str, workspace))
+    flags = {**settings, "desktop": desktop, "backend": backend, "workspace": roots}
 
     def read() -> configuration.Config:
         file = Path(config) if config else None
         return configuration.load(places=places, folder=folder, environment=environment, flags=flags, file=file)
 
+    found = read()
+    for sentence in found.ignored:
+        log.warning("%s", sentence)
     async with (
-        open_runtime(read(), environment=environment, cwd=folder, places=places, reload=read) as runtime,
-        runtime.session(confirm=confirm, workspace=workspace) as session,
+        open_runtime(found, environment=environment, cwd=folder, places=places, reload=read) as runtime,
+        runtime.session(confirm=confirm) as session,
     ):
         yield session

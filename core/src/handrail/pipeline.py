@@ -221,6 +221,9 @@ def record(
     if invocation is not None and invocation.before is not None:
         # What ran, or was refused, is not what the model asked for.
         result.setdefault("edited_args", dict(invocation.args))
+    if invocation is not None and invocation.tool.name != call.name:
+        # It was called by an alias.
+        call = replace(call, name=invocation.tool.name)
     session.recorder.finished(call, invocation, verdict, result)
     if session.bus.listening:
         session.bus.publish(

@@ -1,4 +1,4 @@
-"""All tools that are known, each with the plugin that owns it, in an order that never changes."""
+"""Tools by their names, each with the plugin that owns it, in an order that only grows at its end."""
 
 from __future__ import annotations
 
@@ -19,73 +19,75 @@ class Owned:
     tool: Tool
     plugin: str
 
+    @property
+    def origin(self) -> str:
+        """Where it comes from, for a person: `plugin 'mcp' (server:docs)`."""
+        return f"plugin {self.plugin!r}" + (f" ({self.tool.source})" if self.tool.source else "")
+
 
 class Registry:
-    """Tools by name, in the order they came; new ones are appended, so that prompt caches of a model survive."""
+    """Tools by name and alias, in the order they came; new ones are appended."""
 
     def __init__(self, owned: Iterable[Owned] = ()) -> None:
         self._owned: dict[str, Owned] = {}
-        self._hidden: set[str] = set()
+        # The name of the tool for each alias.
+        self._aliases: dict[str, str] = {}
         for entry in owned:
             self.add(entry.tool, plugin=entry.plugin)
 
     def add(self, tool: Tool, *, plugin: str, on_collision: Merge = "error") -> None:
-        """Register a tool. A name that is taken is settled by the newcomer's own `on_collision`, else by the one given here.
+        """Register a tool. A name or alias that is taken is settled by the newcomer's own `on_collision`, else by the one given here.
 
-        Raises `PluginError` naming both owners when that is "error".
+        Raises `PluginError` naming both owners when that is "error". "replace" takes out every tool that has one of its names.
         """
         settled = on_collision if tool.on_collision == "error" else tool.on_collision
-        taken = self._owned.get(tool.name)
-        if taken is not None and settled == "error":
-            raise PluginError(
-                f"plugin {plugin!r} registers the tool {tool.name!r}, which belongs to plugin {taken.plugin!r}",
-                hint='rename one of them, or declare on_collision="replace" or "keep"',
-            )
-        if taken is None or settled == "replace":
-            self._owned[tool.name] = Owned(tool, plugin)
+        taken = self.taken(tool)
+        if taken and settled == "error":
+            raise _collision(tool, plugin, taken[0])
+        if taken and settled == "keep":
+            return
+        for entry in taken:
+            if entry.tool.name != tool.name:
+                del self._owned[entry.tool.name]
+            for alias in entry.tool.aliases:
+                del self._aliases[alias]
+        self._owned[tool.name] = Owned(tool, plugin)
+        self._aliases.update(dict.fromkeys(tool.aliases, tool.name))
+
+    def taken(self, tool: Tool) -> list[Owned]:
+        """The tools that have one of its names already."""
+        found = (self.get(name) for name in tool.names)
+        return list({entry.tool.name: entry for entry in found if entry is not None}.values())
 
     def merged(self, other: Registry, *, on_collision: Merge = "error") -> Registry:
         """A new registry with the tools of both, this one's first; neither is changed."""
-        result = Registry()
-        result._owned = dict(self._owned)
-        result._hidden = self._hidden | other._hidden
+        result = self.copy()
         for entry in other:
             result.add(entry.tool, plugin=entry.plugin, on_collision=on_collision)
         return result
 
+    def copy(self) -> Registry:
+        """Another registry with the same tools."""
+        return self._with(self._owned)
+
     def in_order_of(self, before: Registry) -> Registry:
         """A new registry with the same tools: those that were there before first and in their order, then the new ones."""
-        names = [*(name for name in before._owned if name in self._owned), *self._owned]
+        return self._with([*(name for name in before._owned if name in self._owned), *self._owned])
+
+    def with_last(self, names: Iterable[str]) -> Registry:
+        """A new registry with the same tools, these at the end and in their order."""
+        last = set(names)
+        return self._with(sorted(self._owned, key=last.__contains__))
+
+    def _with(self, names: Iterable[str]) -> Registry:
         result = Registry()
         result._owned = {name: self._owned[name] for name in names}
-        result._hidden = self._hidden | before._hidden
+        result._aliases = dict(self._aliases)
         return result
-
-    def remove_plugin(self, plugin: str) -> None:
-        """Take out everything of one plugin; nothing when it has none."""
-        self._owned = {name: entry for name, entry in self._owned.items() if entry.plugin != plugin}
-
-    def without_ephemeral(self) -> Registry:
-        """A new registry without the tools that live for one model step."""
-        result = Registry(entry for entry in self if not entry.tool.ephemeral)
-        result._hidden = set(self._hidden)
-        return result
-
-    def hide(self, name: str) -> None:
-        """Leave a tool out of listings; it stays known."""
-        self._hidden.add(name)
-
-    def unhide(self, name: str) -> None:
-        """List it again."""
-        self._hidden.discard(name)
-
-    def hidden(self, name: str) -> bool:
-        """Whether it is left out of listings."""
-        return name in self._hidden
 
     def get(self, name: str) -> Owned | None:
-        """The tool of that name, hidden or not."""
-        return self._owned.get(name)
+        """The tool that has that name or alias."""
+        return self._owned.get(name) or self._owned.get(self._aliases.get(name, ""))
 
     def names(self) -> Mapping[str, Owned]:
         """A copy by name, in order."""
@@ -96,3 +98,13 @@ class Registry:
 
     def __len__(self) -> int:
         return len(self._owned)
+
+
+def _collision(tool: Tool, plugin: str, taken: Owned) -> PluginError:
+    shared = next(name for name in tool.names if name in taken.tool.names)
+    what = f"the tool {tool.name!r}" if shared == tool.name else f"the tool {tool.name!r} with the alias {shared!r}"
+    whose = "which belongs" if shared == taken.tool.name else f"an alias of {taken.tool.name!r}, which belongs"
+    return PluginError(
+        f"plugin {plugin!r} registers {what}, {whose} to plugin {taken.plugin!r}",
+        hint='rename one of them, or declare on_collision="replace" or "keep"',
+    )

@@ -185,7 +185,7 @@ def runs_commands(tool: Tool) -> bool:
 
 
 def _fits_name(rule: Rule, tool: Tool) -> bool:
-    names = [tool.name]
+    names = [*tool.names]
     if rule.server is not None and tool.server is not None:
         # The name that a server gave it counts, too, where the rule says which server it means.
         own = tool.remote.name if tool.remote is not None else tool.name

@@ -40,13 +40,14 @@ from handrail.invocation import GrantOption, Invocation, ToolCall
 from handrail.judging import Focus, Judging, Mode, Seat, Verdict, decided, hear
 from handrail.observation import Observations
 from handrail.policy import Policy
+from handrail.pool import Pool
 from handrail.recorder import Recorder
-from handrail.registry import Owned, Registry
+from handrail.registry import Owned
 from handrail.results import Source, ToolResult, holds_text
 from handrail.running import Running
 from handrail.services import close
 from handrail.settings import Settings
-from handrail.tools import Tool, Toolset
+from handrail.tools import Tool
 from handrail.vision import VisionBackend
 from handrail.words import nearest
 
@@ -63,10 +64,14 @@ CLOSING_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A known tool, and why it cannot be called now; `reason` is None when it can."""
+    """A known tool, and why it cannot be called now; `reason` is None when it can.
+
+    `source` says what it comes from beside its plugin: "server:docs", "skill:pdf", or None.
+    """
 
     tool: Tool
     plugin: str
+    source: str | None
     reason: str | None
 
     @property
@@ -111,7 +116,7 @@ class Session:
         self._queues: list[dict[int, Running]] = []
         audit = Audit(runtime.places.audit / f"{self.id}.jsonl", session=self.id) if settings.audit.enabled else None
         self.recorder = Recorder(self.history, audit)
-        self._tools = runtime.registry
+        self.pool = Pool(runtime.registry, runtime.toolsets)
         self._backend = runtime.choose_backend(settings.backend)
         self._opened: dict[str, VisionBackend] = {}
         self._desktop: Desktop | None = None
@@ -175,36 +180,69 @@ class Session:
     # Tools
 
     async def tools(self) -> list[Tool]:
-        """What the agent sees now, in an order that only ever grows at its end."""
-        return [listed.tool for listed in await self.all_tools() if listed.available]
+        """What the agent sees in the model step that begins now: what it saw before in its order, then what is new."""
+        return [listed.tool for listed in await self.begin_step() if listed.available]
+
+    async def begin_step(self) -> list[Listed]:
+        """`all_tools`, as a host asks before each step of its model. The ephemeral tools of the step before are gone."""
+        if self.pool.end_step():
+            self._look_again()
+        await self._read_toolsets()
+        self.pool.begin_step([owned.tool for owned in self.pool if self._reason(owned) is None])
+        return self._listed()
 
     async def all_tools(self) -> list[Listed]:
         """Every tool that is known, with the reason where it cannot be called."""
         await self._read_toolsets()
-        return [Listed(o.tool, o.plugin, self._reason(o)) for o in self._tools if not self._tools.hidden(o.tool.name)]
+        return self._listed()
+
+    def _listed(self) -> list[Listed]:
+        return [Listed(owned.tool, owned.plugin, self._source(owned.tool), self._reason(owned)) for owned in self.pool]
+
+    def _source(self, tool: Tool) -> str | None:
+        """What the tool comes from beside its plugin: a server, a skill, or who loaded it."""
+        return tool.source or next(iter(self.pool.loaders(tool)), None)
 
     async def callable_tool(self, name: str, *, nested: bool) -> Tool:
         """The tool of that name, if it may be called; the same predicate as for listing.
 
         A nested call needs its tool enabled, permitted and able to run here, not visible.
         """
-        owned = self._tools.get(name)
-        if owned is None or owned is not self.runtime.registry.get(name):
+        owned = self.pool.get(name)
+        if owned is None or owned is not self.pool.fixed(name):
             await self._read_toolsets()
-            owned = self._tools.get(name)
+            owned = self.pool.get(name)
         if owned is None:
-            listed = [tool.name for tool in await self.tools()]
+            listed = [entry.tool.name for entry in self.pool if self._reason(entry) is None]
             raise UnknownTool(f"there is no tool {name!r}{nearest(name, listed)}", details={"available": listed})
         reason = self._barred(owned) if nested else self._reason(owned)
         if reason is not None:
             raise ToolUnavailable(f"{name} cannot be called now: {reason}")
-        if not nested and owned is self.runtime.registry.get(name):
+        if not nested and owned is self.pool.fixed(name):
             self.ready[name] = owned.tool
         return owned.tool
 
+    async def load_tools(self, names: Iterable[str], *, source: str) -> None:
+        """Declare loadable tools to the agent from its next step on, for as long as `source` ("skill:pdf") or another one holds them.
+
+        Raises `NotFound` for a name that no tool has, and loads nothing then. Tools that need no loading are left as they are.
+        """
+        await self._read_toolsets()
+        if self.pool.load(names, source):
+            self._tools_changed(f"{source} was loaded")
+
+    async def unload_tools(self, source: str) -> None:
+        """Take back what `source` loaded; what another source has loaded too stays. Nothing happens when it loaded nothing."""
+        if self.pool.unload(source):
+            self._tools_changed(f"{source} was unloaded")
+
+    def _tools_changed(self, why: str) -> None:
+        self._look_again()
+        self.bus.publish(ToolsChanged("", why))
+
     def plugin_config(self, tool: str) -> BaseModel:
         """The settings of the plugin that owns a tool."""
-        owned = self._tools.get(tool)
+        owned = self.pool.get(tool)
         return self.runtime.plugin_config(owned.plugin if owned else "")
 
     def _reason(self, owned: Owned) -> str | None:
@@ -222,7 +260,7 @@ class Session:
     def _barred(self, owned: Owned) -> str | None:
         """Why a tool cannot be called at all: disabled, denied, or not able to run here."""
         tool = owned.tool
-        if tool.name in self.settings.tools.disabled:
+        if self.settings.tools.disables(tool):
             return "it is disabled by tools.disabled"
         if denied := self.policy.hides(tool, self._judging):
             return denied
@@ -233,33 +271,31 @@ class Session:
         return None
 
     def _unseen(self, tool: Tool) -> str | None:
-        """Why a tool is not declared to the agent: the chosen backend cannot do what it needs, or the profile leaves it out."""
+        """Why a tool is not declared to the agent: the chosen backend cannot do what it needs, nobody has loaded it, or the profile leaves it
+        out. What was loaded was asked for, and is there in every profile.
+        """
         if tool.requires and not tool.requires & self.capabilities:
             needed = " or ".join(sorted(tool.requires))
             return f"it needs a vision backend with {needed}; {self.backend or 'none'} is chosen"
+        if withheld := self.pool.withheld(tool):
+            return withheld
+        if tool.loadable:
+            return None
         profile = self.settings.tools.profile
         if profile != "all" and profile not in tool.profiles:
             return f"it is not in the profile {profile!r} (tools.profile)"
         return None
 
     async def _read_toolsets(self) -> None:
-        """Take over what toolsets offer now: changed tools in their place, new ones at the end. A name that is taken stays whose it is."""
-        if not self.runtime.toolsets:
-            return
-        offered = Registry()
-        for toolset, plugin in self.runtime.toolsets:
-            for tool in await _offered(toolset, plugin, self):
-                offered.add(tool, plugin=plugin, on_collision="keep")
-        before, now = self._tools, self.runtime.registry.merged(offered, on_collision="keep").in_order_of(self._tools)
-        if [entry.tool for entry in before] != [entry.tool for entry in now]:
-            self._tools = now
+        """Take over what toolsets offer now."""
+        if await self.pool.refresh(self):
             self._look_again()
             self._seats.clear()
 
     def _waves(self, calls: Sequence[ToolCall]) -> Iterable[list[int]]:
         wave: list[int] = []
         for index, call in enumerate(calls):
-            owned = self._tools.get(call.name)
+            owned = self.pool.get(call.name)
             alone = owned is None or not owned.tool.read_only or owned.tool.exclusive is not None
             if alone and wave:
                 yield wave
@@ -528,13 +564,3 @@ class Session:
         if used := {id: uses for id, uses in self._uses.items() if id in lasting}:
             self.runtime.book.used(used)
         self.recorder.close()
-
-
-async def _offered(toolset: Toolset, plugin: str, session: Session) -> list[Tool]:
-    """What a toolset offers now; nothing when it fails."""
-    try:
-        return list(await toolset.tools(session))
-    # A toolset is plugin code; its failure must not take the other tools away.
-    except Exception:
-        log.exception("a toolset of plugin %s failed", plugin)
-        return []

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 from pydantic_core import PydanticCustomError
 
 from handrail.judging import Decision, Mode, Route
-from handrail.tools import KINDS, Layer
+from handrail.tools import KINDS, Layer, Tool
 
 Word = Annotated[str, StringConstraints(min_length=1)]
 Words = tuple[Word, ...]
@@ -43,6 +43,10 @@ class ToolSettings(Section):
 
     profile: Profile = Field(default="desktop", description="What is declared to the model.")
     disabled: tuple[str, ...] = Field(default=(), description="Tools that are neither listed nor callable.")
+
+    def disables(self, tool: Tool) -> bool:
+        """Whether a tool is disabled, under any of its names."""
+        return not set(tool.names).isdisjoint(self.disabled)
 
 
 class RuleSettings(Section):

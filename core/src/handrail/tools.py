@@ -114,15 +114,16 @@ class Tool:
     """A declared ability. Everything but the handler may be looked at.
 
     `requires`: the chosen vision backend must offer at least one of these capabilities (none: always there). `platforms`: values of
-    `sys.platform` it works on (none: all). `confinable`: its handler starts what it runs through `context.sandbox` where that is given; no
-    other tool is ever routed to a sandbox. `timeout`: seconds, or a function of the validated parameters, or None. `exclusive`: a resource
-    that one call holds at a time ("desktop", or any word). `profiles`: where it is declared to the model. `live`: it streams output.
-    `trusted`: its output is ours, not the world's. `server`: the MCP server that runs it, by its name in the configuration.
-    `remote`: what that server says of it. `given`: a JSON Schema in the place of `params`; the handler gets the arguments as `params.args`, and
-    effects name none of them.
-    `meta`: a bag by dotted path that core never reads. `describe`, `locations`, `confirmation` and `grants` take the validated parameters and
-    default to what the effects say. `confirmation` is also given the verdict, whose parts say which real files the call would touch; a
-    `ToolError` that it raises ends the call before anybody is asked.
+    `sys.platform` it works on (none: all). `confinable`: its handler starts what it runs through `context.sandbox` where that is given; no other
+    tool is ever routed to a sandbox. `timeout`: seconds, or a function of the validated parameters, or None. `exclusive`: a resource that one
+    call holds at a time ("desktop", or any word). `profiles`: where it is declared to the model. `live`: it streams output. `trusted`: its output
+    is ours, not the world's. `loadable`: a host neither sees nor calls it before its session has loaded it (`Session.load_tools`). `ephemeral`:
+    it is there for one step of the model. `on_collision`: what becomes of a name that is taken. `aliases`: names it had once, by which it may
+    still be called, disabled and judged; they are not declared. `server`: the MCP server that runs it, by its name in the configuration.
+    `remote`: what that server says of it. `skill`: the skill that brings it. `given`: a JSON Schema in the place of `params`; the handler gets
+    the arguments as `params.args`, and effects name none of them. `meta`: a bag by dotted path that core never reads. `describe`, `locations`,
+    `confirmation` and `grants` take the validated parameters and default to what the effects say. `confirmation` is also given the verdict, whose
+    parts say which real files the call would touch; a `ToolError` that it raises ends the call before anybody is asked.
     """
 
     name: str
@@ -141,11 +142,14 @@ class Tool:
     trusted: bool = False
     confinable: bool = False
     ephemeral: bool = False
+    loadable: bool = False
     on_collision: Collision = "error"
     profiles: frozenset[str] = frozenset()
+    aliases: Sequence[str] = ()
     server: str | None = None
     remote: Remote | None = None
     given: GivenSchema | None = None
+    skill: str | None = None
     meta: Bag = field(default_factory=Bag)
     describe: Callable[[Any], str] | None = None
     locations: Callable[[Any], Sequence[Location]] | None = None
@@ -154,11 +158,7 @@ class Tool:
     _run: Handler = field(init=False, repr=False)
 
     def __post_init__(self, handler: Handler) -> None:
-        if not NAME.fullmatch(self.name):
-            raise PluginError(
-                f"{self.name!r} is not a tool name",
-                hint="use lower-case letters, digits and underscores, a letter first, at most 63 characters",
-            )
+        _check_names(self.name, self.aliases)
         if not self.description.strip():
             raise PluginError(
                 f"tool {self.name!r} has no description", hint="say what it does, what it returns and when to use it"
@@ -167,6 +167,7 @@ class Tool:
         set_field = object.__setattr__
         set_field(self, "params", schema.forbid_extras(self.params))
         set_field(self, "effects", tuple(self.effects))
+        set_field(self, "aliases", tuple(self.aliases))
         set_field(self, "requires", frozenset(self.requires))
         set_field(self, "platforms", frozenset(self.platforms))
         set_field(self, "title", self.title or self.name.replace("_", " ").capitalize())
@@ -202,6 +203,16 @@ class Tool:
     def kind(self) -> str:
         """execute, input, delete, edit, fetch, read, or other: its weightiest effect."""
         return next((word for kind, word in KINDS.items() if any(isinstance(e, kind) for e in self.effects)), "other")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its name, then its aliases."""
+        return (self.name, *self.aliases)
+
+    @property
+    def source(self) -> str | None:
+        """What it comes from beside its plugin: `server:docs`, `skill:pdf`."""
+        return next((f"{kind}:{name}" for kind, name in (("server", self.server), ("skill", self.skill)) if name), None)
 
     @cached_property
     def inputs(self) -> bool:
@@ -280,10 +291,13 @@ class Declared(TypedDict, total=False):
     trusted: bool
     confinable: bool
     ephemeral: bool
+    loadable: bool
     on_collision: Collision
     profiles: Collection[str]
+    aliases: Sequence[str]
     server: str | None
     remote: Remote | None
+    skill: str | None
     meta: Bag
     describe: Callable[[Any], str]
     locations: Callable[[Any], Sequence[Location]]
@@ -306,6 +320,17 @@ def tool(**declared: Unpack[Declared]) -> Callable[[Callable[..., Coroutine[Any,
         return Tool(handler=handler, params=model, **given)
 
     return make
+
+
+def _check_names(name: str, aliases: Sequence[str]) -> None:
+    for each in (name, *aliases):
+        if not NAME.fullmatch(each):
+            raise PluginError(
+                f"{each!r} is not a tool name",
+                hint="use lower-case letters, digits and underscores, a letter first, at most 63 characters",
+            )
+    if len({name, *aliases}) <= len(aliases):
+        raise PluginError(f"tool {name!r} has one name twice: {', '.join((name, *aliases))}")
 
 
 def _check_async(name: str, function: Callable[..., Any]) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-KEYS = {"name", "description", "layer", "plugin", "input_schema", "available", "reason"}
+KEYS = {"name", "description", "layer", "plugin", "source", "input_schema", "available", "reason"}
 
 
 def by_name(listed):

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import anyio
 import pytest
 
-from handrail import Answer, Approval, Choice, Session, open_session
+import handrail
+from handrail import Answer, Approval, Choice, Session
 from handrail_accessibility.control import Control
 
 from .published import Published
@@ -32,7 +33,7 @@ async def yes(approval: Approval) -> Answer:
 @pytest.fixture(scope="module")
 async def session(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Session]:
     folder = tmp_path_factory.mktemp("workspace")
-    async with open_session(desktop="private", confirm=yes, cwd=folder, backend="accessibility") as opened:
+    async with handrail.open(desktop="private", confirm=yes, cwd=folder, backend="accessibility") as opened:
         yield opened
 
 

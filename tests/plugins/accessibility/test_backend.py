@@ -9,7 +9,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from handrail import BackendUnavailable, Desktop, Downstream, Session, ToolUnavailable, open_session
+import handrail
+from handrail import BackendUnavailable, Desktop, Downstream, Session, ToolUnavailable
 from handrail_accessibility.atspi.bus import DBUS, Bus, BusLost
 from handrail_accessibility.atspi.service import AtSpi
 from handrail_accessibility.backend import AccessibilityBackend
@@ -69,7 +70,7 @@ async def test_the_backend_is_unavailable_where_there_is_no_bus(tmp_path: Path) 
 
 
 async def test_a_bus_that_dies_is_said_and_then_found_again(tmp_path: Path) -> None:
-    async with open_session(desktop="private", confirm=yes, cwd=tmp_path, backend="accessibility") as session:
+    async with handrail.open(desktop="private", confirm=yes, cwd=tmp_path, backend="accessibility") as session:
         desktop = await session.desktop()
         control: Control = await session.service("accessibility")
         assert await control.titles() == ()
@@ -83,7 +84,7 @@ async def test_a_bus_that_dies_is_said_and_then_found_again(tmp_path: Path) -> N
 
 
 async def test_a_call_on_a_bus_that_has_died_says_so(tmp_path: Path) -> None:
-    async with open_session(desktop="private", confirm=yes, cwd=tmp_path, backend="accessibility") as session:
+    async with handrail.open(desktop="private", confirm=yes, cwd=tmp_path, backend="accessibility") as session:
         desktop = await session.desktop()
         bus = await Bus.connect(desktop.environment["DBUS_SESSION_BUS_ADDRESS"])
         (daemon,) = await bus.call(*DBUS, "GetConnectionUnixProcessID", "s", ["org.freedesktop.DBus"])
@@ -123,7 +124,7 @@ def _serves(argv: list[str] | None, authority: str) -> bool:
 
 
 async def test_a_desktop_whose_screen_is_gone_is_an_error_and_not_an_empty_one(tmp_path: Path) -> None:
-    async with open_session(desktop="private", cwd=tmp_path) as session:
+    async with handrail.open(desktop="private", cwd=tmp_path) as session:
         desktop = await session.desktop()
         assert (await session.call("get_ui_context", {}))["element_count"] == 0
         own = desktop.environment["XAUTHORITY"]

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from handrail import Session, ToolResult, open_session
+import handrail
+from handrail import Session, ToolResult
 from handrail.confirm import yes
 
 Run = Callable[..., Awaitable[ToolResult]]
@@ -23,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def session(folder: Path) -> AsyncGenerator[Session, None]:
-    async with open_session(
+    async with handrail.open(
         cwd=folder,
         confirm=yes,
         environment={**os.environ, "MY_API_TOKEN": "t", "PLAIN": "p"},

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail import Session, ToolResult, open_session
+import handrail
+from handrail import Session, ToolResult
 from handrail.confirm import yes
 from handrail.events import Event, Output
 
@@ -225,7 +226,7 @@ async def test_what_a_left_program_writes_later_can_be_read(run: Run, session: S
 
 
 async def test_closing_the_session_ends_what_it_left_but_not_what_was_told_to_stay(folder: Path) -> None:
-    async with open_session(cwd=folder, confirm=yes) as session:
+    async with handrail.open(cwd=folder, confirm=yes) as session:
         command = "sleep 66 >/dev/null 2>&1 & echo $!; nohup sleep 67 >/dev/null 2>&1 & echo $!"
         left, staying = map(int, (await session.call("execute_cli", {"command": command}))["stdout"].split())
     try:
@@ -264,10 +265,11 @@ async def test_nothing_is_left_open_after_many_commands(run: Run) -> None:
 
 HOST = """
 import asyncio, sys
-from handrail import Answer, Choice, open_session
+import handrail
+from handrail import Answer, Choice
 async def yes(approval): return Answer(Choice.ONCE)
 async def main():
-    async with open_session(cwd=sys.argv[1], confirm=yes, sandbox={"use": ["none"]}) as session:
+    async with handrail.open(cwd=sys.argv[1], confirm=yes, sandbox={"use": ["none"]}) as session:
         await session.call("execute_cli", {"command": "sleep 68 >/dev/null 2>&1 & echo $! > left"})
         await session.call("execute_cli", {"command": "echo $$ > shell; setsid sleep 69 & echo $! > moved; sleep 70"})
 asyncio.run(main())
@@ -311,7 +313,7 @@ async def test_what_a_command_sets_is_kept_however_harmless_it_looks(run: Run, c
 
 async def test_a_function_of_the_host_in_the_place_of_a_program_may_go_elsewhere(folder: Path) -> None:
     environment = {**os.environ, "BASH_FUNC_ls%%": "() { cd /; }"}
-    async with open_session(cwd=folder, confirm=yes, environment=environment) as session:
+    async with handrail.open(cwd=folder, confirm=yes, environment=environment) as session:
         await session.call("execute_cli", {"command": "ls"})
         assert (await session.call("execute_cli", {"command": "echo $PWD"}))["stdout"] == "/\n"
 

@@ -7,7 +7,8 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from handrail import Session, ToolResult, open_session
+import handrail
+from handrail import Session, ToolResult
 from handrail.confirm import yes
 
 Run = Callable[..., Awaitable[ToolResult]]
@@ -62,7 +63,7 @@ async def test_what_nobody_reads_is_bounded(run: Run, session: Session) -> None:
 
 
 async def test_sessions_do_not_see_each_others_processes(tmp_path: Path) -> None:
-    async with open_session(cwd=tmp_path, confirm=yes) as one, open_session(cwd=tmp_path, confirm=yes) as other:
+    async with handrail.open(cwd=tmp_path, confirm=yes) as one, handrail.open(cwd=tmp_path, confirm=yes) as other:
         await one.call("execute_cli", {"command": "sleep 73", "background": True})
         assert (await other.call("list_processes", {}))["processes"] == []
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from handrail import Session, ToolResult, open_session
+import handrail
+from handrail import Session, ToolResult
 from handrail.confirm import yes
 
 Call = Callable[..., Awaitable[ToolResult]]
@@ -29,7 +30,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 async def session(workspace: Path) -> AsyncGenerator[Session, None]:
     """One for all tests of a module, so that its worker is warm."""
-    async with open_session(cwd=workspace, confirm=yes) as opened:
+    async with handrail.open(cwd=workspace, confirm=yes) as opened:
         yield opened
 
 

@@ -15,7 +15,8 @@ import pytest
 from tests.plugins.documents.conftest import Call
 from tests.plugins.documents.pdf_files import line, pdf
 
-from handrail import ToolResult, open_session
+import handrail
+from handrail import ToolResult
 from handrail.confirm import yes
 
 SLOW = pdf([b"".join(line("x" * 60, 0, n) for n in range(40_000))] * 40)
@@ -43,7 +44,7 @@ async def call(folder: Path) -> AsyncGenerator[Call, None]:
     async def call(tool: str, path: str, **args: Any) -> ToolResult:
         return await session.call(tool, {"path": path, **args})
 
-    async with open_session(cwd=folder, confirm=yes) as session:
+    async with handrail.open(cwd=folder, confirm=yes) as session:
         yield call
 
 
@@ -54,7 +55,7 @@ def files(folder: Path) -> None:
 
 
 async def test_a_worker_is_used_again_and_ends_with_the_session(folder: Path) -> None:
-    async with open_session(cwd=folder) as session:
+    async with handrail.open(cwd=folder) as session:
         await session.call("read_pdf", {"path": "quick.pdf"})
         (worker,) = workers()
         await session.call("read_pdf", {"path": "quick.pdf"})
@@ -99,11 +100,12 @@ async def test_a_worker_has_limits_and_knows_no_secrets(call: Call) -> None:
 
 HOST = """
 import asyncio, sys
-from handrail import ToolResult, open_session
+import handrail
+from handrail import ToolResult
 from handrail.confirm import yes
 
 async def main():
-    async with open_session() as session:
+    async with handrail.open() as session:
         await session.call("read_pdf", {"path": "slow.pdf"})
 
 asyncio.run(main())

@@ -21,7 +21,8 @@ from python_calamine import CalamineWorkbook
 from tests.plugins.documents.conftest import Call
 from tests.plugins.documents.test_read_excel import workbook
 
-from handrail import InfoConfirmation, open_session
+import handrail
+from handrail import InfoConfirmation
 from handrail.testing import ScriptedConfirmer
 from handrail_documents.patching import Layout, patched
 from handrail_documents.writing import write_excel
@@ -208,7 +209,7 @@ async def test_what_is_no_workbook_is_not_written_over(call: Call, folder: Path)
 
 async def test_a_person_is_shown_what_will_change(folder: Path) -> None:
     confirmer = ScriptedConfirmer("deny")
-    async with open_session(cwd=folder, confirm=confirmer) as session:
+    async with handrail.open(cwd=folder, confirm=confirmer) as session:
         operations = [
             {"action": "append_rows", "rows": [["a"]]},
             {"action": "set_cell", "cell": "B2", "value": {"formula": "=A1"}},

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail import Session, open_session
+import handrail
+from handrail import Session
 from handrail.confirm import yes
 
 
@@ -19,5 +20,5 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def session(folder: Path) -> AsyncGenerator[Session, None]:
-    async with open_session(cwd=folder, confirm=yes) as opened:
+    async with handrail.open(cwd=folder, confirm=yes) as opened:
         yield opened

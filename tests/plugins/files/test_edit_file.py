@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail import Answer, Approval, Choice, Session, ToolResult, open_session
+import handrail
+from handrail import Answer, Approval, Choice, Session, ToolResult
 from handrail_files.matching import find
 from handrail_files.omissions import is_placeholder
 
@@ -261,7 +262,7 @@ async def test_the_question_shows_the_diff_and_an_impossible_edit_is_not_asked_a
         asked.append(approval.confirmation)
         return Answer(Choice.ONCE)
 
-    async with open_session(cwd=folder, confirm=ask) as session:
+    async with handrail.open(cwd=folder, confirm=ask) as session:
         args = {"file_path": "a", "old_string": "one", "new_string": "two"}
         await session.call("edit_file", args)
         assert (await session.call("edit_file", args)).error_code == "not_found"
@@ -274,7 +275,7 @@ async def test_an_impossible_edit_outside_is_asked_about_before_it_tells_anythin
     async def no(approval: Approval) -> Answer:
         return Answer(Choice.DENY)
 
-    async with open_session(cwd=folder, confirm=no) as session:
+    async with handrail.open(cwd=folder, confirm=no) as session:
         args = {"file_path": "../other", "old_string": "the word of others", "new_string": "two"}
         result = await session.call("edit_file", args)
     assert result.error_code == "denied_by_user"

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail import Session, ToolResult, open_session
+import handrail
+from handrail import Session, ToolResult
 from handrail_files import find, globbing
 
 Find = Callable[..., Awaitable[ToolResult]]
@@ -145,7 +146,7 @@ async def test_a_rule_that_denies_reading_is_obeyed(folder: Path, tmp_path: Path
     config.write_text(
         f'[[policy.rules]]\ntool = "read_file"\npaths = ["{folder}/private/**"]\ndecision = "deny"\n', encoding="utf-8"
     )
-    async with open_session(cwd=folder, config=config) as session:
+    async with handrail.open(cwd=folder, config=config) as session:
         result = await session.call("find_files", {"search_text": "word"})
     assert (paths(result), result["total"]) == (["open/b"], 1)
 

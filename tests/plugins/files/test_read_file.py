@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from handrail import Answer, Approval, Choice, Media, Session, ToolResult, open_session
+import handrail
+from handrail import Answer, Approval, Choice, Media, Session, ToolResult
 
 Show = Callable[..., Awaitable[ToolResult]]
 
@@ -159,7 +160,7 @@ async def test_secrets_and_magic_links_are_denied(show: Show, folder: Path) -> N
 async def test_a_file_outside_is_read_once_a_person_says_yes(show: Show, folder: Path) -> None:
     (folder.parent / "other.txt").write_text("x")
     assert (await show("../other.txt"))["stdout"] == "     1\tx"
-    async with open_session(cwd=folder) as alone:
+    async with handrail.open(cwd=folder) as alone:
         denied = await alone.call("read_file", {"file_path": "../other.txt"})
     assert denied.error_code == "no_confirmer"
 
@@ -209,7 +210,7 @@ async def test_a_link_that_is_exchanged_after_the_judgement_opens_nothing_else(f
         (place / "notes").write_text(content)
     (folder / "cur").symlink_to(harmless)
     shown: list[str] = []
-    async with open_session(cwd=folder) as alone:
+    async with handrail.open(cwd=folder) as alone:
         with swapping(folder / "cur", harmless, other):
             for _ in range(1_500):
                 result = await alone.call("read_file", {"file_path": "cur/notes"})
@@ -227,7 +228,7 @@ async def test_a_link_out_of_the_workspace_is_asked_about_by_where_it_leads(fold
         asked.append(approval.verdict.reasons[0].text)
         return Answer(Choice.ONCE)
 
-    async with open_session(cwd=folder, confirm=ask) as session:
+    async with handrail.open(cwd=folder, confirm=ask) as session:
         assert (await session.call("read_file", {"file_path": "link"}))["stdout"] == "     1\tx"
     assert asked == [f"'link' leads to {str(folder.parent / 'other.txt')!r}, outside the workspace"]
 
@@ -250,7 +251,7 @@ async def test_a_folder_that_becomes_a_link_after_the_judgement_opens_nothing_el
     thread = threading.Thread(target=exchange)
     thread.start()
     try:
-        async with open_session(cwd=folder) as alone:
+        async with handrail.open(cwd=folder) as alone:
             results = [await alone.call("read_file", {"file_path": "cur/notes"}) for _ in range(1_500)]
     finally:
         over.set()
@@ -263,7 +264,7 @@ async def test_an_odd_name_of_the_own_folder_is_no_reason_to_ask(tmp_path: Path)
     odd = tmp_path / "pay $HOME"
     odd.mkdir()
     (odd / "a").write_text("x")
-    async with open_session(cwd=odd) as alone:
+    async with handrail.open(cwd=odd) as alone:
         assert (await alone.call("read_file", {"file_path": "a"}))["stdout"] == "     1\tx"
 
 

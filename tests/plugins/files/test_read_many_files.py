@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from handrail import Session, open_session
+import handrail
+from handrail import Session
 
 
 def write(folder: Path, **files: str) -> None:
@@ -52,7 +53,7 @@ async def test_too_much_is_left_out_and_said(session: Session, folder: Path) -> 
 async def test_secrets_are_skipped(folder: Path) -> None:
     (folder / "id_rsa").write_text("KEY")
     (folder / "a").write_text("a")
-    async with open_session(cwd=folder) as alone:
+    async with handrail.open(cwd=folder) as alone:
         result = await alone.call("read_many_files", {"paths": ["*"]})
     assert [file["path"] for file in result["files"]] == ["a"]
     assert "KEY" not in str(result)

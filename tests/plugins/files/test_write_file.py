@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from handrail import Answer, Approval, Choice, EditConfirmation, Session, ToolResult, open_session
+import handrail
+from handrail import Answer, Approval, Choice, EditConfirmation, Session, ToolResult
 
 Write = Callable[..., Awaitable[ToolResult]]
 
@@ -157,7 +158,7 @@ async def test_a_change_while_a_person_is_asked_is_noticed(folder: Path) -> None
         (folder / "a").write_text("two\n")
         return Answer(Choice.ONCE)
 
-    async with open_session(cwd=folder, confirm=slow) as session:
+    async with handrail.open(cwd=folder, confirm=slow) as session:
         result = await session.call("write_file", {"file_path": "a", "content": "new\n"})
     diff = "--- a\n+++ a\n@@ -1,1 +1,1 @@\n-one\n+new"
     assert shown == [EditConfirmation("Write a", str(folder / "a"), diff)]
@@ -181,9 +182,9 @@ async def test_a_secret_is_written_after_a_yes_and_its_old_content_is_not_told(w
 
 
 async def test_nobody_there_means_no_change(folder: Path) -> None:
-    async with open_session(cwd=folder) as alone:
+    async with handrail.open(cwd=folder) as alone:
         assert (await alone.call("write_file", {"file_path": "a", "content": ""})).error_code == "no_confirmer"
-    async with open_session(cwd=folder, mode="accept_edits") as alone:
+    async with handrail.open(cwd=folder, mode="accept_edits") as alone:
         assert (await alone.call("write_file", {"file_path": "a", "content": ""})).ok
 
 

@@ -14,7 +14,8 @@ from typing import Any
 import anyio
 import pytest
 
-from handrail import Desktop, Session, Window, open_session
+import handrail
+from handrail import Desktop, Session, Window
 from handrail_gui.private.client import PrivateDesktop
 from handrail_gui.x11.connection import Connection
 from handrail_gui.x11.hands import X11Hands
@@ -103,7 +104,7 @@ def programs() -> Iterator[Programs]:
 @pytest.fixture
 async def session(tmp_path: Path) -> AsyncIterator[Session]:
     """A session on a private desktop of its own."""
-    async with open_session(desktop="private", cwd=tmp_path) as found:
+    async with handrail.open(desktop="private", cwd=tmp_path) as found:
         await found.desktop()
         yield found
 

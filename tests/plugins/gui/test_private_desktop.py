@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from handrail import DesktopError, open_session
+import handrail
+from handrail import DesktopError
 from handrail_gui.private import processes
 from handrail_gui.private.client import PrivateDesktop
 from handrail_gui.x11.connection import Connection
@@ -198,7 +199,7 @@ def test_a_size_that_cannot_be_made_is_refused(size: tuple[int, int]):
 
 
 async def test_a_screen_that_hangs_gives_an_error_and_no_hang(tmp_path: Path):
-    async with open_session(desktop="private", cwd=tmp_path) as session:
+    async with handrail.open(desktop="private", cwd=tmp_path) as session:
         desktop = await session.desktop()
         assert (await session.call("window_list")).ok
         server = next(
@@ -215,7 +216,7 @@ async def test_a_screen_that_hangs_gives_an_error_and_no_hang(tmp_path: Path):
 
 
 async def test_a_screen_that_died_gives_an_error(tmp_path: Path):
-    async with open_session(desktop="private", cwd=tmp_path) as session:
+    async with handrail.open(desktop="private", cwd=tmp_path) as session:
         desktop = await session.desktop()
         assert (await session.call("window_list")).ok
         for pid in processes.marked(desktop.environment[processes.MARK]):

@@ -10,7 +10,8 @@ from typing import Any
 import anyio
 import pytest
 
-from handrail import Approval, Session, open_session
+import handrail
+from handrail import Approval, Session
 from handrail.testing import ScriptedConfirmer
 from handrail_gui.chords import chord_of
 from handrail_gui.lines import after_chord, after_text
@@ -111,7 +112,7 @@ class Place:
 
 @pytest.fixture
 async def place(programs: Programs, tmp_path: Path) -> AsyncIterator[Place]:
-    async with open_session(desktop="private", cwd=tmp_path) as session:
+    async with handrail.open(desktop="private", cwd=tmp_path) as session:
         found = Place(session, programs, tmp_path)
         session.confirmer = found.confirm
         await open_xterm(found, "bash", "--norc", "--noprofile")
@@ -248,7 +249,8 @@ async def test_a_terminal_gets_letters_of_any_script_by_keys(place: Place) -> No
 
 
 async def test_terminals_can_be_refused_altogether(programs: Programs, tmp_path: Path) -> None:
-    async with open_session(desktop="private", cwd=tmp_path, plugins={"gui": {"terminals": "refuse"}}) as session:
+    refusing: dict[str, Any] = {"plugins.gui.terminals": "refuse"}
+    async with handrail.open(desktop="private", cwd=tmp_path, **refusing) as session:
         found = Place(session, programs, tmp_path)
         await open_xterm(found, "bash", "--norc", "--noprofile")
         refused = await found.type("ls\n")

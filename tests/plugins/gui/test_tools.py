@@ -14,7 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
-from handrail import open_session
+import handrail
 from handrail.confirm import yes
 
 from .conftest import PLAIN_WINDOW, TEXT, Agent, until
@@ -105,10 +105,10 @@ async def test_a_click_by_coordinates_and_one_by_id_reach_the_same_key(agent: Ag
 
 
 async def test_a_large_screen_is_halved_and_clicked_exactly(tmp_path: Path, programs: Any):
-    async with open_session(desktop="current", environment={**os.environ}, cwd=tmp_path) as session:
+    async with handrail.open(desktop="current", environment={**os.environ}, cwd=tmp_path) as session:
         desktops = await session.runtime.service("desktops", session=None, desktop=None)
         large = await desktops.start("large", width=2560, height=1440)
-        async with open_session(
+        async with handrail.open(
             desktop="current", environment={**os.environ, **large.environment}, cwd=tmp_path
         ) as work:
             work.confirmer = yes
@@ -362,7 +362,7 @@ async def test_the_clipboard_holds_what_was_written(agent: Agent):
 async def test_a_button_that_a_session_holds_is_let_go_at_its_end(private: Any, tmp_path: Path):
     environment = {**os.environ, **private.desktop.environment}
     await anyio.run_process(["xdotool", "mousemove", "300", "300"], env=environment)
-    async with open_session(desktop="current", environment=environment, cwd=tmp_path, confirm=yes) as session:
+    async with handrail.open(desktop="current", environment=environment, cwd=tmp_path, confirm=yes) as session:
         await session.call("observe_screen", {})
         held = await session.call("execute_gui", {"action": "mouse_down", "x": 300, "y": 300})
         assert held.ok, held
@@ -401,7 +401,7 @@ async def test_cancelling_stops_typing_at_once_and_lets_go(agent: Agent):
 
 async def test_there_is_no_screen_where_there_is_none(tmp_path: Path):
     bare = {name: value for name, value in os.environ.items() if name != "DISPLAY"}
-    async with open_session(desktop="current", environment=bare, cwd=tmp_path) as session:
+    async with handrail.open(desktop="current", environment=bare, cwd=tmp_path) as session:
         result = await session.call("window_list")
         assert result.error_code == "tool_unavailable"
         assert "private" in result["error"]["message"]

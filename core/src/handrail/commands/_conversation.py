@@ -332,7 +332,7 @@ class Conversation:
 
     async def _do(self, job: Job) -> None:
         if job.listing:
-            listed = await self._session.all_tools()
+            listed = await self._session.begin_step()
             self._writer.write({"id": job.id, "tools": [tool_wire(tool) for tool in listed if tool.available]})
             return
         left = list(job.items)

@@ -92,11 +92,12 @@ async def _verdict(tool: str, args: Mapping[str, Any], judging: Judging, runtime
     from handrail.errors import InvalidArguments
     from handrail.judging import Decision, Reason, Verdict
 
-    if runtime.registry.get(tool) is None:
+    owned = runtime.registry.get(tool)
+    if owned is None:
         return Verdict(
             Decision.DENY, rule="unknown_tool", reasons=(Reason("unknown_tool", f"there is no tool {tool!r}"),)
         )
-    if tool in runtime.settings.tools.disabled:
+    if runtime.settings.tools.disables(owned.tool):
         return Verdict(
             Decision.DENY, rule="tool_unavailable", reasons=(Reason("tool_unavailable", f"{tool} is disabled"),)
         )

@@ -46,6 +46,7 @@ def tool_wire(listed: Listed) -> dict[str, Any]:
         "description": listed.tool.description,
         "layer": listed.tool.layer,
         "plugin": listed.plugin,
+        "source": listed.source,
         "input_schema": listed.tool.input_schema,
         "available": listed.available,
         "reason": listed.reason,
