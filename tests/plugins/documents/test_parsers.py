@@ -18,6 +18,7 @@ from tests.plugins.documents.pdf_files import line, pdf
 import handrail
 from handrail import ToolResult
 from handrail.confirm import yes
+from handrail_documents import caging
 
 SLOW = pdf([b"".join(line("x" * 60, 0, n) for n in range(40_000))] * 40)
 
@@ -96,6 +97,44 @@ async def test_a_worker_has_limits_and_knows_no_secrets(call: Call) -> None:
     assert worker.rlimit(psutil.RLIMIT_FSIZE) == (0, 0)
     assert 0 < worker.rlimit(psutil.RLIMIT_CPU)[0] < 100
     assert not {name for name in worker.environ() if name.startswith("HANDRAIL") or "TOKEN" in name}
+
+
+async def test_a_worker_is_shut_in(call: Call) -> None:
+    await call("read_pdf", "quick.pdf")
+    (worker,) = workers()
+    told = dict(line.split(":\t") for line in Path(f"/proc/{worker.pid}/status").read_text().splitlines())
+    assert (told["NoNewPrivs"], told["Seccomp"]) == ("1", "2")
+
+
+TRIALS = """
+import os, socket, subprocess, sys
+from handrail_documents import caging
+caging.shut(readable=[sys.prefix, sys.base_prefix, "/usr/lib", "/lib", sys.argv[1]], writable=[sys.argv[2]])
+def trial(name, attempt):
+    try:
+        attempt()
+        print(name, "done")
+    except OSError as exc:
+        print(name, type(exc).__name__)
+trial("network", lambda: socket.socket())
+trial("local", lambda: socket.socket(socket.AF_UNIX))
+trial("program", lambda: subprocess.Popen(["/bin/true"]))
+trial("allowed", lambda: open(os.path.join(sys.argv[1], "quick.pdf")).close())
+trial("written", lambda: open(os.path.join(sys.argv[2], "new"), "w").close())
+trial("other", lambda: open("/etc/passwd").close())
+trial("over", lambda: open(os.path.join(sys.argv[1], "new"), "w").close())
+"""
+
+
+async def test_what_is_shut_in_opens_only_what_it_was_given(folder: Path, tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", TRIALS, str(folder), str(tmp_path)), stdout=asyncio.subprocess.PIPE
+    )
+    told = dict(line.split() for line in (await process.communicate())[0].decode().splitlines())
+    refused = {name for name, outcome in told.items() if outcome == "PermissionError"}
+    # An older kernel shuts off the network and programs alone.
+    files = {"other", "over"} if caging.landlock() else set[str]()
+    assert (len(told), refused) == (7, {"network", "local", "program"} | files)
 
 
 HOST = """

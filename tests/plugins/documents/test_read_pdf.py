@@ -14,6 +14,8 @@ from pypdf import PdfReader, PdfWriter
 from tests.plugins.documents.conftest import Call
 from tests.plugins.documents.pdf_files import line, numbered, pdf
 
+from handrail import Session
+
 PICTURE = b"<</Type/XObject/Subtype/Image/Width 1/Height 1/ColorSpace/DeviceGray/BitsPerComponent 8/Length 1>>stream\n0\nendstream"
 LEFT = ("The quick brown fox jumps over the", "lazy dog and then goes home to", "sleep until the next morning")
 RIGHT = ("Meanwhile the cat sits on the wall", "watching everything that happens in", "the garden without interest")
@@ -137,11 +139,40 @@ async def test_what_takes_no_password_is_read(call: Call, folder: Path, algorith
 
 
 @pytest.mark.parametrize("algorithm", ["RC4-128", "AES-128", "AES-256"])
-async def test_what_takes_a_password_is_refused(call: Call, folder: Path, algorithm: str) -> None:
+@pytest.mark.parametrize("password", ["user", "owner"])
+async def test_what_takes_a_password_is_read_with_it(call: Call, folder: Path, algorithm: str, password: str) -> None:
     (folder / "a.pdf").write_bytes(encrypted("user", algorithm))
-    result = await call("read_pdf", "a.pdf")
+    result = await call("read_pdf", "a.pdf", password=password)
+    assert "a secret" in result["content"]
+
+
+@pytest.mark.parametrize("algorithm", ["RC4-128", "AES-128", "AES-256"])
+@pytest.mark.parametrize("password", [None, "wrong"])
+async def test_without_its_password_a_file_is_refused(
+    call: Call, folder: Path, algorithm: str, password: str | None
+) -> None:
+    (folder / "a.pdf").write_bytes(encrypted("user", algorithm))
+    result = await call("read_pdf", "a.pdf", password=password)
     assert result["error"]["details"] == {"reason": "protected"}
     assert "password" in result["error"]["message"]
+
+
+async def test_a_password_is_not_recorded(session: Session, folder: Path) -> None:
+    (folder / "a.pdf").write_bytes(encrypted("open-sesame-17", "AES-256"))
+    await session.call("read_pdf", {"path": str(folder / "a.pdf"), "password": "open-sesame-17"})
+    written = b"".join(path.read_bytes() for path in session.runtime.places.audit.rglob("*") if path.is_file())
+    assert b"a.pdf" in written
+    assert b"open-sesame-17" not in written
+
+
+async def test_a_form_that_cannot_be_made_out_is_told(call: Call, folder: Path) -> None:
+    broken = b"/AcroForm<</Fields[6 0 R]>>"
+    (folder / "a.pdf").write_bytes(
+        pdf([page_of("text")], root=broken, more=[b"<</FT/Tx/T(x)/Kids 7 0 R>>", b"(no list)"])
+    )
+    result = await call("read_pdf", "a.pdf")
+    assert "text" in result["content"]
+    assert "a form that cannot be made out" in result["note"]
 
 
 @pytest.mark.parametrize(

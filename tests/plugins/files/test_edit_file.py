@@ -141,6 +141,12 @@ async def test_tolerant_matches_are_replaced_everywhere(edit: Edit, folder: Path
         (b"a\r\nb\nc\n", "b", "b\nb", b"a\r\nb\nb\nc\n"),
         (b"\xef\xbb\xbfa\n", "a", "b", b"\xef\xbb\xbfb\n"),
         ("grün\n".encode("latin-1"), "grün", "blöd", "blöd\n".encode("latin-1")),
+        (
+            "これは日本語の文章です。\r\n".encode("cp932"),
+            "日本語",
+            "漢字",
+            "これは漢字の文章です。\r\n".encode("cp932"),
+        ),
         ("grün\r\n".encode("utf-16"), "grün\n", "漢\n", "漢\r\n".encode("utf-16")),
         (b"\xfe\xff" + "ab\n".encode("utf-16-be"), "a", "c", b"\xfe\xff" + "cb\n".encode("utf-16-be")),
         (b"x" * 70_000 + b"\nbad \xff byte\nend\n", "end", "END", b"x" * 70_000 + b"\nbad \xff byte\nEND\n"),

@@ -288,3 +288,35 @@ async def test_a_video_begins_with_a_box(show: Show, folder: Path) -> None:
     (folder / "a").write_bytes(b"\0\0\0\x18ftypmp42\0\0\0\0mp42isom")
     (media,) = (await show("a"))["media"]
     assert media.mime_type == "video/mp4"
+
+
+# What charset-normalizer finds where there is no mark and no Unicode.
+TEXTS = {
+    "cp932": "これは日本語の文章です。漢字とかなが混ざっています。",
+    "gb18030": "这是一个简单的中文文本，讲述城市的天气和生活。",
+    "big5": "這是一個簡單的中文文本，講述城市的天氣和生活。",
+    "cp949": "이것은 날씨와 도시에 관한 간단한 한국어 문장입니다.",
+    "cp1251": "Привет, это обычный русский текст о погоде и городе.",
+    "koi8_r": "Привет, это обычный русский текст о погоде и городе.",
+    "cp1253": "Αυτό είναι ένα απλό ελληνικό κείμενο για τον καιρό.",
+    "cp1250": "Příliš žluťoučký kůň úpěl ďábelské ódy, řekl učitel.",
+    "iso8859_2": "Příliš žluťoučký kůň úpěl ďábelské ódy, řekl učitel.",
+    "cp1252": "He said “no” — it’s fine…",
+    "latin-1": "Le café était fermé à l'été dernier; où êtes-vous allés?",
+}
+
+
+@pytest.mark.parametrize("encoding", TEXTS)
+@pytest.mark.parametrize("lines", [1, 3_000])
+async def test_other_encodings_are_found_and_named(show: Show, folder: Path, encoding: str, lines: int) -> None:
+    (folder / "a").write_bytes(f"{TEXTS[encoding]}\r\n".encode(encoding) * lines)
+    result = await show("a", limit=1)
+    assert (result["stdout"], result["encoding"]) == (f"     1\t{TEXTS[encoding]}", encoding)
+
+
+@pytest.mark.parametrize("text", ["name,café", "1 µm", "int main() { // prüfe Größe", "naïve", "ÿ", "10 €"])
+async def test_a_few_letters_beyond_ascii_are_western(show: Show, folder: Path, text: str) -> None:
+    (folder / "a").write_bytes(text.encode("cp1252"))
+    result = await show("a")
+    assert result["stdout"].endswith(text)
+    assert result["encoding"] in ("latin-1", "cp1252")

@@ -62,6 +62,7 @@ async def test_a_file_that_is_there_is_kept_without_overwrite(write: Write, fold
         (b"\xef\xbb\xbfa\n", "b\n", b"\xef\xbb\xbfb\n"),
         ("grün\n".encode("latin-1"), "blöd\n", "blöd\n".encode("latin-1")),
         ("grün\n".encode("utf-16"), "blöd\n", "blöd\n".encode("utf-16")),
+        ("Привет, это русский текст\n".encode("koi8-r"), "и ещё\n", "и ещё\n".encode("koi8-r")),
         (b"\xfe\xff" + "grün\n".encode("utf-16-be"), "x\n", b"\xfe\xff" + "x\n".encode("utf-16-be")),
     ],
 )
@@ -73,11 +74,11 @@ async def test_encoding_mark_and_line_ends_are_kept(
     assert (folder / "a").read_bytes() == after
 
 
-async def test_what_the_encoding_lacks_makes_it_utf_8_and_is_said(write: Write, folder: Path) -> None:
+async def test_what_the_encoding_lacks_is_refused(write: Write, folder: Path) -> None:
     (folder / "a").write_bytes("grün\n".encode("latin-1"))
     result = await write("a", "漢\n")
-    assert (folder / "a").read_text() == "漢\n"
-    assert "latin-1" in result["note"]
+    assert "latin-1" in result["error"]["message"]
+    assert (folder / "a").read_bytes() == "grün\n".encode("latin-1")
 
 
 async def test_permissions_and_attributes_are_kept(write: Write, folder: Path) -> None:

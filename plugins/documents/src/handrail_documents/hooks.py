@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool]:
     """What reads and writes documents."""
+    from handrail_documents.convert_tool import convert_document
     from handrail_documents.tools import read_excel, read_image, read_pdf
     from handrail_documents.write_tool import write_excel
 
-    return [read_pdf, read_image, read_excel, write_excel]
+    return [read_pdf, read_image, read_excel, write_excel, convert_document]
 
 
 @hookimpl

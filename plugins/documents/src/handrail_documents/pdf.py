@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Literal, cast
 
 from pypdf import PasswordType, PdfReader
-from pypdf.errors import FileNotDecryptedError, PdfReadError
+from pypdf.errors import PdfReadError
 from pypdf.generic import DictionaryObject, PdfObject
 
 from handrail_documents.pages import pages_in
@@ -24,41 +24,39 @@ MAX_LISTED = 50
 UNPAIRED = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 # How deep forms may lie in forms when a page is looked over for pictures.
 DEEPEST = 5
+PASSWORD = "give the password that a person tells you as `password`, or ask for a copy without one"
 OCR = "pages that are pictures have no text to read: show them (open_file, then observe_screen) or run OCR on them (ocrmypdf)"
 
 
 def read_pdf(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:
-    """The text of the pages asked for, until 200,000 characters are shown. `args`: `pages`."""
+    """The text of the pages asked for, until 200,000 characters are shown. `args`: `pages`, `password`."""
     assert fd is not None
     # What it says of damaged files goes nowhere.
     logging.disable(logging.CRITICAL)
     with os.fdopen(os.dup(fd), "rb") as file:
-        reader = _reader(file)
+        reader, locked = _reader(file, args["password"])
         count = len(reader.pages)
         wanted = pages_in(args["pages"], count) if args["pages"] else list(range(1, count + 1))
-        return _result(reader, wanted, count), b""
+        return _result(reader, wanted, count, locked=locked), b""
 
 
-def _reader(file: Any) -> PdfReader:
+def _reader(file: Any, password: str | None) -> tuple[PdfReader, bool]:
+    """The file, decrypted, and whether that took the password."""
     if b"%PDF-" not in file.read(1_024):
         raise Refused("unreadable", "it is no PDF: the mark %PDF- is missing")
     file.seek(0)
-    try:
-        reader = PdfReader(file)
-        if reader.is_encrypted and reader.decrypt("") is PasswordType.NOT_DECRYPTED:
-            raise FileNotDecryptedError
-        if reader.root_object.get("/Pages") is None:
-            raise PdfReadError("it has no pages")
-    except FileNotDecryptedError:
-        raise Refused(
-            "protected",
-            "it is encrypted, and opening it takes a password",
-            hint="ask the person for a copy without a password, or `qpdf --decrypt --password=… in.pdf out.pdf`",
-        ) from None
-    return reader
+    reader = PdfReader(file)
+    locked = reader.is_encrypted and reader.decrypt("") is PasswordType.NOT_DECRYPTED
+    if locked and not password:
+        raise Refused("protected", "it is encrypted, and opening it takes a password", hint=PASSWORD)
+    if locked and reader.decrypt(password or "") is PasswordType.NOT_DECRYPTED:
+        raise Refused("protected", "it is encrypted, and the password given does not open it", hint=PASSWORD)
+    if reader.root_object.get("/Pages") is None:
+        raise PdfReadError("it has no pages")
+    return reader, locked
 
 
-def _result(reader: PdfReader, wanted: list[int], count: int) -> dict[str, Any]:
+def _result(reader: PdfReader, wanted: list[int], count: int, *, locked: bool) -> dict[str, Any]:
     reading = _Reading()
     for number in wanted:
         if not reading.take(number, *_page(reader, number)):
@@ -69,12 +67,15 @@ def _result(reader: PdfReader, wanted: list[int], count: int) -> dict[str, Any]:
         "pages_read": len(reading.texts),
         "truncated": reading.truncated,
     }
-    if fields := _fields(reader):
+    fields, lost = _fields(reader)
+    if fields:
         result["form_fields"] = fields
     if scanned := reading.numbers["scanned"]:
         result["scanned_pages"] = scanned
     notes = [*reading.notes(wanted)]
-    if reader.is_encrypted:
+    if lost:
+        notes.append(lost)
+    if reader.is_encrypted and not locked:
         notes.append("the file is encrypted, but takes no password to be read")
     return {**result, "note": "; ".join(notes)} if notes else result
 
@@ -164,14 +165,17 @@ def _entries(thing: Any) -> list[Any]:
     return list(cast("Any", thing).values()) if isinstance(thing, DictionaryObject) else []
 
 
-def _fields(reader: PdfReader) -> dict[str, Any]:
-    """The names of a form's fields with what is filled in; empty for none."""
+def _fields(reader: PdfReader) -> tuple[dict[str, Any], str | None]:
+    """The names of a form's fields with what is filled in, none where there is no form; and what has to be said of fields that are left out."""
     try:
         fields = reader.get_fields() or {}
     # A form that cannot be made out takes nothing from the text.
-    except Exception:  # noqa: BLE001
-        return {}
-    return {name[:MAX_VALUE]: _value(field.value) for name, field in islice(fields.items(), MAX_FIELDS)}
+    except Exception as exc:  # noqa: BLE001
+        return {}, f"it has a form that cannot be made out, and its fields are left out ({type(exc).__name__}: {exc})"[
+            :300
+        ]
+    shown = {name[:MAX_VALUE]: _value(field.value) for name, field in islice(fields.items(), MAX_FIELDS)}
+    return shown, f"{len(fields) - MAX_FIELDS} more form fields are left out" if len(fields) > MAX_FIELDS else None
 
 
 def _value(value: Any) -> str | None:

@@ -33,7 +33,7 @@ def read_image(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any],
         image, notes = _decoded(file)
         kind, frames = image.format or "", _frames(file)
     if frames > 1:
-        notes.append(f"it has {frames} {'pages' if kind == 'TIFF' else 'frames'}; the first is shown")
+        notes.append(_first_of(frames, kind))
     shown = _fitted(image)
     data, mime_type = _encoded(shown, lossy=kind in LOSSY)
     result: dict[str, Any] = {"width": shown.width, "height": shown.height, "mime_type": mime_type, "format": kind}
@@ -44,11 +44,25 @@ def read_image(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any],
     return result, data
 
 
-def _decoded(file: IO[bytes]) -> tuple[Image.Image, list[str]]:
+def picture(file: IO[bytes]) -> tuple[Image.Image, list[str]]:
+    """The picture's first frame as large as it is, upright, in 8 bits, RGB or with transparency, and what has to be said of it."""
+    Image.MAX_IMAGE_PIXELS = None
+    image, notes = _decoded(file, fitted=False)
+    if (frames := _frames(file)) > 1:
+        notes.append(_first_of(frames, image.format or ""))
+    return _plain(image), notes
+
+
+def _first_of(frames: int, kind: str) -> str:
+    return f"it has {frames} {'pages' if kind == 'TIFF' else 'frames'}; the first is shown"
+
+
+def _decoded(file: IO[bytes], *, fitted: bool = True) -> tuple[Image.Image, list[str]]:
     """The picture's first frame, in memory, and what has to be said of it."""
     image = _opened(file)
-    # A JPEG is decoded at a half or a quarter of its size where that is enough.
-    image.draft("RGB", (SIDE, SIDE))
+    if fitted:
+        # A JPEG is decoded at a half or a quarter of its size where that is enough.
+        image.draft("RGB", (SIDE, SIDE))
     try:
         image.load()
     except (OSError, SyntaxError) as exc:

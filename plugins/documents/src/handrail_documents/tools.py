@@ -34,6 +34,9 @@ async def read_pdf(
     pages: Annotated[
         str | None, Field(description='Pages from 1: "3", "1-5", "7-" or "1,4-6". Default: all.', max_length=1_000)
     ] = None,
+    password: Annotated[
+        str | None, Field(description="For an encrypted file that takes one to be opened.", max_length=127)
+    ] = None,
     *,
     context: ToolContext,
 ) -> Mapping[str, Any]:
@@ -41,7 +44,7 @@ async def read_pdf(
 
     At most 200,000 characters; `truncated` says that pages are left. Pages that are only pictures are named in scanned_pages.
     """
-    result, _ = await _parsed(context, "read_pdf", path, {"pages": pages})
+    result, _ = await _parsed(context, "read_pdf", path, {"pages": pages, "password": password})
     return result
 
 

@@ -51,16 +51,21 @@ def _from_xls(file: IO[bytes], args: Mapping[str, Any], area: Area) -> dict[str,
         raise Refused(
             "limit", f"it is an old .xls of {size:,} bytes, and at most {MAX_OLD_BYTES:,} are read", hint=CONVERT
         )
+    workbook = xls_sheets(file.read())
+    sheets = old_sheets(workbook)
+    entry = chosen(sheets, args["sheet"], ())
+    return _result(xls_cells(workbook.get_sheet_by_name(entry.name), area), area, entry, sheets, args, [])
+
+
+def old_sheets(workbook: Any) -> list[SheetEntry]:
+    """The sheets with cells of an old workbook."""
     from python_calamine import SheetTypeEnum, SheetVisibleEnum
 
-    workbook = xls_sheets(file.read())
-    sheets = [
+    return [
         SheetEntry(each.name, each.visible != SheetVisibleEnum.Visible, each.name)
         for each in workbook.sheets_metadata
         if each.typ == SheetTypeEnum.WorkSheet
     ]
-    entry = chosen(sheets, args["sheet"], ())
-    return _result(xls_cells(workbook.get_sheet_by_name(entry.name), area), area, entry, sheets, args, [])
 
 
 def _from_csv(file: IO[bytes], args: Mapping[str, Any], area: Area) -> dict[str, Any]:

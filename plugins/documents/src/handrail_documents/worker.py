@@ -1,7 +1,7 @@
 """The process in which files are parsed: `python -m handrail_documents.worker FD`.
 
 It does one job after another, each on a file that comes open with the request. It has a limit of memory and, for each job, of processor time,
-writes no files, and ends when the plugin's side of the channel is gone.
+opens no file but Python's own, writes none, starts no program, reaches no network, and ends when the plugin's side of the channel is gone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from handrail_documents import wire
+from handrail_documents import caging, wire
 from handrail_documents.refusing import Refused
 
 Job = Callable[[int | None, Mapping[str, Any]], tuple[dict[str, Any], bytes]]
@@ -29,7 +29,14 @@ JOBS = {
     "read_image": "handrail_documents.pictures",
     "read_excel": "handrail_documents.workbooks",
     "write_excel": "handrail_documents.writing",
+    "table": "handrail_documents.converting",
+    "only_sheet": "handrail_documents.converting",
+    "redraw": "handrail_documents.converting",
+    "first_page": "handrail_documents.converting",
 }
+# Where Python's own modules and the libraries under them lie, beside what is on its path.
+SYSTEM = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo", "/lib", "/lib64")
+SETTINGS = ("/etc/ld.so.cache", "/etc/localtime", "/dev/urandom", "/dev/null")
 
 
 def main() -> None:
@@ -82,6 +89,7 @@ def _limit_process() -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
     if sys.platform == "linux":
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    caging.shut(readable=(*SYSTEM, *SETTINGS, sys.prefix, sys.base_prefix, *filter(None, sys.path)))
 
 
 def _limit_job() -> None:

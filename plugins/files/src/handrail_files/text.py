@@ -54,14 +54,18 @@ def encoding_of(sample: bytes) -> str | None:
     for mark, name in BOMS:
         if sample.startswith(mark):
             return name
+    whole = len(sample) < SAMPLE
     # A file with a hole behind its text is still text.
     sample = sample.rstrip(b"\0") or sample
     if b"\0" in sample:
         return _wide(sample)
     try:
-        codecs.getincrementaldecoder("utf-8")().decode(sample)
+        codecs.getincrementaldecoder("utf-8")().decode(sample, final=whole)
     except UnicodeDecodeError:
-        return "latin-1"
+        # Few files need it, and it takes a while to import.
+        from handrail_files.guessing import guess
+
+        return guess(sample)
     return "utf-8"
 
 

@@ -58,10 +58,7 @@ def _planned(new: NewFile, path: Path) -> Plan:
     encoding, text = _encoding(before), new.content
     if isinstance(before, Content):
         text = with_line_ends_of(old, text)
-        try:
-            data = encoding.encode(text)
-        except Downstream:
-            encoding, data = Encoding(), _utf8(text)
+        data = encoding.encode(text)
     else:
         data = _utf8(text)
     if len(data) > MAX_BYTES:
@@ -162,9 +159,6 @@ async def write_file(new: NewFile, context: ToolContext) -> Mapping[str, Any]:
 
 def _notes(plan: Plan) -> Mapping[str, str]:
     told: list[str] = []
-    was = _encoding(plan.before)
-    if plan.encoding != was:
-        told.append(f"the file was {was.name}, which lacks some of these characters; it is UTF-8 now")
     if isinstance(plan.before, Content) and plan.before.data == plan.data:
         told.append("the file had this content already")
     names = plan.before.status.st_nlink if isinstance(plan.before, Content) else 1

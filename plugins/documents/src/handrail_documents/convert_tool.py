@@ -1,0 +1,247 @@
+"""The tool `convert_document`."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from handrail import Downstream, InvalidArguments, NotFound, Read, ToolContext, ToolError, Write, opened, tool
+from handrail.opened import Expected, Opened
+
+if TYPE_CHECKING:
+    from handrail_documents.office import Office
+    from handrail_documents.process import Parsers
+
+CONVERT_S = 120.0
+MAX_INPUT = 268_435_456
+Kind = Literal["picture", "pdf", "table", "text", "slides"]
+Format = Literal["pdf", "csv", "png", "jpg", "html"]
+
+SUFFIXES: Mapping[Kind, tuple[str, ...]] = {
+    "picture": (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".tif", ".tiff", ".webp"),
+    "pdf": (".pdf",),
+    "table": (".xlsx", ".xlsm", ".xls", ".ods", ".csv", ".tsv"),
+    "text": (".docx", ".doc", ".odt", ".rtf", ".txt", ".html", ".htm"),
+    "slides": (".pptx", ".ppt", ".odp"),
+}
+FORMATS: Mapping[Kind, tuple[Format, ...]] = {
+    "picture": ("pdf", "png", "jpg"),
+    "pdf": ("png", "jpg"),
+    "table": ("pdf", "csv", "png", "jpg", "html"),
+    "text": ("pdf", "png", "jpg", "html"),
+    "slides": ("pdf", "png", "jpg", "html"),
+}
+SAME = {".jpeg": ".jpg", ".htm": ".html"}
+BY_COMMAS = (".csv", ".tsv")
+# What Python reads without LibreOffice.
+PYTHON_READS = (".xlsx", ".xlsm", ".xls", *BY_COMMAS)
+NEW_WORKBOOKS = (".xlsx", ".xlsm")
+# Comma, quotation mark, UTF-8, from the first line on. The last word for reading: formulas are text. For writing: cells as they are shown, and
+# the number of the sheet.
+READ_CSV = "Text - txt - csv (StarCalc):44,34,76,1,,0,false,false,false,false,false,0,false"
+WRITE_CSV = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true,false,false,false,{}"
+WRITE_HTML: Mapping[Kind, str] = {
+    "table": "html:HTML (StarCalc):EmbedImages",
+    "text": "html:HTML (StarWriter):EmbedImages",
+    "slides": "html",
+}
+CURE = "install it; on Debian: apt install libreoffice-calc libreoffice-writer (and libreoffice-impress for slides)"
+
+
+class Conversion(BaseModel):
+    """What is to be made of what."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    input_path: Annotated[str, Field(min_length=1, description="Path of a document, spreadsheet, PDF or picture.")]
+    output_format: Annotated[Format, Field(description="What to make of it.")]
+    output_path: Annotated[
+        str | None, Field(min_length=1, description="Path of the new file. Default: beside the old one, with its name.")
+    ] = None
+    sheet_name: Annotated[str | None, Field(description="Only this sheet of a spreadsheet.")] = None
+
+    @model_validator(mode="after")
+    def _named(self) -> Self:
+        # What is written has a name before it is judged.
+        if self.output_path is None:
+            path = PurePath(self.input_path)
+            if not path.name:
+                raise ValueError("input_path names no file")
+            self.output_path = str(path.with_suffix(f".{self.output_format}"))
+        return self
+
+    @property
+    def suffix(self) -> str:
+        """What the name of the input ends with, in small letters."""
+        return PurePath(self.input_path).suffix.lower()
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A finished conversion: the new file's bytes, and how they came about."""
+
+    data: bytes
+    method: Literal["libreoffice", "python"]
+    sheet: str | None = None
+    notes: Sequence[str] = ()
+
+
+@tool(
+    layer="document",
+    title="Convert a document",
+    effects=[Read("file", arg="input_path"), Write("file", arg="output_path")],
+    timeout=CONVERT_S,
+    describe=lambda asked: f"Convert {asked.input_path} to {asked.output_format.upper()}, as {asked.output_path}",
+)
+async def convert_document(asked: Conversion, context: ToolContext) -> Mapping[str, Any]:
+    """Convert a document, spreadsheet or picture to pdf, csv, png, jpg or html, and return output_path and method (libreoffice or python).
+
+    Of several pages png and jpg show the first; csv holds one sheet. A file that is there already is replaced.
+    """
+    kind = _kind(asked)
+    output = asked.output_path or ""
+    source, target = context.judged_path(asked.input_path), context.judged_path(output, "write")
+    if source == target:
+        raise InvalidArguments(f"convert_document: output_path {output!r} is the file that is to be converted")
+    before = _there(target)
+    with opened.reading(source) as file:
+        try:
+            made = await _Work(asked, kind, file, context, await context.service("document_parsers")).made()
+        except ToolError as exc:
+            raise type(exc)(f"{asked.input_path!r}: {exc}", hint=exc.hint, details=exc.details) from exc
+    context.checkpoint()
+    opened.replace(target, made.data, expected=Expected(before))
+    result: dict[str, Any] = {
+        "output_path": str(target),
+        "method": made.method,
+        "input_format": asked.suffix.removeprefix("."),
+        "output_format": asked.output_format,
+        "size_bytes": len(made.data),
+    }
+    if made.sheet is not None:
+        result["sheet_name"] = made.sheet
+    return {**result, "note": "; ".join(made.notes)} if made.notes else result
+
+
+def _kind(asked: Conversion) -> Kind:
+    """What the input is; `InvalidArguments` for what cannot be made of it."""
+    kind: Kind | None = next((kind for kind, suffixes in SUFFIXES.items() if asked.suffix in suffixes), None)
+    if kind is None:
+        known = " ".join(suffix for suffixes in SUFFIXES.values() for suffix in suffixes)
+        raise InvalidArguments(f"convert_document: {asked.input_path!r} is of no kind that is converted", hint=known)
+    if asked.output_format not in FORMATS[kind]:
+        hint = f"it can become {', '.join(FORMATS[kind])}"
+        hint += "; read_pdf gives its text" if kind == "pdf" else ""
+        raise InvalidArguments(f"convert_document: {asked.suffix} cannot become {asked.output_format}", hint=hint)
+    if asked.sheet_name and kind != "table":
+        raise InvalidArguments(f"convert_document: sheet_name is given, and {asked.input_path!r} is no spreadsheet")
+    suffix = PurePath(asked.output_path or "").suffix.lower()
+    if SAME.get(suffix, suffix) != f".{asked.output_format}":
+        raise InvalidArguments(
+            f"convert_document: output_path ends with {suffix!r}, and the format is {asked.output_format!r}"
+        )
+    return kind
+
+
+def _there(path: Path) -> os.stat_result | None:
+    try:
+        with opened.reading(path) as file:
+            return file.status
+    except NotFound:
+        return None
+
+
+class _Work:
+    """One conversion of an open file."""
+
+    def __init__(self, asked: Conversion, kind: Kind, file: Opened, context: ToolContext, parsers: Parsers) -> None:
+        self._asked = asked
+        self._kind: Kind = kind
+        self._file = file
+        self._context = context
+        self._parsers = parsers
+
+    async def made(self) -> Made:
+        """The new file. `ToolError` says why there is none."""
+        to, suffix = self._asked.output_format, self._asked.suffix
+        if self._kind in ("picture", "pdf"):
+            job = "redraw" if self._kind == "picture" else "first_page"
+            result, data = await self._parsers.run(job, {"to": to}, fd=self._file.fd)
+            return Made(data, "python", notes=result["notes"])
+        from handrail_documents import office
+
+        program = None if to == "csv" and suffix in BY_COMMAS else office.program(self._context.host_environment)
+        if program is None:
+            return await self._by_python()
+        with office.opened(program, self._context.cache, self._context.host_environment) as prepared:
+            return await self._by_office(prepared)
+
+    async def _by_python(self) -> Made:
+        to = self._asked.output_format
+        if self._asked.suffix not in PYTHON_READS or to not in ("csv", "html"):
+            raise Downstream(
+                f"to make {to} of it takes LibreOffice, which is not installed",
+                hint=CURE,
+                details={"reason": "no_libreoffice"},
+            )
+        result, data = await self._parsers.run("table", {"sheet": self._asked.sheet_name, "to": to}, fd=self._file.fd)
+        return Made(data, "python", result["sheet_name"])
+
+    async def _by_office(self, office: Office) -> Made:
+        to, suffix, sheet = self._asked.output_format, self._asked.suffix, self._asked.sheet_name
+        reading, number = None, 1
+        if suffix in BY_COMMAS:
+            # Read as `read_excel` does, whatever stands between its fields and however it is encoded.
+            result, data = await self._parsers.run("table", {"sheet": sheet, "to": "csv"}, fd=self._file.fd)
+            suffix, reading, sheet = ".csv", READ_CSV, result["sheet_name"]
+        else:
+            data = _whole(self._file)
+        if self._kind == "table" and reading is None and (sheet or to == "csv"):
+            if suffix not in NEW_WORKBOOKS:
+                data, suffix = _main(await office.convert(data, suffix, "xlsx"), "xlsx")[0], ".xlsx"
+            sheet, number, data = await self._only(sheet, data)
+        wanted = {"csv": WRITE_CSV.format(number), "html": WRITE_HTML.get(self._kind, "html")}.get(to, "pdf")
+        data, beside = _main(await office.convert(data, suffix, wanted, reading=reading), wanted.partition(":")[0])
+        notes = [f"{beside} files that belong to it, such as pictures, are left out"] if beside else []
+        if to in ("png", "jpg"):
+            with _unnamed(data) as file:
+                result, data = await self._parsers.run("first_page", {"to": to}, fd=file.fileno())
+            notes += result["notes"]
+        return Made(data, "libreoffice", sheet, notes)
+
+    async def _only(self, sheet: str | None, data: bytes) -> tuple[str, int, bytes]:
+        """The name and number of the sheet that is meant, and the workbook with no other to be seen."""
+        with _unnamed(data) as file:
+            result, shown = await self._parsers.run("only_sheet", {"sheet": sheet}, fd=file.fileno())
+        return result["sheet_name"], result["number"], shown
+
+
+def _whole(file: Opened) -> bytes:
+    if file.size > MAX_INPUT:
+        raise Downstream(f"it has {file.size:,} bytes, and at most {MAX_INPUT:,} are converted")
+    with ExitStack() as stack:
+        return stack.enter_context(os.fdopen(os.dup(file.fd), "rb")).read(MAX_INPUT + 1)
+
+
+def _main(made: Mapping[str, bytes], suffix: str) -> tuple[bytes, int]:
+    """The file that was wanted of those that were made, and how many lie beside it."""
+    name = next((name for name in sorted(made) if name.endswith(f".{suffix}")), None)
+    if name is None:
+        raise Downstream(f"LibreOffice made no {suffix} of it, but {', '.join(sorted(made))[:200]}")
+    return made[name], len(made) - 1
+
+
+def _unnamed(data: bytes) -> Any:
+    """An open file with this content that has no name."""
+    file = tempfile.TemporaryFile()
+    file.write(data)
+    file.flush()
+    file.seek(0)
+    return file

@@ -1,0 +1,146 @@
+"""LibreOffice without a screen: one conversion a process, each with a folder and a profile of its own, shut in, ended with its call."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from handrail import Downstream
+
+PROGRAMS = ("soffice", "libreoffice")
+PLACES = ("/usr/lib/libreoffice/program/soffice", "/Applications/LibreOffice.app/Contents/MacOS/soffice")
+# What it ends with when it wants to be started again, as it does once for a new profile.
+AGAIN = 81
+STARTS = 3
+MAX_RESULT = 536_870_912
+FLAGS = ("--headless", "--norestore", "--nolockcheck", "--nodefault", "--nofirststartwizard")
+PASSED_ON = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ")
+OPTION = '<item oor:path="/org.openoffice.Office.{}"><prop oor:name="{}" oor:op="fuse"><value>{}</value></prop></item>'
+# No macros, nothing that a document only points to.
+OPTIONS = (
+    ("Common/Security/Scripting", "MacroSecurityLevel", "3"),
+    ("Common/Security/Scripting", "DisableMacrosExecution", "true"),
+    ("Common/Security/Scripting", "BlockUntrustedRefererLinks", "true"),
+    ("Calc/Content/Update", "Link", "2"),
+    ("Writer/Content/Update", "Link", "0"),
+)
+PROFILE = (
+    '<?xml version="1.0" encoding="UTF-8"?>\n<oor:items xmlns:oor="http://openoffice.org/2001/registry">'
+    + "".join(OPTION.format(*option) for option in OPTIONS)
+    + "</oor:items>\n"
+)
+
+
+def program(environment: Mapping[str, str]) -> str | None:
+    """The program on the path or at its usual place; None where it is not installed."""
+    found = (shutil.which(name, path=environment.get("PATH")) for name in PROGRAMS)
+    there = next((name for name in (*found, *PLACES) if name and os.path.isfile(name)), None)
+    if there is None:
+        return None
+    # What `soffice` starts in the end; only its own exit says that it is to be started again.
+    inner = Path(there).resolve().with_name("soffice.bin")
+    return str(inner) if inner.is_file() else there
+
+
+@dataclass(frozen=True, slots=True)
+class Office:
+    """The program, and the folder for one conversion: `in.<suffix>` is read, what it makes lies in `out`."""
+
+    program: str
+    folder: Path
+    environment: Mapping[str, str]
+
+    async def convert(self, source: bytes, suffix: str, wanted: str, *, reading: str | None = None) -> dict[str, bytes]:
+        """What it makes of a file, by name. `wanted`: a suffix, or `suffix:filter:options`; `reading`: the filter that reads the file.
+
+        Raises `Downstream` when it makes nothing of it. Cancelled, it is killed with all that it started.
+        """
+        given, out = self.folder / f"in{suffix}", self.folder / "out"
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+        await anyio.to_thread.run_sync(given.write_bytes, source)
+        filters = [f"--infilter={reading}"] if reading else []
+        orders = [*filters, "--convert-to", wanted, "--outdir", str(out), str(given)]
+        said = ""
+        for _ in range(STARTS):
+            code, said = await self._run(orders)
+            if code != AGAIN:
+                break
+        made = await anyio.to_thread.run_sync(_made, out)
+        if not made:
+            raise Downstream(f"LibreOffice made nothing of it{f': {said}' if said else ''}")
+        return made
+
+    async def _run(self, orders: Sequence[str]) -> tuple[int, str]:
+        """Its exit code and the last thing that it said."""
+        profile = (self.folder / "profile").as_uri()
+        argv = [sys.executable, "-P", "-m", "handrail_documents.office_start", str(self.folder), self.program]
+        with (self.folder / "said").open("w+b") as said:
+            # Started as it stands: it is there in a millisecond.
+            process = subprocess.Popen(  # noqa: ASYNC220
+                [*argv, f"-env:UserInstallation={profile}", *FLAGS, *orders],
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
+                env=self._variables(),
+                cwd="/",
+                start_new_session=True,
+            )
+            try:
+                code = await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True)
+            finally:
+                # Its own group, which nothing in it leaves.
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                _pipe(profile).unlink(missing_ok=True)
+            said.seek(0)
+            lines = [line for line in said.read(20_000).decode(errors="replace").splitlines() if line.strip()]
+        return code, next((line[:300] for line in lines if line.startswith("Error")), "")
+
+    def _variables(self) -> dict[str, str]:
+        kept = {name: self.environment[name] for name in PASSED_ON if name in self.environment}
+        python = {name: self.environment[name] for name in ("PYTHONPATH", "VIRTUAL_ENV") if name in self.environment}
+        own = {"HOME": str(self.folder), "TMPDIR": str(self.folder / "tmp"), "SAL_USE_VCLPLUGIN": "svp"}
+        return {"LANG": "C.UTF-8", **kept, **python, **own}
+
+
+@contextmanager
+def opened(program: str, cache: Path, environment: Mapping[str, str]) -> Generator[Office, None, None]:
+    """A folder for one conversion, gone with the block."""
+    with tempfile.TemporaryDirectory(prefix="office-", dir=cache, ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        (folder / "tmp").mkdir()
+        settings = folder / "profile" / "user"
+        settings.mkdir(parents=True)
+        (settings / "registrymodifications.xcu").write_text(PROFILE, encoding="utf-8")
+        yield Office(program, folder, environment)
+
+
+def _made(out: Path) -> dict[str, bytes]:
+    """The ordinary files that lie there. They were made from a stranger's file: their size is asked first."""
+    made: dict[str, bytes] = {}
+    for entry in os.scandir(out):
+        if entry.is_file(follow_symlinks=False):
+            if (size := entry.stat(follow_symlinks=False).st_size) > MAX_RESULT:
+                raise Downstream(f"LibreOffice made {size:,} bytes of it, and at most {MAX_RESULT:,} are taken")
+            made[entry.name] = Path(entry.path).read_bytes()
+    return made
+
+
+def _pipe(profile: str) -> Path:
+    """Where it listens, by its profile: it is shut in, and cannot take that away itself (desktop/source/app/officeipcthread.cxx)."""
+    digest = hashlib.md5(profile.encode("utf-16-le"), usedforsecurity=False).digest()
+    return Path(f"/tmp/OSL_PIPE_{os.getuid()}_SingleOfficeIPC_{''.join(f'{byte:x}' for byte in digest)}")
