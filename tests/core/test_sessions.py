@@ -27,7 +27,6 @@ from handrail import (
     ToolContext,
     ToolResult,
     ToolUnavailable,
-    VisionBackend,
     Write,
     tool,
 )
@@ -148,25 +147,20 @@ async def test_the_next_backend_answers_where_the_chosen_one_cannot(broken: dict
     chosen = fake_backend("chosen", capabilities=["ocr"], **broken)
     settings = {"backend": "chosen", "backend_fallback": ["reader"]}
     async with open_test_session(backends=[chosen, OCR], settings=settings) as session:
-        assert (await session.vision()).name == "reader"
+        assert await session.vision.ready() == "reader"
         # The chosen one counts for what is listed.
         assert session.backend == "chosen"
     async with open_test_session(backends=[chosen, OCR], settings={"backend": "chosen"}) as session:
         with pytest.raises(BackendUnavailable, match="chosen"):
-            await session.vision()
+            await session.vision.ready()
 
 
 async def test_a_backend_is_opened_once_a_session_and_closed_with_it() -> None:
     backend = fake_backend("seer", capabilities=["ocr"])
     async with open_test_session(backends=[backend]) as session:
-        opened: list[VisionBackend] = []
-
-        async def ask() -> None:
-            opened.append(await session.vision())
-
         async with anyio.create_task_group() as group:
             for _ in range(3):
-                group.start_soon(ask)
+                group.start_soon(session.vision.ready)
         assert len(backend.built) == 1
         assert backend.built[0].is_open
     assert not backend.built[0].is_open
@@ -182,7 +176,7 @@ async def test_one_that_does_not_close_keeps_nothing_else_open(caplog: pytest.Lo
 
     closed: list[str] = []
     async with open_test_session(backends=[Sticky], services=[service("mail", "session", closed)]) as session:
-        await session.vision()
+        await session.vision.ready()
         await session.service("mail")
     assert closed == ["mail"]
     assert "stuck" in caplog.text

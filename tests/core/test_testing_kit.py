@@ -349,10 +349,9 @@ async def test_the_fake_screen_and_tree_serve_core() -> None:
 async def test_a_fake_backend_sees_what_it_is_told_to() -> None:
     seer = fake_backend("seer", capabilities=["accessibility_tree"])
     async with open_test_session(backends=[seer]) as session:
-        backend = await session.vision()
-        assert (await backend.tree()).elements == ()
+        assert (await session.vision.tree()).value.elements == ()
         seer.elements = FakeAccessibility.of(("button", "Save")).elements
-        assert [element.text for element in (await backend.tree()).elements] == ["Save"]
+        assert [element.text for element in (await session.vision.tree()).value.elements] == ["Save"]
 
 
 async def test_several_sessions_may_share_a_runtime() -> None:

@@ -43,6 +43,24 @@ if TYPE_CHECKING:
     from handrail.desktop import (
         Tree as Tree,
     )
+    from handrail.dialects import (
+        PIXELS as PIXELS,
+    )
+    from handrail.dialects import (
+        TO_999 as TO_999,
+    )
+    from handrail.dialects import (
+        TO_1000 as TO_1000,
+    )
+    from handrail.dialects import (
+        UNIT as UNIT,
+    )
+    from handrail.dialects import (
+        Dialect as Dialect,
+    )
+    from handrail.dialects import (
+        Size as Size,
+    )
     from handrail.errors import (
         AmbiguousElement as AmbiguousElement,
     )
@@ -216,6 +234,12 @@ if TYPE_CHECKING:
     from handrail.sandboxes import (
         Sandbox as Sandbox,
     )
+    from handrail.seeing import (
+        Answered as Answered,
+    )
+    from handrail.seeing import (
+        Vision as Vision,
+    )
     from handrail.services import (
         Service as Service,
     )
@@ -260,7 +284,19 @@ if TYPE_CHECKING:
         BackendContext as BackendContext,
     )
     from handrail.vision import (
+        Cost as Cost,
+    )
+    from handrail.vision import (
         NoSettings as NoSettings,
+    )
+    from handrail.vision import (
+        Plan as Plan,
+    )
+    from handrail.vision import (
+        PlannedAction as PlannedAction,
+    )
+    from handrail.vision import (
+        Turn as Turn,
     )
     from handrail.vision import (
         VisionBackend as VisionBackend,
@@ -331,8 +367,10 @@ _HOMES = {
     "sandboxes": ("Bounds", "Confined", "Limits", "Sandbox"),
     "services": ("Service", "ServiceContext"),
     "session": ("Session",),
+    "dialects": ("PIXELS", "TO_1000", "TO_999", "UNIT", "Dialect", "Size"),
+    "seeing": ("Answered", "Vision"),
     "tools": ("Delete", "Effect", "Input", "Read", "Remote", "Run", "Send", "Tool", "Toolset", "Write", "tool"),
-    "vision": ("BackendContext", "NoSettings", "VisionBackend"),
+    "vision": ("BackendContext", "Cost", "NoSettings", "Plan", "PlannedAction", "Turn", "VisionBackend"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from handrail.observation import Observations
     from handrail.results import ToolResult
     from handrail.running import Running
+    from handrail.seeing import Vision
     from handrail.session import Session
-    from handrail.vision import VisionBackend
 
 
 class ToolContext:
@@ -129,9 +129,10 @@ class ToolContext:
         """Another plugin's service; `ToolUnavailable` when none supplies it."""
         return await self.session.service(capability)
 
-    async def vision(self) -> VisionBackend:
-        """The chosen vision backend, open, or the first of the fallbacks that works; `BackendUnavailable` says why none does."""
-        return await self.session.vision()
+    @property
+    def vision(self) -> Vision:
+        """How this session sees: the chosen vision backend, and the fallbacks after it."""
+        return self.session.vision
 
     async def call(self, name: str, args: Mapping[str, Any]) -> ToolResult:
         """Call another tool through the whole path, as a part of this call: it inherits its leases, its deadline and its cancellation."""

@@ -91,6 +91,14 @@ class Transform:
             self.screen.y + min(self.screen.height - 1, int((y + 0.5) * self.screen.height / self.height)),
         )
 
+    def rect_to_screen(self, rect: Rect) -> Rect:
+        """The screen pixels that an image rectangle covers, cut to the image."""
+        cut = rect.intersect(Rect(0, 0, self.width, self.height))
+        x_scale, y_scale = self.screen.width / self.width, self.screen.height / self.height
+        x1, y1 = round(cut.x * x_scale), round(cut.y * y_scale)
+        x2, y2 = round(cut.right * x_scale), round(cut.bottom * y_scale)
+        return Rect(self.screen.x + x1, self.screen.y + y1, x2 - x1, y2 - y1)
+
     def to_image(self, rect: Rect) -> Rect:
         """Where a screen rectangle lies in the image, cut to the image."""
         x_scale, y_scale = self.width / self.screen.width, self.height / self.screen.height

@@ -24,7 +24,6 @@ from handrail.choosing import CURE
 from handrail.confirm import Confirmer
 from handrail.desktop import Desktop, Focusing
 from handrail.errors import (
-    BackendUnavailable,
     Failsafe,
     HandrailError,
     NoSandbox,
@@ -45,10 +44,9 @@ from handrail.recorder import Recorder
 from handrail.registry import Owned
 from handrail.results import Source, ToolResult, holds_text
 from handrail.running import Running
-from handrail.services import close
+from handrail.seeing import Vision
 from handrail.settings import Settings
 from handrail.tools import Tool
-from handrail.vision import VisionBackend
 from handrail.words import nearest
 
 if TYPE_CHECKING:
@@ -118,7 +116,7 @@ class Session:
         self.recorder = Recorder(self.history, audit)
         self.pool = Pool(runtime.registry, runtime.toolsets)
         self._backend = runtime.choose_backend(settings.backend)
-        self._opened: dict[str, VisionBackend] = {}
+        self.vision = Vision(self._chain, lambda name: runtime.open_backend(name, self))
         self._desktop: Desktop | None = None
         self._opening = anyio.Lock()
         self._calls = 0
@@ -514,29 +512,21 @@ class Session:
             return
         self._backend = backend
         self._look_again()
+        self.vision.warm_up(name)
         self.bus.publish(BackendChanged("", name))
         self.bus.publish(ToolsChanged("", f"the vision backend is now {name}"))
 
-    async def vision(self) -> VisionBackend:
-        """The chosen backend, open, else the first fallback that opens."""
-        names = [name for name in (self._backend, *self.settings.backend_fallback) if name]
-        failures: list[str] = []
-        for name in names:
-            try:
-                return await self._open_backend(name)
-            except BackendUnavailable as exc:
-                failures.append(f"{name}: {exc}")
-        raise BackendUnavailable("; ".join(failures) or "no vision backend is installed", hint="see `handrail plugins`")
-
-    async def _open_backend(self, name: str) -> VisionBackend:
-        async with self.runtime.leases.hold(f"{self.id}:backend:{name}"):
-            if name not in self._opened:
-                self._opened[name] = await self.runtime.open_backend(name, self)
-            return self._opened[name]
+    def _chain(self) -> tuple[str, ...]:
+        """The backends that are asked, in order: the chosen one, then the fallbacks."""
+        return tuple(name for name in (self._backend, *self.settings.backend_fallback) if name)
 
     def apply(self, settings: Settings) -> None:
         """Take over settings that were changed while the session lives: backend, tools and rules. The desktop stays."""
-        self.settings = settings.model_copy(update={"desktop": self.settings.desktop})
+        before = self.settings
+        self.settings = settings.model_copy(update={"desktop": before.desktop})
+        for name in {*before.backends, *settings.backends}:
+            if before.backends.get(name) != settings.backends.get(name):
+                self.vision.forget(name)
         self.policy.rules = self.runtime.rules
         backend = self.runtime.choose_backend(settings.backend)
         if backend != self._backend:
@@ -554,8 +544,7 @@ class Session:
         with anyio.move_on_after(CLOSING_S):
             while self.running:
                 await anyio.sleep(0.005)
-        for name, backend in self._opened.items():
-            await close(backend, f"vision backend {name}")
+        await self.vision.close()
         await self.runtime.close_services(session=self)
         if self._confines is not None:
             await anyio.to_thread.run_sync(self._confines.close)

@@ -23,10 +23,9 @@ pytestmark = pytest.mark.anyio
 
 async def test_the_backend_sees_by_the_tree(session: Session, launch: Launch) -> None:
     await launch("galculator", title="galculator")
-    backend = await session.vision()
-    assert backend.name == "accessibility"
-    tree = await backend.tree()
-    assert tree.window == "galculator"
+    seen = await session.vision.tree()
+    assert seen.backend == "accessibility"
+    assert seen.value.window == "galculator"
 
 
 async def test_the_service_is_all_that_tools_and_other_plugins_ask_of_it(control: Control) -> None:

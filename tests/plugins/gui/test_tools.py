@@ -175,7 +175,7 @@ async def test_a_browser_is_pasted_into_and_its_passwords_are_covered(agent: Age
 async def test_understanding_without_a_model_is_an_outline_and_says_so(agent: Agent):
     await agent.open("galculator")
     seen = await agent("observe_screen", mode="understanding", image="none")
-    assert "accessibility does not describe pictures" in seen["note"]
+    assert "accessibility: it does not offer understand" in seen["note"]
     assert '"7"' in seen["stdout"]
 
 

@@ -201,7 +201,7 @@ async def _try(name: str, session: Session, *, capability: str | None = None, ba
             if capability is not None:
                 await session.service(capability)
             elif backend:
-                return Check(name, True, f"{(await session.vision()).name} is open")
+                return Check(name, True, f"{await session.vision.ready()} is open")
             else:
                 desktop = await session.desktop()
                 return Check(name, True, f"display {desktop.display}")

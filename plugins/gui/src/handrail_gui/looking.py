@@ -20,7 +20,6 @@ from handrail import (
     Screen,
     ToolContext,
     Transform,
-    Tree,
     Window,
     element_wire,
 )
@@ -51,25 +50,25 @@ class Sight:
 
 
 async def see(context: ToolContext, screen: Screen, wish: Wish) -> Sight:
-    """Look once, with the chosen backend or the first fallback that works."""
+    """Look once, with the chosen backend or the first of the fallbacks that works."""
     windows = await screen.windows()
-    backend = await context.vision()
-    subject, truncated, note = None, False, ""
-    if "accessibility_tree" in backend.capabilities:
-        title = wish.window.title if wish.window else None
-        # One more than asked tells whether there are more.
-        tree: Tree = await backend.tree(window=title, budget=wish.most)
-        frame = await screen.capture(wish.area)
-        elements, subject, truncated, note = tree.elements, tree.window, tree.truncated, tree.note
-    elif backend.capabilities & {"parse_screen", "ocr"}:
-        frame = await screen.capture(wish.area)
-        elements = tuple(await backend.parse(frame, wish.intent))
-    else:
-        frame = await screen.capture(wish.area)
-        elements = ()
-    shown = [element for element in elements if _in_view(element, frame.screen)]
+    # One more than asked tells whether there are more.
+    looked = await context.vision.look(
+        lambda: screen.capture(wish.area),
+        intent=wish.intent,
+        window=wish.window.title if wish.window else None,
+        budget=wish.most + 1,
+    )
+    frame, tree = looked.value.frame, looked.value.tree
+    shown = [element for element in tree.elements if _in_view(element, frame.screen)]
     return Sight(
-        frame, tuple(shown[: wish.most]), windows, subject, backend.name, truncated or len(shown) > wish.most, note
+        frame,
+        tuple(shown[: wish.most]),
+        windows,
+        tree.window,
+        looked.backend,
+        tree.truncated or len(shown) > wish.most,
+        "; ".join(note for note in (tree.note, looked.note) if note),
     )
 
 
@@ -78,14 +77,12 @@ def _in_view(element: Element, area: Rect) -> bool:
 
 
 async def understanding(context: ToolContext, frame: Frame, intent: str) -> tuple[str | None, str]:
-    """A description by the backend, and a note: (None, why) when it only sees elements."""
-    backend = await context.vision()
-    if "understand" not in backend.capabilities:
-        return None, f"the backend {backend.name} does not describe pictures: this is an outline of the elements"
+    """A description by the first backend that understands, and a note: (None, why) when there is none."""
     try:
-        return await backend.understand(frame, intent), ""
+        answered = await context.vision.understand(frame, intent)
     except BackendUnavailable as exc:
-        return None, f"{backend.name} failed ({exc}): this is an outline of the elements"
+        return None, f"no backend describes pictures ({exc}): this is an outline of the elements"
+    return answered.value, f"described by {answered.backend}"
 
 
 def find_window(windows: Sequence[Window], title: str) -> Window:
