@@ -55,7 +55,7 @@ def test_an_invocation_never_changes_and_equals_one_that_says_the_same() -> None
     with pytest.raises(FrozenInstanceError):
         call.args = {"n": 2}  # type: ignore[misc] # what is tested
     assert replace(call) == call
-    assert (replace(call, call_id="c2").call_id, call.edited({"n": 2}).before) == ("c2", call)
+    assert (replace(call, call_id="c2").call_id, call.edited({"n": 2}, by="a person").before) == ("c2", call)
 
 
 def test_a_bag_gives_copies_and_keeps_copies() -> None:

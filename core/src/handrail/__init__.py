@@ -212,6 +212,15 @@ if TYPE_CHECKING:
     from handrail.observation import (
         element_wire as element_wire,
     )
+    from handrail.observers import (
+        Change as Change,
+    )
+    from handrail.observers import (
+        Observer as Observer,
+    )
+    from handrail.observers import (
+        Remark as Remark,
+    )
     from handrail.opening import open as open
     from handrail.results import (
         Media as Media,
@@ -359,6 +368,7 @@ _HOMES = {
         "Verdict",
     ),
     "observation": ("Element", "Frame", "Observation", "Observations", "Rect", "Transform", "Window", "element_wire"),
+    "observers": ("Change", "Observer", "Remark"),
     "opening": ("open",),
     "results": ("Media", "ToolResult"),
     "confining": ("Confinement",),

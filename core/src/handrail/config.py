@@ -46,6 +46,7 @@ Kind = Literal["admin", "user", "project", "untrusted", "named", "environment", 
 
 MODE: Key = ("mode",)
 RULES: Key = ("policy", "rules")
+OBSERVERS: Key = ("observers",)
 TRUST: Key = ("security", "trust")
 ALLOW_PRIVATE: Key = ("network", "allow_private")
 PROXY: Key = ("network", "proxy")
@@ -61,7 +62,7 @@ USE: Key = ("sandbox", "use")
 NETWORK: Key = ("sandbox", "network")
 # The smaller of these wins, whoever says it.
 CEILINGS: frozenset[Key] = frozenset(("sandbox", name) for name in ("memory", "processes", "cpu_seconds", "file_size"))
-UNIONS: frozenset[Key] = frozenset({DISABLED_TOOLS, ("plugins", "disabled"), ("plugins", "require"), RULES})
+UNIONS: frozenset[Key] = frozenset({DISABLED_TOOLS, ("plugins", "disabled"), ("plugins", "require"), RULES, OBSERVERS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,7 +241,9 @@ def leaves(model: type[BaseModel] = Settings, under: Key = ()) -> tuple[Key, ...
 @cache
 def variables() -> Mapping[str, Key]:
     """The environment variables that set something, each with its key: HANDRAIL_TOOLS_PROFILE for `tools.profile`."""
-    return {PREFIX + "_".join(key).upper(): key for key in leaves() if key != RULES and key not in PERSONAL}
+    return {
+        PREFIX + "_".join(key).upper(): key for key in leaves() if key not in (RULES, OBSERVERS) and key not in PERSONAL
+    }
 
 
 # --- one layer each ------------------------------------------------------------------------------------------------------------------------
@@ -293,7 +296,16 @@ def _file(file: Path, kind: Kind) -> Iterator[Layer]:
     if RULES in flat:
         start = file.parent if kind in ("project", "untrusted") else None
         flat[RULES] = [_placed(rule, file, index, start) for index, rule in enumerate(flat[RULES])]
+    if OBSERVERS in flat:
+        flat[OBSERVERS] = [{**observer, "command": _program(observer["command"], file)} for observer in flat[OBSERVERS]]
     yield Layer(kind, str(file), flat)
+
+
+def _program(command: Sequence[str], file: Path) -> list[str]:
+    """A command whose program, where it is named by a path, is found from the folder of the file that names it."""
+    program, *arguments = command
+    named = "/" in program or os.sep in program or program.startswith("~")
+    return [str(file.parent.absolute() / Path(program).expanduser()) if named else program, *arguments]
 
 
 def _placed(rule: dict[str, Any], file: Path, index: int, start: Path | None) -> dict[str, Any]:

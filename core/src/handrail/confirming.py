@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from handrail import grants
 from handrail.confirm import LASTING, Answer, Approval, Choice, Confirmer, Step
 from handrail.errors import DeniedByUser, InvalidArguments, NoConfirmer, Stopped
-from handrail.events import ApprovalAnswered, ApprovalAsked, Judged
+from handrail.events import ApprovalAnswered, ApprovalAsked
 from handrail.invocation import Invocation
 from handrail.judging import Decision, Part, Reason, Verdict
+from handrail.observing import Judge, considered
 from handrail.redaction import REDACTED, SECRET_VALUES, is_secret_name
 from handrail.running import Running, begin
 
@@ -21,11 +22,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-Judge = Callable[[Invocation], Awaitable[Verdict]]
-
 # How often one call may be changed before it is a no.
 MAX_EDITS = 10
 PHRASE = "do it"
+PERSON = "a person"
 # Shorter values of variables are found in any text by chance.
 SECRET_LENGTH = 4
 
@@ -44,12 +44,12 @@ async def confirm(
         if isinstance(outcome, Verdict):
             return invocation, outcome
         try:
-            invocation, note = invocation.edited(outcome.args or {}), ""
+            # What a person wrote is looked at by observers anew, as if it had come so.
+            invocation, note = invocation.edited(outcome.args or {}, by=PERSON).observed(None), ""
         except InvalidArguments as exc:
             note = f"the changed arguments do not fit: {exc}"
             continue
-        verdict = await judge(invocation)
-        session.bus.publish(Judged(invocation.call_id, invocation.tool.name, verdict))
+        invocation, verdict = await considered(session, invocation, judge)
         if verdict.decision is not Decision.CONFIRM:
             return invocation, verdict
     return invocation, refused(verdict, "denied_by_user", f"it was changed {MAX_EDITS} times without a yes")

@@ -22,6 +22,7 @@
         │   └── AmbiguousElement ambiguous_element
         ├── OutOfRange           out_of_range: a point outside its image
         ├── StaleObservation     stale_observation: the picture no longer shows the screen
+        ├── ResultWithheld       result_withheld: it ran, and an observer keeps its result back
         └── Downstream           downstream_error: the tool or what it calls failed
 
 Anything else that is raised is a bug: it is logged whole and masked for the model.
@@ -188,6 +189,12 @@ class StaleObservation(ToolError):
 
     code = "stale_observation"
     retryable = True
+
+
+class ResultWithheld(ToolError):
+    """The call ran, and an observer keeps its result from the model; `details["ended"]` is how it ended."""
+
+    code = "result_withheld"
 
 
 class Downstream(ToolError):

@@ -93,6 +93,16 @@ class Finished(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Observed(Event):
+    """An observer did something to a call: blocked, confirm, replaced, context, withheld, failed or note (see `observers.Did`)."""
+
+    tool: str
+    observer: str
+    what: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolsChanged(Event):
     """The list of tools may be another one now."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import click
     from pydantic import BaseModel
 
-    from handrail.events import Event
     from handrail.judging import Evaluator
+    from handrail.observers import Observer
     from handrail.rules import Rule
     from handrail.sandboxes import Sandbox
     from handrail.services import Service
@@ -78,6 +78,6 @@ def handrail_register_commands() -> Iterable[click.Command]:
 
 
 @hookspec
-def handrail_register_observers() -> Iterable[Callable[[Event], None]]:
-    """Return functions that are told of every event of every session, before and after each tool call among them. They must not block."""
+def handrail_register_observers() -> Iterable[Observer]:
+    """Return observers: they see each call of every session before it is judged, and its result before the model does."""
     return ()

@@ -18,6 +18,7 @@ from handrail.tools import Delete, Effect, Input, Read, Run, Send, Tool, Write
 
 if TYPE_CHECKING:
     from handrail.judging import Verdict
+    from handrail.observers import Seen
 
 SHOWN = 200
 CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
@@ -134,8 +135,8 @@ def confirmation_wire(confirmation: Confirmation) -> dict[str, Any]:
 class Invocation:
     """A tool with validated parameters. Changed arguments make a new one; this one never changes.
 
-    `args` are the raw arguments as the host gave them, `parent` the invocation that nests this one, `before` the one that a person changed
-    into this one.
+    `args` are the raw arguments as the host gave them, `parent` the invocation that nests this one. `before` is the one that was changed into
+    this one, and `changed_by` who did: "a person", or "observer NAME". `seen` is what observers made of it.
     """
 
     tool: Tool
@@ -144,6 +145,8 @@ class Invocation:
     call_id: str
     parent: Invocation | None = None
     before: Invocation | None = None
+    changed_by: str = ""
+    seen: Seen | None = None
 
     def __init__(
         self,
@@ -153,17 +156,32 @@ class Invocation:
         call_id: str,
         parent: Invocation | None = None,
         before: Invocation | None = None,
+        changed_by: str = "",
+        seen: Seen | None = None,
     ) -> None:
         # Written out, since what a frozen dataclass generates takes twice as long, and every call makes one.
         self.__dict__.update(tool=tool, args=args, params=params, call_id=call_id, parent=parent, before=before)
+        if changed_by or seen is not None:
+            self.__dict__.update(changed_by=changed_by, seen=seen)
 
-    def edited(self, args: Mapping[str, Any]) -> Invocation:
-        """The same call with other arguments; `InvalidArguments` when they do not fit. It has been judged by nobody yet."""
-        return Invocation(self.tool, args, self.tool.validate(args), self.call_id, self.parent, before=self)
+    def edited(self, args: Mapping[str, Any], *, by: str) -> Invocation:
+        """The same call with other arguments, changed `by` somebody; `InvalidArguments` when they do not fit. It has been judged by nobody yet."""
+        params = self.tool.validate(args)
+        return Invocation(self.tool, args, params, self.call_id, self.parent, self, by, self.seen)
+
+    def observed(self, seen: Seen | None) -> Invocation:
+        """The same call with what observers made of it."""
+        return Invocation(
+            self.tool, self.args, self.params, self.call_id, self.parent, self.before, self.changed_by, seen
+        )
 
     def earlier_forms(self) -> Sequence[Invocation]:
-        """What it was before a person changed it, oldest first; empty when nobody did."""
+        """What it was before somebody changed it, oldest first; empty when nobody did."""
         return () if self.before is None else (*self.before.earlier_forms(), self.before)
+
+    def changes(self) -> Sequence[str]:
+        """Who changed it, in order."""
+        return () if self.before is None else (*self.before.changes(), self.changed_by)
 
     @cached_property
     def call_hash(self) -> str:

@@ -245,12 +245,14 @@ def decided(invocation: Invocation, heard: Sequence[Opinion] | Verdict, *, polic
     if isinstance(heard, Verdict):
         return heard
     verdict = policy.decide(invocation, heard, judging)
-    return verdict if judging.untrusted is None else _told_of_taint(verdict, heard)
+    if judging.untrusted is not None:
+        verdict = _told_of([o for o in heard if o.rule == "taint"], verdict)
+    return verdict if invocation.seen is None else _told_of(invocation.seen.opinions, verdict)
 
 
-def _told_of_taint(verdict: Verdict, opinions: Sequence[Opinion]) -> Verdict:
-    """The verdict, so that whoever is asked for another reason is told of a third party's text, too."""
-    reasons = [reason for opinion in opinions if opinion.rule == "taint" for reason in opinion.reasons]
+def _told_of(opinions: Sequence[Opinion], verdict: Verdict) -> Verdict:
+    """The verdict, so that whoever is asked for another reason is told of a third party's text and what observers ask about, too."""
+    reasons = [reason for opinion in opinions for reason in opinion.reasons]
     more = tuple(reason for reason in reasons if reason not in verdict.reasons)
     return (
         replace(verdict, reasons=(*verdict.reasons, *more))
@@ -276,6 +278,8 @@ async def hear(invocation: Invocation, *, seats: Sequence[Seat], judging: Judgin
         and (tainted := judging.untrusted.opinion(invocation, opinions, judging)) is not None
     ):
         opinions.append(tainted)
+    if invocation.seen is not None:
+        opinions.extend(invocation.seen.opinions)
     return opinions
 
 

@@ -29,11 +29,13 @@ from handrail.errors import (
 from handrail.events import Finished, Judged, Proposed, Started
 from handrail.invocation import Invocation, ToolCall
 from handrail.judging import Decision, Reason, Route, Verdict
+from handrail.observing import considered
 from handrail.results import MAPPINGS, ToolResult, as_result, completed
 from handrail.running import Running, begin
 
 if TYPE_CHECKING:
     from handrail.confining import Confinement
+    from handrail.observing import Outcome
     from handrail.session import Session
 
 log = logging.getLogger(__name__)
@@ -49,7 +51,10 @@ async def run_call(session: Session, call: ToolCall, parent: Invocation | None =
     verdict: Verdict | None = None
     try:
         invocation = await bind(session, call, parent)
-        verdict = judged(session, invocation, await session.judge(invocation))
+        if session.watch is None:
+            verdict = judged(session, invocation, await session.judge(invocation))
+        else:
+            invocation, verdict = await considered(session, invocation, session.judge)
         if verdict.decision is Decision.CONFIRM:
             from handrail.confirming import confirm
 
@@ -59,7 +64,7 @@ async def run_call(session: Session, call: ToolCall, parent: Invocation | None =
         if "error" in result and result.error_code == SandboxDenied.code and session.confirmer is not None:
             again = await on_host(session, invocation, result)
             if again is not None:
-                record(session, call, invocation, verdict, result, began)
+                await finish(session, call, invocation, verdict, result, began)
                 invocation, verdict = again
                 began, refusal = perf_counter(), _refusal(result)
                 session.recorder.decided(invocation, verdict)
@@ -74,7 +79,24 @@ async def run_call(session: Session, call: ToolCall, parent: Invocation | None =
     # Handlers are plugin code, and none of them ends the program.
     except (Exception, SystemExit) as exc:  # noqa: BLE001
         result = ToolResult.failure(_masked(exc, call.name), title=_title(invocation, call))
-    return record(session, call, invocation, verdict, result, began)
+    if session.watch is None or invocation is None:
+        return record(session, call, invocation, verdict, result, began)
+    return await finish(session, call, invocation, verdict, result, began)
+
+
+async def finish(
+    session: Session, call: ToolCall, invocation: Invocation, verdict: Verdict | None, result: ToolResult, began: float
+) -> ToolResult:
+    """Let observers look at what came of a call, and record it."""
+    if session.watch is None:
+        return record(session, call, invocation, verdict, result, began)
+    try:
+        looked = await session.watch.finish(invocation, verdict, result)
+    except asyncio.CancelledError:
+        # Nobody is given a result any more, and what happened is kept.
+        record(session, call, invocation, verdict, result, began)
+        raise
+    return record(session, call, invocation, verdict, looked.result, began, looked)
 
 
 def not_begun(session: Session, call: ToolCall, why: Stopped) -> ToolResult:
@@ -208,6 +230,7 @@ def record(
     verdict: Verdict | None,
     result: ToolResult,
     began: float,
+    looked: Outcome | None = None,
 ) -> ToolResult:
     """Keep what happened, whatever it was, and give the result back."""
     if invocation is not None and not invocation.tool.trusted:
@@ -221,10 +244,11 @@ def record(
     if invocation is not None and invocation.before is not None:
         # What ran, or was refused, is not what the model asked for.
         result.setdefault("edited_args", dict(invocation.args))
+        result.setdefault("edited_by", list(invocation.changes()))
     if invocation is not None and invocation.tool.name != call.name:
         # It was called by an alias.
         call = replace(call, name=invocation.tool.name)
-    session.recorder.finished(call, invocation, verdict, result)
+    session.recorder.finished(call, invocation, verdict, result, looked)
     if session.bus.listening:
         session.bus.publish(
             Finished(

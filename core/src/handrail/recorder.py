@@ -9,6 +9,7 @@ from handrail.errors import Downstream
 from handrail.history import History
 from handrail.invocation import Invocation, ToolCall
 from handrail.judging import Verdict
+from handrail.observing import Outcome, observed_wire
 from handrail.results import ToolResult
 
 
@@ -41,6 +42,9 @@ class Recorder:
             fields["before"] = [
                 {"args": redact(form.args), "call_hash": form.call_hash} for form in invocation.earlier_forms()
             ]
+            fields["changed_by"] = list(invocation.changes())
+        if invocation.seen is not None and invocation.seen.did:
+            fields["observed"] = _shown(observed_wire(invocation.seen.did))
         if invocation.parent is not None:
             fields["parent"] = invocation.parent.call_id
         try:
@@ -51,9 +55,14 @@ class Recorder:
             ) from exc
 
     def finished(
-        self, call: ToolCall, invocation: Invocation | None, verdict: Verdict | None, result: ToolResult
+        self,
+        call: ToolCall,
+        invocation: Invocation | None,
+        verdict: Verdict | None,
+        result: ToolResult,
+        looked: Outcome | None = None,
     ) -> None:
-        """Remember the result; a call that never got to run is kept with its arguments."""
+        """Remember the result; a call that never got to run is kept with its arguments. Of what observers changed both forms are kept."""
         if invocation is None or invocation.parent is None:
             self._history.add(call, invocation, verdict, result)
         if self._audit is None:
@@ -61,6 +70,10 @@ class Recorder:
         fields: dict[str, object] = {"call_id": call.call_id, "tool": call.name, "status": result["status"]}
         if invocation is None:
             fields["args"] = _shown(call.args)
+        if looked is not None and looked.did:
+            fields["observed"] = _shown(observed_wire(looked.did))
+        if looked is not None and looked.original is not None:
+            fields["original"] = _shown(looked.original)
         try:
             self._audit.write("result", {**fields, "result": _shown(result)})
         except OSError as exc:

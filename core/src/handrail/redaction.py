@@ -103,6 +103,15 @@ def is_credential(name: str, value: str) -> bool:
     return len(value) >= 12 and SECRET_VALUES.search(value) is not None
 
 
+def without_credentials(environment: Mapping[str, str]) -> dict[str, str]:
+    """The host's environment as programs that we start may see it."""
+    kept = {name: value for name, value in environment.items() if not is_credential(name, value)}
+    if folders := kept.get("LD_LIBRARY_PATH"):
+        # An empty item means the working directory, where anybody may have put a library.
+        kept["LD_LIBRARY_PATH"] = ":".join(filter(None, folders.split(":")))
+    return kept
+
+
 def redact_text(text: str) -> str:
     """The text with secrets replaced by `[redacted]`; in linear time."""
     text = SECRET_VALUES.sub(_hidden_value, text)

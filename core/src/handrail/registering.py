@@ -11,8 +11,8 @@ from pydantic import BaseModel, ValidationError
 from handrail import builtin, mistakes
 from handrail.effects_evaluator import EffectsEvaluator
 from handrail.errors import ConfigError, PluginError
-from handrail.events import Event
 from handrail.judging import Evaluator
+from handrail.observers import Observer
 from handrail.plugins import Plugin, Plugins
 from handrail.registry import Owned, Registry
 from handrail.rules import Rule
@@ -37,7 +37,7 @@ class Registered:
     sandboxes: dict[str, type[Sandbox]] = field(default_factory=dict[str, type[Sandbox]])
     services: dict[str, tuple[Service, str]] = field(default_factory=dict[str, tuple[Service, str]])
     configs: dict[str, BaseModel] = field(default_factory=dict[str, BaseModel])
-    observers: list[Callable[[Event], None]] = field(default_factory=list[Callable[[Event], None]])
+    observers: dict[str, Observer] = field(default_factory=dict[str, Observer])
     rules: list[tuple[Rule, str]] = field(default_factory=list[tuple[Rule, str]])
 
 
@@ -55,7 +55,7 @@ FITTING: Mapping[str, Callable[[Any], bool]] = {
     ),
     "services": lambda given: isinstance(given, Service),
     "rules": lambda given: isinstance(given, Rule),
-    "observers": lambda given: callable(given) and not isinstance(given, type),
+    "observers": lambda given: isinstance(given, Observer) and isinstance(getattr(given, "name", None), str),
 }
 
 
@@ -90,7 +90,7 @@ def _register_one(before: Registered, plugin: Plugin, plugins: Plugins, settings
         dict(before.sandboxes),
         dict(before.services),
         dict(before.configs),
-        [*before.observers, *answers("observers")],
+        dict(before.observers),
         [*before.rules, *((rule, name) for rule in answers("rules"))],
     )
     for backend in answers("vision_backends"):
@@ -99,6 +99,8 @@ def _register_one(before: Registered, plugin: Plugin, plugins: Plugins, settings
         if sandbox.name == NO_SANDBOXES:
             raise PluginError(f"a sandbox cannot be called {sandbox.name!r}, which stands for no sandbox at all")
         _claim(after.sandboxes, sandbox.name, sandbox, what="sandbox", plugin=name)
+    for observer in answers("observers"):
+        _claim(after.observers, observer.name, observer, what="observer", plugin=name)
     for service in answers("services"):
         _claim(after.services, service.capability, (service, name), what="service", plugin=name)
     if "handrail_register_config" in plugin.hooks and (model := plugins.call(name, "handrail_register_config")):

@@ -35,6 +35,7 @@ from handrail.grants import Grant
 from handrail.invocation import Invocation
 from handrail.judging import Decision, Evaluator, Judging, Offer, Seat, Verdict, judge
 from handrail.leases import Leases
+from handrail.observers import Observer
 from handrail.places import Places, home_folder, private_folder
 from handrail.plugins import Plugins
 from handrail.policy import Policy
@@ -152,6 +153,11 @@ class Runtime:
     def services(self) -> list[tuple[Service, str]]:
         """Every registered service with its plugin."""
         return list(self._registered.services.values())
+
+    @property
+    def observers(self) -> Mapping[str, Observer]:
+        """What plugins registered to look at calls, by name."""
+        return self._registered.observers
 
     def plugin_config(self, plugin: str) -> BaseModel:
         """A plugin's validated settings."""
@@ -361,8 +367,6 @@ class Runtime:
         session = Session(
             self, settings=settings, confirmer=confirm, cwd=folder, workspace=[Path(root).resolve() for root in roots]
         )
-        for observer in self._registered.observers:
-            session.bus.subscribe(observer)
         self.sessions.append(session)
         try:
             yield session
@@ -516,9 +520,15 @@ def _judging(runtime: Runtime) -> Judging:
         workspace=(runtime.cwd,),
         platform=runtime.platform,
         mode=runtime.settings.mode,
-        protected=(*runtime.places.all, *runtime.config.files),
+        protected=(*runtime.places.all, *runtime.config.files, *_observing(runtime.settings)),
         allow_private=runtime.settings.network.allow_private,
     )
+
+
+def _observing(settings: Settings) -> Iterator[Path]:
+    """The files that observers are, where their commands name them by a whole path."""
+    for observer in settings.observers:
+        yield from (path for path in map(Path, observer.command) if path.is_absolute() and path.is_file())
 
 
 Stamp = tuple[int, int, int] | None

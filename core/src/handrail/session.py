@@ -38,6 +38,8 @@ from handrail.intake import Intake
 from handrail.invocation import GrantOption, Invocation, ToolCall
 from handrail.judging import Focus, Judging, Mode, Seat, Verdict, decided, hear
 from handrail.observation import Observations
+from handrail.observers import Observer
+from handrail.observing import Watch
 from handrail.policy import Policy
 from handrail.pool import Pool
 from handrail.recorder import Recorder
@@ -126,6 +128,9 @@ class Session:
         self.ready: dict[str, Tool] = {}
         self._seats: dict[str, tuple[Seat, ...]] = {}
         self._confines: Confines | None = None
+        # None: nobody looks at calls.
+        self.watch: Watch | None = None
+        self._observe()
         self._change()
 
     # Calls
@@ -411,6 +416,15 @@ class Session:
         if self.runtime.stops.engaged(self.settings.desktop):
             raise Failsafe("a person has stopped this desktop", hint="they resume it with `handrail resume`")
 
+    def _observe(self) -> None:
+        """Take over who looks at calls."""
+        observers: list[Observer] = list(self.runtime.observers.values())
+        if self.settings.observers:
+            from handrail.observer_commands import CommandObserver
+
+            observers += [CommandObserver(settings, self) for settings in self.settings.observers]
+        self.watch = Watch(self, observers) if observers else None
+
     def _change(self) -> None:
         """The calls that follow are judged in other circumstances."""
         self._judging = self._circumstances()
@@ -534,6 +548,7 @@ class Session:
             self.bus.publish(BackendChanged("", backend or ""))
         self._look_again()
         self._seats.clear()
+        self._observe()
         self._change()
         self.bus.publish(ToolsChanged("", "the configuration was changed"))
 

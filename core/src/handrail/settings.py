@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
@@ -13,7 +14,7 @@ from handrail.tools import KINDS, Layer, Tool
 
 Word = Annotated[str, StringConstraints(min_length=1)]
 Words = tuple[Word, ...]
-Kind = Literal["execute", "input", "edit", "fetch", "read", "other"]
+Kind = Literal["execute", "input", "delete", "edit", "fetch", "read", "other"]
 T = TypeVar("T")
 
 
@@ -114,7 +115,7 @@ class RuleSettings(Section):
 
 # Matchers of what a call does, beside those of whose call it is.
 NARROW = ("command", "argv", "options", "paths", "access", "hosts")
-CHANGING = frozenset(("execute", "input", "edit", "fetch"))
+CHANGING = frozenset(("execute", "input", "delete", "edit", "fetch"))
 
 
 def contradictions(rule: RuleSettings) -> Iterator[tuple[str, str]]:
@@ -249,6 +250,29 @@ class OutputSettings(Section):
     )
 
 
+class ObserverSettings(Section):
+    """One `[[observers]]`: a command that looks at calls (all matchers that are given must fit)."""
+
+    command: Annotated[Words, Field(min_length=1)] = Field(
+        description="The program and its arguments; no shell reads them."
+    )
+    name: str = Field(
+        default="", pattern=r"^[A-Za-z0-9_.-]{0,63}$", description="What verdicts call it; unset: the program's name."
+    )
+    tools: Several[Word] = Field(default=("*",), description="Tools by name, or several; `*` stands for any letters.")
+    layer: Several[Layer] | None = Field(default=None, description="The tool's layer, or several.")
+    kind: Several[Kind] | None = Field(default=None, description="The tool's kind, or several.")
+    when: Several[Literal["before", "after"]] = Field(
+        default=("before",), description="When it looks: before calls are judged, after they ran, or both."
+    )
+    timeout: float = Field(default=10.0, gt=0, le=600, description="Seconds that it may take for each call.")
+    security: bool = Field(default=False, description="Whether its failure blocks the call, or withholds the result.")
+
+    @property
+    def called(self) -> str:
+        return self.name or PurePath(self.command[0]).name
+
+
 class ServerSettings(Section):
     """`[mcp.servers.NAME]`: another server whose tools are offered, started by `command` or reached at `url`."""
 
@@ -355,6 +379,7 @@ class Settings(Section):
     security: SecuritySettings = SecuritySettings()
     confirmation: ConfirmationSettings = ConfirmationSettings()
     network: NetworkSettings = NetworkSettings()
+    observers: tuple[ObserverSettings, ...] = Field(default=(), description="Commands that look at calls.")
     audit: AuditSettings = AuditSettings()
     output: OutputSettings = OutputSettings()
     mcp: McpSettings = McpSettings()

@@ -14,6 +14,7 @@ from handrail.config import Config
 from handrail.confirm import Confirmer
 from handrail.hookspecs import hookimpl
 from handrail.judging import Evaluator
+from handrail.observers import Observer
 from handrail.places import Places
 from handrail.plugins import Found, load
 from handrail.runtime import Runtime, open_runtime
@@ -40,6 +41,7 @@ class OpenSession(Protocol):
         backends: Iterable[type[VisionBackend]] = (),
         sandboxes: Iterable[type[Sandbox]] = (),
         services: Iterable[Service] = (),
+        observers: Iterable[Observer] = (),
         plugins: Mapping[str, object] | None = None,
         trusted: bool = False,
         confirm: Confirmer | None = None,
@@ -56,6 +58,7 @@ async def open_test_session(
     backends: Iterable[type[VisionBackend]] = (),
     sandboxes: Iterable[type[Sandbox]] = (),
     services: Iterable[Service] = (),
+    observers: Iterable[Observer] = (),
     plugins: Mapping[str, object] | None = None,
     trusted: bool = False,
     confirm: Confirmer | None = None,
@@ -71,6 +74,7 @@ async def open_test_session(
             backends=backends,
             sandboxes=sandboxes,
             services=services,
+            observers=observers,
             plugins=plugins,
             trusted=trusted,
             settings=settings,
@@ -90,6 +94,7 @@ async def open_test_runtime(
     backends: Iterable[type[VisionBackend]] = (),
     sandboxes: Iterable[type[Sandbox]] = (),
     services: Iterable[Service] = (),
+    observers: Iterable[Observer] = (),
     plugins: Mapping[str, object] | None = None,
     trusted: bool = False,
     settings: Mapping[str, Any] | None = None,
@@ -98,14 +103,17 @@ async def open_test_runtime(
 ) -> AsyncGenerator[Runtime, None]:
     """A runtime with core's own tools and judge, what is given here, and nothing that happens to be installed.
 
-    `tools`, `evaluators`, `backends`, `sandboxes` and `services` are registered by a plugin named "test"; `trusted` lets its evaluators suggest to
-    allow. `plugins` are whole ones by name: their hooks module, or any object with hooks. `PluginError` says why one did not load.
+    `tools`, `evaluators`, `backends`, `sandboxes`, `services` and `observers` are registered by a plugin named "test"; `trusted` lets its
+    evaluators suggest to allow. `plugins` are whole ones by name: their hooks module, or any object with hooks. `PluginError` says why one did
+    not load.
 
     `settings` are laid over these: every tool is declared (`tools.profile = "all"`) and the desktop is a private one, fake unless a
     service `desktops` is given. `environment` is all there is beside HOME and PATH. `folder` (default: a temporary one) gets `work`, which
     is the working directory and the workspace, `home`, and `state` with the audit.
     """
-    given = _Given(tuple(tools), tuple(evaluators), tuple(backends), tuple(sandboxes), tuple(services))
+    given = _Given(
+        tuple(tools), tuple(evaluators), tuple(backends), tuple(sandboxes), tuple(services), tuple(observers)
+    )
     objects: dict[str, object] = {GIVEN: given, **(plugins or {})}
     wanted = {
         "desktop": "private",
@@ -151,6 +159,7 @@ class _Given:
     backends: tuple[type[VisionBackend], ...] = ()
     sandboxes: tuple[type[Sandbox], ...] = ()
     services: tuple[Service, ...] = ()
+    observers: tuple[Observer, ...] = ()
 
     @hookimpl
     def handrail_register_tools(self) -> tuple[Tool | Toolset, ...]:
@@ -171,6 +180,10 @@ class _Given:
     @hookimpl
     def handrail_register_services(self) -> tuple[Service, ...]:
         return self.services
+
+    @hookimpl
+    def handrail_register_observers(self) -> tuple[Observer, ...]:
+        return self.observers
 
 
 def _laid_over(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,11 +1,8 @@
-"""The environment that commands run in: the host's without credentials, the desktop's, and what earlier commands exported."""
+"""What leads programs to a desktop, in the environment that commands run in."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from handrail import Desktop
-from handrail.redaction import is_credential
 
 # What leads a program to a screen. A private desktop replaces all of it, so that nothing shows up on a person's own.
 SCREEN_VARIABLES = frozenset((
@@ -13,15 +10,6 @@ SCREEN_VARIABLES = frozenset((
     "SESSION_MANAGER", "XDG_SESSION_ID", "XDG_SESSION_TYPE", "DESKTOP_STARTUP_ID", "XDG_ACTIVATION_TOKEN",
     "GDK_BACKEND", "QT_QPA_PLATFORM", "SDL_VIDEODRIVER", "MOZ_ENABLE_WAYLAND", "WINDOWID",
 ))  # fmt: skip
-
-
-def without_credentials(environment: Mapping[str, str]) -> dict[str, str]:
-    """The host's environment as commands may see it."""
-    kept = {name: value for name, value in environment.items() if not is_credential(name, value)}
-    if folders := kept.get("LD_LIBRARY_PATH"):
-        # An empty item means the working directory, where anybody may have put a library.
-        kept["LD_LIBRARY_PATH"] = ":".join(filter(None, folders.split(":")))
-    return kept
 
 
 def on_desktop(environment: dict[str, str], desktop: Desktop | None) -> dict[str, str]:

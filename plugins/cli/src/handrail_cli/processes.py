@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail import Downstream, NotFound, ServiceContext
-from handrail_cli.environment import without_credentials
+from handrail.redaction import without_credentials
 from handrail_cli.family import MARK, becoming, family, group_alive, ignores_hangup, send
 from handrail_cli.output import HeadTail, Sink
 from handrail_cli.shell import STATE, Left, arguments, outside, parse_left
