@@ -16,7 +16,8 @@ from openpyxl import Workbook
 from PIL import Image
 from tests.plugins.documents.pdf_files import line, pdf
 
-from handrail import Session, ToolResult, open_session
+import handrail
+from handrail import Session, ToolResult
 from handrail.confirm import yes
 from handrail_documents import office
 
@@ -25,7 +26,8 @@ MADE_BY_OFFICE = Path(__file__).parent / "libreoffice"
 
 @pytest.fixture(scope="module")
 async def session(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Session, None]:
-    async with open_session(cwd=tmp_path_factory.mktemp("work"), confirm=yes) as opened:
+    async with handrail.open(cwd=tmp_path_factory.mktemp("work"), confirm=yes) as opened:
+        await opened.load_tools(["convert_document"], source="test")
         yield opened
 
 
@@ -35,7 +37,8 @@ async def bare(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Sessi
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(office, "PLACES", ())
         empty = {"PATH": str(tmp_path_factory.mktemp("empty"))}
-        async with open_session(cwd=tmp_path_factory.mktemp("bare"), confirm=yes, environment=empty) as opened:
+        async with handrail.open(cwd=tmp_path_factory.mktemp("bare"), confirm=yes, environment=empty) as opened:
+            await opened.load_tools(["convert_document"], source="test")
             yield opened
 
 
@@ -59,6 +62,14 @@ def book(session: Session) -> Path:
 
 async def text_of(path: Path | str) -> str:
     return (await run_process(["pdftotext", "-layout", str(path), "-"])).stdout.decode()
+
+
+async def test_a_host_sees_the_tool_once_it_is_loaded(tmp_path: Path) -> None:
+    async with handrail.open(cwd=tmp_path) as session:
+        assert "convert_document" not in [tool.name for tool in await session.tools()]
+        assert (await convert(session, "a.csv", "html")).error_code == "tool_unavailable"
+        await session.load_tools(["convert_document"], source="test")
+        assert "convert_document" in [tool.name for tool in await session.tools()]
 
 
 def test_libreoffice_is_here() -> None:

@@ -98,6 +98,7 @@ class Made:
     title="Convert a document",
     effects=[Read("file", arg="input_path"), Write("file", arg="output_path")],
     timeout=CONVERT_S,
+    loadable=True,
     describe=lambda asked: f"Convert {asked.input_path} to {asked.output_format.upper()}, as {asked.output_path}",
 )
 async def convert_document(asked: Conversion, context: ToolContext) -> Mapping[str, Any]:
