@@ -8,6 +8,7 @@ The pytest plugin that comes with it gives the fixture `handrail_session`, the s
 
 from __future__ import annotations
 
+from handrail.testing.backends import VisionBackendContract as VisionBackendContract
 from handrail.testing.contracts import ToolContract as ToolContract
 from handrail.testing.evaluators import EvaluatorContract as EvaluatorContract
 from handrail.testing.fakes import Always as Always
@@ -32,6 +33,7 @@ __all__ = [
     "SandboxContract",
     "ScriptedConfirmer",
     "ToolContract",
+    "VisionBackendContract",
     "fake_backend",
     "fake_service",
     "open_test_runtime",
