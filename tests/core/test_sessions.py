@@ -525,7 +525,7 @@ async def keep(word: str, context: ToolContext) -> dict[str, Any]:
     context.stash.set("word", word)
     context.keep(cwd=context.cwd / word, environment={"WORD": word})
     context.observations.add([Element("button", word, Rect(0, 0, 9, 9))])
-    context.artifacts.create().write(word.encode())
+    context.artifacts.keep(word)
     desktop: Desktop = await context.desktop()
     return {"before": before, "desktop": desktop.key}
 

@@ -89,7 +89,7 @@ def test_artifacts_are_files_of_their_owner_with_handles_in_order(tmp_path: Path
     artifacts.close()
     assert first.path.read_text() == "zwölf"
     assert stat.S_IMODE(first.path.stat().st_mode) == 0o600
-    assert first.wire() == {"id": "a1", "kind": "text", "path": str(first.path), "bytes": 6}
+    assert first.wire() == {"id": "a1", "kind": "text", "path": str(first.path), "bytes": 6, "lines": 1}
     assert [artifact.id for artifact in artifacts] == ["a1", "a2"]
     assert len(artifacts) == 2
     assert second.kind == "json"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, cast
 
@@ -24,10 +23,13 @@ DEEPEST = 60
 TOO_DEEP = "[left out: nested too deep]"
 
 
-def cleaned(result: ToolResult, *, limit: int, foreign: bool, keep: Callable[[str], Mapping[str, Any]]) -> ToolResult:
+def cleaned(
+    result: ToolResult, *, limit: int, foreign: bool, keep: Callable[[str], Mapping[str, Any]] | None
+) -> ToolResult:
     """The result with every text in it cleaned and within `limit` bytes; `removed` says what was taken out, where something was.
 
-    `foreign`: it speaks for a third party. `keep` puts a text that is cut into an artifact whole, once a result. Pictures stay as they are.
+    `foreign`: it speaks for a third party. `keep` puts a text that is cut into an artifact whole, once a result; when there is no room for it,
+    a note says so. Pictures stay as they are.
     """
     # A tool that says whether it left something out has measured its text by itself, and says where to go on.
     cleaning = _Cleaning(limit=limit * MEASURED if "truncated" in result else limit, foreign=foreign)
@@ -35,18 +37,19 @@ def cleaned(result: ToolResult, *, limit: int, foreign: bool, keep: Callable[[st
     for key, value in result.items():
         if key in BASE64:
             continue
-        cut = cleaning.removed["truncated"]
         new = cleaning.value(value)
         if new is not value:
             changed[key] = new
-        kept = "artifact" in result or "artifact" in changed
-        if cleaning.removed["truncated"] > cut and isinstance(value, str) and not kept:
-            with suppress(OSError):
-                changed["artifact"] = keep(value)
     if not changed:
         return result
     result = ToolResult({**result, **changed})
-    result.setdefault("removed", dict(sorted((+cleaning.removed).items())))
+    if removed := dict(sorted((+cleaning.removed).items())):
+        result.setdefault("removed", removed)
+    if cleaning.cut is not None and keep is not None and "artifact" not in result:
+        try:
+            result["artifact"] = keep(cleaning.cut)
+        except OSError as exc:
+            result.add_note(f"The whole text could not be kept ({exc.strerror or exc}).")
     return result
 
 
@@ -58,6 +61,8 @@ class _Cleaning:
         self._foreign = foreign
         self._above: set[int] = set()
         self.removed: Counter[str] = Counter()
+        # The first text of which only the ends are shown, whole.
+        self.cut: str | None = None
 
     def text(self, text: str) -> str:
         # An honest short text is told at once: most are.
@@ -65,6 +70,8 @@ class _Cleaning:
             return text
         shown = untrusted.shown(text, limit=self._limit, foreign=self._foreign)
         self.removed.update(shown.removed)
+        if self.cut is None and "truncated" in shown.removed:
+            self.cut = text
         return shown.text
 
     def value(self, value: Any) -> Any:
@@ -73,8 +80,14 @@ class _Cleaning:
         if isinstance(value, int | float) or value is None:
             return value
         if isinstance(value, Media):
-            return value if value.text is None else replace(value, text=self.text(value.text))
+            return self._media(value)
         return self._nested(cast("object", value)) if isinstance(value, NESTED) else value
+
+    def _media(self, media: Media) -> Media:
+        text = media.text if media.text is None else self.text(media.text)
+        stash = {self.text(name): self.text(form) for name, form in media.stash.items()}
+        same = text == media.text and stash == media.stash
+        return media if same else replace(media, text=text, stash=stash)
 
     def _nested(self, value: object) -> object:
         place = id(value)

@@ -14,7 +14,7 @@ from handrail.places import home_folder, private_folder
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from handrail.artifacts import Artifacts
+    from handrail.artifacts import CallArtifacts
     from handrail.bag import Bag
     from handrail.confining import Confinement
     from handrail.desktop import Desktop
@@ -70,9 +70,10 @@ class ToolContext:
         return self.session.observations
 
     @property
-    def artifacts(self) -> Artifacts:
+    def artifacts(self) -> CallArtifacts:
         """Where results that are too long to show are kept."""
-        return self.session.artifacts
+        tool = self.invocation.tool
+        return self.session.artifacts.of_call(self.call_id, tool.name, trusted=tool.trusted)
 
     @property
     def cwd(self) -> Path:

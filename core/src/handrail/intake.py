@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from handrail import paths
 from handrail.history import BULKY, History
 from handrail.invocation import Invocation, paths_in
 from handrail.judging import Judging, Verdict
-from handrail.results import ToolResult
+from handrail.results import Source, ToolResult
 from handrail.taint import KNOWN, REMEMBERED, SOURCES, Own, Remembered, Untrusted, fold, names_address, run_by
 from handrail.texts import texts_in
 from handrail.tools import Read, Run, Send, Tool, Write
@@ -37,16 +37,18 @@ DOWNLOADS = 1_000
 # What is remembered of the text of one result, in characters.
 TAKEN = 102_400
 DEPENDS: Final = "depends"
+HELD: Final = "held"
 
 
 class Intake:
-    """The memory of one session. `seen` is None until a third party's text came."""
+    """The memory of one session. `seen` is None until a third party's text came. `held` says whose text an artifact is."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: History, held: Callable[[str], Source | None]) -> None:
         self.seen: Untrusted | None = None
         # Tools whose results are never a third party's, as far as they have been called.
         self.own: set[str] = set()
         self._history = history
+        self._held = held
         self._kinds: dict[str, str | None] = {}
         self._noted = 0
         self._foreign: set[str] = set()
@@ -60,7 +62,15 @@ class Intake:
             kind = self._kinds[tool.name] = _kind(tool)
             if kind is None:
                 self.own.add(tool.name)
+        if kind == HELD:
+            source = self.held_by(invocation)
+            return source.origin if source is not None else None
         return self._of_places(invocation, verdict, judging) if kind == DEPENDS else kind
+
+    def held_by(self, invocation: Invocation) -> Source | None:
+        """Whose text the artifact is that a call reads; None for one that reads none, or one that is Handrail's own."""
+        read = invocation.tool.reads_artifact
+        return None if read is None else self._held(str(invocation.argument(read)))
 
     def _of_places(self, invocation: Invocation, verdict: Verdict | None, judging: Judging) -> str | None:
         """The same for a call that reads files or runs commands: by the places it touches."""
@@ -125,6 +135,8 @@ def _kind(tool: Tool) -> str | None:
         return f"the server {tool.server}" if tool.server else "another server"
     if tool.layer == "web" or any(isinstance(effect, Send) for effect in tool.effects):
         return NETWORK
+    if tool.reads_artifact is not None:
+        return HELD
     read = [effect.what for effect in tool.effects if isinstance(effect, Read)]
     looked_at = [what for what in read if what not in PLACES | OURS]
     if looked_at:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 MAX_DEPTH = 8
+BYTES = (bytes, bytearray, memoryview)
 REFUSALS: Mapping[str, type[Denied]] = {"denied_by_user": DeniedByUser, "no_confirmer": NoConfirmer}
 
 
@@ -196,7 +197,12 @@ async def run(session: Session, invocation: Invocation, verdict: Verdict) -> Too
     finally:
         del session.running[invocation.call_id]
         aside = sandbox.put_aside() if sandbox is not None else []
-    result = as_result(returned)
+    if tool.artifact is not None or isinstance(returned, BYTES) or (tool.trusted and isinstance(returned, str)):
+        from handrail.spooling import spooled
+
+        result = await spooled(returned, tool, context.artifacts, limit=session.settings.output.max_bytes)
+    else:
+        result = as_result(returned)
     if sandbox is not None:
         _tell(result, sandbox, aside)
     if result["status"] != "success" and "error" not in result:

@@ -14,6 +14,7 @@ from handrail.errors import ConfigError, PluginError
 from handrail.judging import Evaluator
 from handrail.observers import Observer
 from handrail.plugins import Plugin, Plugins
+from handrail.queries import ArtifactTools
 from handrail.registry import Owned, Registry
 from handrail.rules import Rule
 from handrail.sandboxes import Sandbox
@@ -62,7 +63,9 @@ FITTING: Mapping[str, Callable[[Any], bool]] = {
 def register_all(plugins: Plugins, settings: Settings) -> Registered:
     """What core and every loaded plugin register. A plugin that breaks a rule is taken out whole, with the reason."""
     done = Registered(
-        registry=Registry(Owned(tool, CORE) for tool in builtin.TOOLS), evaluators=[(EffectsEvaluator(), CORE)]
+        registry=Registry(Owned(tool, CORE) for tool in builtin.TOOLS),
+        toolsets=[(ArtifactTools(), CORE)],
+        evaluators=[(EffectsEvaluator(), CORE)],
     )
     for plugin in plugins.loaded:
         try:

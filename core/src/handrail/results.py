@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import Any, BinaryIO, Literal, Self, cast
+
+import anyio
+from pydantic import BaseModel
 
 from handrail.errors import Denied, Downstream, HandrailError, Stopped, TimedOut, ToolError
 
@@ -84,35 +87,75 @@ class ToolResult(dict[str, Any]):
             voice_message=error.voice or f"{title} {SPOKEN.get(error.status, 'did not work.')}",
         )
 
+    def add_note(self, note: str) -> None:
+        """Say something more to whoever reads it."""
+        self["note"] = f"{self['note']} {note}" if self.get("note") else note
+
     def wire(self) -> dict[str, Any]:
         """The same as plain JSON types, media as `{type, mime_type, data_b64 | path}`."""
         return {key: _plain(value) for key, value in self.items()}
 
 
+# Whose a picture or document is: Handrail's own, anybody's who publishes, or of somebody whom the person deals with.
+Trust = Literal["first_party", "third_party_public", "third_party_private"]
+
+
 @dataclass(frozen=True, slots=True)
 class Media:
-    """A picture, sound, video or document that a host may render natively; `text` is for hosts that cannot."""
+    """A picture, sound, video or document that a host may render natively.
+
+    Its bytes are `data`, or lie in the file `path`, or are what `open` gives each time it is called; the last two are read where the result
+    leaves Handrail, and not before. `text` is for hosts that cannot render it, `stash` holds further forms of it in words, by name (`ocr`,
+    `caption`, `transcript`). `trust`: whose it is; unset, it is as trusted as the result it stands in.
+    """
 
     type: Literal["image", "audio", "video", "document"]
     mime_type: str
     data: bytes | None = field(default=None, repr=False)
     path: Path | None = None
     text: str | None = None
+    open: Callable[[], bytes | BinaryIO] | None = field(default=None, repr=False)
+    stash: Mapping[str, str] = field(default_factory=dict[str, str])
+    trust: Trust | None = None
+
+    @property
+    def words(self) -> str | None:
+        """What a host shows that cannot render it: its text, else what the stash holds; None when nobody has put it into words."""
+        if self.text is not None or not self.stash:
+            return self.text
+        return "\n".join(f"{name}: {form}" for name, form in self.stash.items())
+
+    async def read(self, most: int | None = None) -> bytes | None:
+        """Its bytes; None when there are more than `most`. Raises OSError when they cannot be read."""
+        if self.data is not None:
+            return self.data if most is None or len(self.data) <= most else None
+        return await anyio.to_thread.run_sync(self._read, most)
 
     def wire(self) -> dict[str, Any]:
         """`{type, mime_type, data_b64 | path, text?}`."""
         wire: dict[str, Any] = {"type": self.type, "mime_type": self.mime_type}
-        if self.data is not None:
-            wire["data_b64"] = base64.b64encode(self.data).decode("ascii")
+        if self.data is not None or self.path is None:
+            wire["data_b64"] = base64.b64encode(self._read() or b"").decode("ascii")
         else:
             wire["path"] = str(self.path)
-        if self.text is not None:
-            wire["text"] = self.text
-        return wire
+        return wire if self.words is None else {**wire, "text": self.words}
+
+    def _read(self, most: int | None = None) -> bytes | None:
+        found = self.data if self.data is not None else self.open() if self.open is not None else None
+        if found is None and self.path is not None:
+            if not self.path.is_file():
+                raise OSError(f"{self.path} is no file")
+            found = self.path.open("rb")
+        if found is None:
+            return b""
+        if not isinstance(found, bytes):
+            with found:
+                found = found.read(-1 if most is None else most + 1)
+        return found if most is None or len(found) <= most else None
 
 
 def as_result(returned: Any) -> ToolResult:
-    """What a handler returned as a result: a mapping gives its keys, text becomes `content`, media `media`, None nothing.
+    """What a handler returned as a result: a mapping or a model gives its keys, text becomes `content`, media `media`, None nothing.
 
     Raises TypeError for anything else, and ValueError for a status that is none.
     """
@@ -130,7 +173,9 @@ def as_result(returned: Any) -> ToolResult:
         return ToolResult(status="success", media=[returned])
     if media := _media(returned):
         return ToolResult(status="success", media=media)
-    raise TypeError(f"a handler returns a mapping, text, media or None, not {type(returned).__name__}")
+    if isinstance(returned, BaseModel):
+        return as_result(returned.model_dump(mode="json", by_alias=True))
+    raise TypeError(f"a handler returns a mapping, a model, text, bytes, media or None, not {type(returned).__name__}")
 
 
 def completed(result: ToolResult, *, title: str) -> ToolResult:

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,9 +104,11 @@ class Session:
         self.workspace = tuple(workspace)
         self.bus = Bus()
         self.history = History()
-        self.intake = Intake(self.history)
         self.observations = Observations()
-        self.artifacts = Artifacts(runtime.places.artifacts / self.id)
+        self.artifacts = Artifacts(
+            runtime.places.artifacts / self.id, limit=settings.output.max_bytes, changed=self._artifact_came
+        )
+        self.intake = Intake(self.history, self.artifacts.source_of)
         self.stash = Bag()
         self.policy = Policy(runtime.rules)
         self.policy.lasting = runtime.grants
@@ -387,19 +390,30 @@ class Session:
         """The result as it may be shown: what comes from the world is cleaned, kept to a size, and remembered as what it is."""
         texts = holds_text(result)
         # Most calls end here: what is numbers alone, and our own, is neither cleaned nor remembered.
-        if not texts and invocation.tool.name in self.intake.own and (verdict is None or not verdict.reasons):
+        own = invocation.tool.name in self.intake.own and not self.artifacts.unclaimed
+        if not texts and own and (verdict is None or not verdict.reasons):
+            return result
+        query = invocation.tool.reads_artifact is not None
+        if query and self.intake.held_by(invocation) is None:
             return result
         origin = self.intake.origin(invocation, verdict, self._judging)
+        source = Source(invocation.tool.name, invocation.call_id, origin)
+        if self.artifacts.unclaimed:
+            self.artifacts.claim(invocation.call_id, source)
         if texts:
             from handrail.cleaning import cleaned
 
+            limit, keep = self.settings.output.max_bytes, partial(self.artifacts.keep, source=source)
             result = cleaned(
-                result, limit=self.settings.output.max_bytes, foreign=origin is not None, keep=self.artifacts.keep
+                result,
+                limit=limit,
+                foreign=origin is not None,
+                keep=None if query else keep,
             )
         if verdict is None or result["status"] == "denied":
             return result
         if texts or origin is not None:
-            result.come_from(Source(invocation.tool.name, invocation.call_id, origin))
+            result.come_from(source)
         if origin is None and not verdict.reasons:
             return result
         tainted = any(reason.code == "taint" for reason in verdict.reasons)
@@ -410,6 +424,11 @@ class Session:
         if tainted or origin is not None:
             self._change()
         return result
+
+    def _artifact_came(self) -> None:
+        """Tools that ask something of it are there now, or know of it."""
+        if self.bus.listening:
+            self.bus.publish(ToolsChanged("", "the session holds another artifact"))
 
     def check_stopped(self) -> None:
         """Raise `Failsafe` while a person holds the stop switch of this desktop."""
@@ -542,6 +561,7 @@ class Session:
             if before.backends.get(name) != settings.backends.get(name):
                 self.vision.forget(name)
         self.policy.rules = self.runtime.rules
+        self.artifacts.limit = settings.output.max_bytes
         backend = self.runtime.choose_backend(settings.backend)
         if backend != self._backend:
             self._backend = backend

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, cast, get_args, get_type_hints
 
 from pydantic import BaseModel, ValidationError
 
@@ -23,6 +23,7 @@ from handrail.errors import InvalidArguments, PluginError
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
+    from handrail.artifacts import Artifact
     from handrail.invocation import Confirmation, GrantOption, Location
     from handrail.judging import Verdict
     from handrail.session import Session
@@ -34,6 +35,7 @@ Layer = Literal[
     "core", "file", "window", "document", "system", "workflow", "skill", "session", "web", "artifact", "mcp"
 ]
 Collision = Literal["error", "replace", "keep"]
+ArtifactKind = Literal["text", "json", "jsonl", "markdown", "xml", "yaml", "csv", "binary"]
 Handler = Callable[[Any, ToolContext], Coroutine[Any, Any, Any]]
 
 
@@ -121,7 +123,8 @@ class Tool:
     it is there for one step of the model. `on_collision`: what becomes of a name that is taken. `aliases`: names it had once, by which it may
     still be called, disabled and judged; they are not declared. `server`: the MCP server that runs it, by its name in the configuration.
     `remote`: what that server says of it. `skill`: the skill that brings it. `given`: a JSON Schema in the place of `params`; the handler gets
-    the arguments as `params.args`, and effects name none of them. `meta`: a bag by dotted path that core never reads. `describe`, `locations`,
+    the arguments as `params.args`, and effects name none of them. `artifact`: its text or bytes are always kept as an artifact, of that kind or
+    of the class that a function without arguments names. `meta`: a bag by dotted path that core never reads. `describe`, `locations`,
     `confirmation` and `grants` take the validated parameters and default to what the effects say. `confirmation` is also given the verdict, whose
     parts say which real files the call would touch; a `ToolError` that it raises ends the call before anybody is asked.
     """
@@ -150,6 +153,7 @@ class Tool:
     remote: Remote | None = None
     given: GivenSchema | None = None
     skill: str | None = None
+    artifact: ArtifactKind | Callable[[], type[Artifact]] | None = None
     meta: Bag = field(default_factory=Bag)
     describe: Callable[[Any], str] | None = None
     locations: Callable[[Any], Sequence[Location]] | None = None
@@ -174,6 +178,7 @@ class Tool:
         set_field(self, "profiles", frozenset(self.profiles) or PROFILES.get(self.layer, frozenset({"desktop"})))
         set_field(self, "_run", handler)
         self._check_effect_arguments()
+        self._check_artifact()
 
     def _check_effect_arguments(self) -> None:
         names = self.fields
@@ -183,6 +188,14 @@ class Tool:
                     f"tool {self.name!r}: an effect names the parameter {effect.arg!r}, which it does not have",
                     hint=f"its parameters are {', '.join(names) or 'none'}",
                 )
+
+    def _check_artifact(self) -> None:
+        given: object = self.artifact
+        if isinstance(given, type) or not (given is None or given in get_args(ArtifactKind) or callable(given)):
+            raise PluginError(
+                f"tool {self.name!r}: artifact is {given!r}",
+                hint=f"write one of {', '.join(get_args(ArtifactKind))}, or a function that returns a class of artifacts",
+            )
 
     @cached_property
     def _validate(self) -> Callable[[Any], Any]:
@@ -218,6 +231,12 @@ class Tool:
     def inputs(self) -> bool:
         """Whether it acts as a person's hands on a desktop."""
         return any(isinstance(effect, Input) and effect.what == "desktop" for effect in self.effects)
+
+    @cached_property
+    def reads_artifact(self) -> Effect | None:
+        """The effect that says which artifact of the session it looks into; None when it looks into none."""
+        reads = (effect for effect in self.effects if isinstance(effect, Read) and effect.what == "artifact")
+        return next((effect for effect in reads if effect.arg is not None), None)
 
     @cached_property
     def read_only(self) -> bool:
@@ -298,6 +317,7 @@ class Declared(TypedDict, total=False):
     server: str | None
     remote: Remote | None
     skill: str | None
+    artifact: ArtifactKind | Callable[[], type[Artifact]] | None
     meta: Bag
     describe: Callable[[Any], str]
     locations: Callable[[Any], Sequence[Location]]

@@ -101,9 +101,8 @@ async def clipboard_read(*, context: ToolContext) -> dict[str, Any]:
     data = text.encode("utf-8", "replace") if text and len(text) * 4 > SHOWN_BYTES else b""
     if len(data) <= SHOWN_BYTES:
         return {"content": text, "formats": formats, "truncated": False}
-    artifact = context.artifacts.create("txt")
+    artifact = context.artifacts.create()
     await anyio.to_thread.run_sync(artifact.write, data)
-    artifact.close()
     shown = data[:SHOWN_BYTES].decode("utf-8", "ignore")
     return {"content": shown, "formats": formats, "truncated": True, "artifact": artifact.wire()}
 

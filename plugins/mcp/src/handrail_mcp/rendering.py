@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-import anyio
 from mcp import types
 
 from handrail import Media, ToolResult
@@ -71,15 +70,15 @@ class Shown:
             if media.type == "image":
                 return types.ImageContent(type="image", data=inline, mime_type=media.mime_type)
             return types.AudioContent(type="audio", data=inline, mime_type=media.mime_type)
-        self.entry["path"] = str(media.path or _kept(media, artifacts))
+        self.entry["path"] = str(media.path or await _kept(media, artifacts))
         return None
 
     async def _data(self) -> bytes | None:
         """The bytes, None when they are too many to send or no file can be read."""
-        if self.media.path is None:
+        if self.media.data is not None:
             return self.media.data
         try:
-            return await anyio.to_thread.run_sync(_small, self.media.path)
+            return await self.media.read(MAX_INLINE)
         except OSError:
             return None
 
@@ -104,7 +103,7 @@ def _without(value: Any, shown: list[types.ImageContent | Shown]) -> Any:
 
 def _entry(media: Media) -> dict[str, Any]:
     entry: dict[str, Any] = {"type": media.type, "mime_type": media.mime_type}
-    return entry if media.text is None else {**entry, "text": media.text}
+    return entry if media.words is None else {**entry, "text": media.words}
 
 
 def _is_picture(key: Any, value: Any, shown: list[types.ImageContent | Shown]) -> bool:
@@ -132,17 +131,5 @@ def _json(value: dict[str, Any]) -> tuple[dict[str, Any], str]:
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _kept(media: Media, artifacts: Artifacts) -> Path:
-    extension = (mimetypes.guess_extension(media.mime_type) or ".bin").removeprefix(".")
-    artifact = artifacts.create(extension)
-    artifact.write(media.data or b"")
-    artifact.close()
-    return artifact.path
-
-
-def _small(path: Path) -> bytes | None:
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        data = file.read(MAX_INLINE + 1)
-    return data if len(data) <= MAX_INLINE else None
+async def _kept(media: Media, artifacts: Artifacts) -> Path:
+    return artifacts.store(await media.read() or b"", mimetypes.guess_extension(media.mime_type) or ".bin")
