@@ -6,6 +6,7 @@ A path names a value in it: `$.users[0].name`, `users[-1]["first name"]`; empty 
 from __future__ import annotations
 
 import json
+import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -312,19 +313,18 @@ def _contains(found: Any, wanted: Any) -> bool:
     return isinstance(found, list | dict) and wanted in found
 
 
-def _ordered(greater: bool) -> Callable[[Any, Any], bool]:
+def _ordered(by: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     def compare(found: Any, wanted: Any) -> bool:
-        if isinstance(found, bool) or isinstance(wanted, bool):
-            return False
-        if isinstance(found, int | float) and isinstance(wanted, str):
+        if _is_number(found) and isinstance(wanted, str):
             wanted = _number(wanted)
-        if (isinstance(found, str) and isinstance(wanted, str)) or (
-            isinstance(found, int | float) and isinstance(wanted, int | float)
-        ):
-            return bool(found > wanted if greater else found < wanted)  # pyright: ignore[reportOperatorIssue]
-        return False
+        texts = isinstance(found, str) and isinstance(wanted, str)
+        return (texts or (_is_number(found) and _is_number(wanted))) and by(found, wanted)
 
     return compare
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _number(text: str) -> float | None:
@@ -344,7 +344,7 @@ COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
     "equals": _equal,
     "not_equals": lambda found, wanted: not _equal(found, wanted),
     "contains": _contains,
-    "greater": _ordered(greater=True),
-    "less": _ordered(greater=False),
+    "greater": _ordered(operator.gt),
+    "less": _ordered(operator.lt),
     "exists": lambda found, wanted: found is not MISSING,
 }
