@@ -1,6 +1,8 @@
-"""What leads programs to a desktop, in the environment that commands run in."""
+"""What commands are told by their environment: which desktop is theirs, and that nobody is there to be asked."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from handrail import Desktop
 
@@ -10,6 +12,45 @@ SCREEN_VARIABLES = frozenset((
     "SESSION_MANAGER", "XDG_SESSION_ID", "XDG_SESSION_TYPE", "DESKTOP_STARTUP_ID", "XDG_ACTIVATION_TOKEN",
     "GDK_BACKEND", "QT_QPA_PLATFORM", "SDL_VIDEODRIVER", "MOZ_ENABLE_WAYLAND", "WINDOWID",
 ))  # fmt: skip
+
+
+# What git and others are told when they want an editor: it fails, and says what to do. Where words are only split, it fails all the same.
+NO_EDITOR = (
+    "sh -c 'echo handrail: there is no editor here. Give the text as an option, as in git commit -m TEXT; GIT_EDITOR=true keeps it as it is."
+    " >&2; exit 1' editor"
+)
+# Programs that would wait for a person are told that there is none. A terminal that was asked for is for such programs.
+UNATTENDED: Mapping[str, str] = {
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "MANPAGER": "cat",
+    "SYSTEMD_PAGER": "cat",
+    "EDITOR": NO_EDITOR,
+    "VISUAL": NO_EDITOR,
+    "GIT_EDITOR": NO_EDITOR,
+    "GIT_SEQUENCE_EDITOR": NO_EDITOR,
+    "GIT_TERMINAL_PROMPT": "0",
+    "GCM_INTERACTIVE": "never",
+    "GH_PROMPT_DISABLED": "1",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "DEBIAN_FRONTEND": "noninteractive",
+}
+# What programs are told that their terminal is like.
+TERMINAL = "xterm-256color"
+# git asks with it where it may not ask in a terminal.
+ASKING_IN_A_WINDOW = "SSH_ASKPASS"
+
+
+def unattended(environment: dict[str, str]) -> dict[str, str]:
+    """The environment in which pagers, editors and git ask nobody."""
+    environment.pop(ASKING_IN_A_WINDOW, None)
+    environment.update(UNATTENDED)
+    return environment
+
+
+def in_terminal(environment: dict[str, str]) -> dict[str, str]:
+    """The environment for a terminal, with the person's own pager and editor."""
+    return {**environment, "TERM": TERMINAL}
 
 
 def on_desktop(environment: dict[str, str], desktop: Desktop | None) -> dict[str, str]:

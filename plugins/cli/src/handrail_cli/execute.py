@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -33,7 +32,10 @@ from handrail import (
 from handrail_cli import family
 
 if TYPE_CHECKING:
+    from handrail_cli.config import AnswerRule, CliConfig
     from handrail_cli.processes import Launch, Process, Processes
+    from handrail_cli.prompts import Prompt
+    from handrail_cli.waiting import Attention
 
 TITLE = "Run a command"
 CURE = "`handrail doctor` says how to get a sandbox that works"
@@ -41,9 +43,11 @@ CURE = "`handrail doctor` says how to get a sandbox that works"
 RULE = "shell"
 # After its own time limit a call needs a moment to end what it started and to tell what was written.
 CLOSING_S = 15.0
-# A program that opens a window is not waited for. Most commands are over before anybody looks.
-FIRST_LOOK_S = 1.0
-NEXT_LOOK_S = 0.5
+# The sizes that a terminal may have.
+MOST_COLUMNS, MOST_ROWS = 1_000, 500
+MEGABYTE = 1024 * 1024
+# Kinds of prompts that are told of a command that ended well, too: what else it wrote last may only look like one.
+PLAINLY_ASKED = frozenset(("password", "question", "key"))
 # Builtins among the programs that read that can set a variable (`printf -v`, arithmetic in `[[ a -eq b=1 ]]`).
 ASSIGNING = frozenset(("printf", "test", "[", "[["))
 # Programs that exit with 1 to say that they found nothing, or a difference.
@@ -69,6 +73,13 @@ class Command(BaseModel):
     ] = False
     stdin: Annotated[str | None, Field(description="Text for its standard input, which is empty otherwise.")] = None
     cwd: Annotated[str | None, Field(description="Working directory for this call only.")] = None
+    pty: Annotated[
+        str | None,
+        Field(
+            pattern=r"^[1-9]\d{0,2}x[1-9]\d{0,2}$",
+            description="Run it in a terminal of so many columns and rows, such as 120x40; for programs that need one.",
+        ),
+    ] = None
 
 
 def _confirmation(command: Command, verdict: Verdict) -> ExecConfirmation:
@@ -94,28 +105,49 @@ async def execute_cli(command: Command, context: ToolContext) -> Mapping[str, An
     """Run a command line with bash on this computer and return stdout, stderr and exit_code.
 
     The working directory (`cd`) and exported variables are kept for the next call; nothing else of the shell is. Output beyond
-    50 KB is shown as head and tail, and kept whole as an artifact. Nobody can answer prompts: standard input is empty unless
-    `stdin` is given. Programs that open a window, and those started with `&`, go on running; they get a process_id.
+    50 KB is shown as head and tail, and kept whole as an artifact. Standard input is empty unless `stdin` is given, so give options
+    such as -y; `prompt` says what was asked. To answer, use background=true and write_process. Programs that open a window, and
+    those started with `&`, go on running; they get a process_id.
     """
     from handrail_cli.processes import scratch_file
+    from handrail_cli.waiting import Attention
 
     processes: Processes = await context.service("shell")
+    rules = _rules(context)
     tells = context.sandbox is None or context.sandbox.sandbox.descriptors
     keeps = tells and not command.background and command.cwd is None and not _only_reads(context)
     state = scratch_file("state") if keeps else None
     try:
-        launch = await _launch(command, context, processes, state)
+        launch = await _launch(command, context, processes, state, answered=bool(rules))
         process = processes.start(launch)
         if command.background:
             return _background(process, processes, context)
-        return await _foreground(process, command, context, processes, state)
+        return await _foreground(Attention(process, rules), command, context, processes, state)
     finally:
         if state is not None:
             os.close(state)
 
 
-async def _launch(command: Command, context: ToolContext, processes: Processes, state: int | None) -> Launch:
-    from handrail_cli.environment import on_desktop
+def _rules(context: ToolContext) -> Sequence[AnswerRule]:
+    """The rules that answer a program of this command."""
+    answers = _settings(context).answers
+    if not answers:
+        return ()
+    called = [part.argv for part in context.verdict.parts]
+    return [rule for rule in answers if any(argv[: len(rule.command)] == rule.command for argv in called)]
+
+
+def _settings(context: ToolContext) -> CliConfig:
+    from handrail_cli.config import CliConfig
+
+    # Who registers the tool alone, without the plugin, has none.
+    return context.config if isinstance(context.config, CliConfig) else CliConfig()
+
+
+async def _launch(
+    command: Command, context: ToolContext, processes: Processes, state: int | None, *, answered: bool
+) -> Launch:
+    from handrail_cli.environment import in_terminal, on_desktop, unattended
     from handrail_cli.output import PassingThrough
     from handrail_cli.processes import Launch
 
@@ -127,19 +159,37 @@ async def _launch(command: Command, context: ToolContext, processes: Processes, 
     environment = processes.host_environment(context.host_environment)
     if context.sandbox is None:
         environment = on_desktop(environment, await _desktop(context))
+    terminal = _terminal(command)
+    environment = unattended(environment) if terminal is None else in_terminal(environment)
     environment.update(context.environment)
+    settings = _settings(context)
     return Launch(
         bash,
         command.command,
         _folder(command, context),
         environment,
         stdin=None if command.stdin is None else command.stdin.encode("utf-8", "replace"),
-        interactive=command.background,
+        fed=command.background or (answered and command.stdin is None),
+        terminal=terminal,
         state=state,
-        open_sink=None if command.background else lambda: PassingThrough(context.artifacts.create()),
+        open_sink=lambda: PassingThrough(context.artifacts.create()),
         on_output=context.output if context.listening else None,
         sandbox=context.sandbox,
+        limits=settings.limits,
+        output_limit=settings.output_limit * MEGABYTE,
+        followed=command.background,
     )
+
+
+def _terminal(command: Command) -> tuple[int, int] | None:
+    if command.pty is None:
+        return None
+    if command.stdin is not None:
+        raise InvalidArguments("execute_cli: pty and stdin exclude each other", hint="type with write_process")
+    width, _, height = command.pty.partition("x")
+    if int(width) > MOST_COLUMNS or int(height) > MOST_ROWS:
+        raise InvalidArguments(f"execute_cli: pty is {command.pty!r}; at most {MOST_COLUMNS}x{MOST_ROWS} is there")
+    return int(width), int(height)
 
 
 async def _desktop(context: ToolContext) -> Desktop | None:
@@ -186,10 +236,13 @@ def _background(process: Process, processes: Processes, context: ToolContext) ->
 
 
 async def _foreground(
-    process: Process, command: Command, context: ToolContext, processes: Processes, state: int | None
+    attention: Attention, command: Command, context: ToolContext, processes: Processes, state: int | None
 ) -> Mapping[str, Any]:
+    from handrail_cli.waiting import until_over
+
+    process = attention.process
     try:
-        ended, window = await _until_end_or_window(process, command.timeout, context)
+        ended, window = await until_over(process, command.timeout, context, attention)
     except asyncio.CancelledError:
         await processes.stop(process)
         # Raises when it was the call that was stopped, and then what was written is still told.
@@ -200,85 +253,90 @@ async def _foreground(
         raise
     if window is not None:
         note = f"It opened the window {window!r} and goes on running."
-        return _report(process, context, exit_code=None, note=note, process_id=processes.keep(process))
+        return _report(process, context, exit_code=None, notes=[note], process_id=processes.keep(process))
     if not ended and command.on_timeout == "background":
         note = (
             f"It was not done after {command.timeout:g} s and goes on running; read_process gives what it writes next."
         )
-        return _report(process, context, exit_code=None, note=note, process_id=processes.keep(process))
+        notes = [*_asked(attention, process.prompt), note]
+        prompt = process.prompt
+        kept = processes.keep(process)
+        return _report(process, context, exit_code=None, notes=notes, prompt=prompt, process_id=kept)
     if not ended:
+        prompt = process.prompt
         await processes.stop(process)
-        return _timed_out(process, command, context)
+        return _timed_out(attention, prompt, command, context)
     if (refused := await process.give_back()) is not None:
-        said = process.stderr.shown().text.strip()
+        said = process.streams[1].kept.finish().text.strip()
         processes.finished(process)
         raise NoSandbox(f"nothing was run: {refused}: {said[:500]}", hint=CURE)
-    return _ended(process, command, context, processes, state)
+    return _ended(attention, context, processes, state)
 
 
-async def _until_end_or_window(process: Process, timeout: float, context: ToolContext) -> tuple[bool, str | None]:
-    """Whether the command has ended in time, and the title of the window that it opened instead."""
-    deadline = monotonic() + timeout
-    if await process.settle(min(FIRST_LOOK_S, timeout)):
-        return True, None
-    while (left := deadline - monotonic()) > 0:
-        if (title := await _window(process, context)) is not None:
-            return False, title
-        if await process.settle(min(NEXT_LOOK_S, left)):
-            return True, None
-    return False, None
+def _asked(attention: Attention, prompt: Prompt | None) -> list[str]:
+    """What is to be said of the questions of a command."""
+    notes = [f"{text!r} was answered with {answer!r}, as a rule says." for text, answer in attention.answered]
+    if prompt is None:
+        return notes
+    if attention.given_up is not None:
+        return [*notes, f"Nobody answered {attention.given_up.text!r}, and its input was closed after 5 s of silence."]
+    if prompt.kind == "password":
+        return [*notes, f"It asked for a secret ({prompt.text!r}), which nothing here gives."]
+    return [
+        *notes,
+        f"It asked {prompt.text!r}: give an option that answers it, or `stdin`, or run it with background=true.",
+    ]
 
 
-async def _window(process: Process, context: ToolContext) -> str | None:
-    """The title of a window that the command shows on the session's desktop; None when it shows none, or nobody can tell."""
-    members = await asyncio.to_thread(family.family, process.pid, mark=process.mark)
-    if not await asyncio.to_thread(family.draws, members):
-        return None
-    try:
-        screen = await context.service("screen")
-        windows = await screen.windows()
-    # Without a screen nothing is shown on it, and the command is waited for like any other.
-    except HandrailError:
-        return None
-    return next((window.title for window in windows if window.pid in members), None)
-
-
-def _timed_out(process: Process, command: Command, context: ToolContext) -> Mapping[str, Any]:
+def _timed_out(
+    attention: Attention, prompt: Prompt | None, command: Command, context: ToolContext
+) -> Mapping[str, Any]:
+    waited = "" if prompt is None else f", waiting at {prompt.text!r}"
     error = TimedOut(
-        f"the command was stopped after {command.timeout:g} s, with what could be told to be its own",
+        f"the command was stopped after {command.timeout:g} s{waited}, with what could be told to be its own",
         hint='give a longer timeout, on_timeout="background", or background=true',
     )
-    return {**_report(process, context, exit_code=None), **ToolResult.failure(error, title=TITLE)}
+    report = _report(attention.process, context, exit_code=None, notes=_asked(attention, prompt), prompt=prompt)
+    return {**report, **ToolResult.failure(error, title=TITLE)}
 
 
-def _ended(
-    process: Process, command: Command, context: ToolContext, processes: Processes, state: int | None
-) -> Mapping[str, Any]:
-    note = _keep_left(process, context, processes, state)
+def _ended(attention: Attention, context: ToolContext, processes: Processes, state: int | None) -> Mapping[str, Any]:
+    process = attention.process
     code = process.exit_code
     assert code is not None
+    prompt = attention.given_up or process.prompt
+    if prompt is not None and code == 0 and attention.given_up is None and prompt.kind not in PLAINLY_ASKED:
+        prompt = None
+    notes = [*_asked(attention, prompt), *_keep_left(process, context, processes, state)]
     id = None
     if process.left:
         id = processes.keep(process)
-        note = f"{note} Programs it started still run; stop_process({id!r}) ends them.".strip()
+        notes.append(f"Programs it started still run{_behind(process)}; stop_process({id!r}) ends them.")
     else:
         processes.finished(process)
     if code == 1 and _last_program(context) in ONE_MEANS_NO:
-        note = f"{note} Exit code 1 means that nothing was found, or a difference.".strip()
-        return _report(process, context, exit_code=code, note=note, process_id=id)
-    report = _report(process, context, exit_code=code, note=note, process_id=id)
+        notes.append("Exit code 1 means that nothing was found, or a difference.")
+        return _report(process, context, exit_code=code, notes=notes, prompt=prompt, process_id=id)
+    report = _report(process, context, exit_code=code, notes=notes, prompt=prompt, process_id=id)
     if code == 0:
         return report
-    if context.sandbox is not None and (denial := _denial(process, context, code)) is not None:
+    if context.sandbox is not None and (denial := _denial(report, context, code)) is not None:
         return {**report, **ToolResult.failure(denial, title=TITLE)}
     told = f"signal {-code}" if code < 0 else f"exit code {code}"
     return {**report, **ToolResult.failure(Downstream(f"the command failed with {told}"), title=TITLE)}
 
 
-def _denial(process: Process, context: ToolContext, code: int) -> SandboxDenied | None:
+def _behind(process: Process) -> str:
+    """Which programs moved away, and whether the command's output is still open for more."""
+    told = ", ".join(f"{family.name_of(pid)} {pid}".strip() for pid in process.daemons)
+    held = ", and its output is still open" if process.held else ""
+    return f" ({told} as daemons{held})" if told else held and " (its output is still open)"
+
+
+def _denial(report: Mapping[str, Any], context: ToolContext, code: int) -> SandboxDenied | None:
     """What the sandbox seems to have refused; None when it is an ordinary failure."""
     assert context.sandbox is not None
-    said = "\n".join(stream.kept.shown().text for stream in process.streams)
+    said = f"{report['stdout']}\n{report['stderr']}"
     found = context.sandbox.denied(said, code)
     if found is None:
         return None
@@ -289,49 +347,53 @@ def _denial(process: Process, context: ToolContext, code: int) -> SandboxDenied 
     )
 
 
-def _keep_left(process: Process, context: ToolContext, processes: Processes, state: int | None) -> str:
+def _keep_left(process: Process, context: ToolContext, processes: Processes, state: int | None) -> list[str]:
     """Keep the shell's folder and variables for the calls that follow; what there is to say about that."""
     if state is None or process.exit_code is None or process.exit_code < 0:
-        return ""
+        return []
     from handrail_cli.shell import read_state
 
     written = read_state(state)
     left = None if written is None else processes.left_by(process, written)
     if left is None:
-        return "" if written == b"" else "What it left of its folder and variables could not be kept."
+        return [] if written == b"" else ["What it left of its folder and variables could not be kept."]
     gone = left.unset - {family.MARK}
     if left.cwd == context.cwd and not left.changed and not gone:
-        return ""
+        return []
     if not process.alone:
-        return "It ran beside another command: its folder and variables were not kept."
+        return ["It ran beside another command: its folder and variables were not kept."]
     kept = {name: value for name, value in context.environment.items() if name not in gone}
     processes.unset = (processes.unset | gone) - left.changed.keys()
     context.keep(cwd=left.cwd, environment={**kept, **left.changed})
-    return ""
+    return []
 
 
 def _report(
-    process: Process, context: ToolContext, *, exit_code: int | None, note: str = "", process_id: str | None = None
+    process: Process,
+    context: ToolContext,
+    *,
+    exit_code: int | None,
+    notes: Sequence[str] = (),
+    prompt: Prompt | None = None,
+    process_id: str | None = None,
 ) -> dict[str, Any]:
     """The keys that every result has, with what was written so far."""
-    running = process_id is not None
-    outputs = {stream.name: stream.kept.take() if running else stream.kept.shown() for stream in process.streams}
-    report: dict[str, Any] = {name: shown.text for name, shown in outputs.items()}
-    report |= {"exit_code": exit_code, "cwd": str(context.cwd)}
-    if any(shown.truncated for shown in outputs.values()):
-        report["truncated"] = True
-    for stream, key in zip(process.streams, ("artifact", "stderr_artifact"), strict=True):
-        if stream.kept.sink is not None:
-            stream.kept.close()
-            report[key] = stream.kept.sink.wire()
-            if stream.kept.cut:
-                note = f"{note} The artifact ends after {report[key]['bytes']} bytes.".strip()
+    from handrail_cli.reporting import told
+
+    outputs = {
+        stream.name: stream.kept.finish() if process_id is None else stream.kept.take() for stream in process.streams
+    }
+    keys, said = told(outputs)
+    report = {**keys, "exit_code": exit_code, "cwd": str(context.cwd)}
+    said = [*notes, *said]
+    if prompt is not None:
+        report["prompt"] = prompt.wire()
     if process_id is not None:
         report |= {"process_id": process_id, "pid": process.pid}
-    if note:
-        report["note"] = note
-    if not any(shown.text for shown in outputs.values()) and exit_code == 0 and not note:
-        report["note"] = "It printed nothing."
+    if not said and exit_code == 0 and not any(shown.text for shown in outputs.values()):
+        said = ["It printed nothing."]
+    if said:
+        report["note"] = " ".join(said)
     return report
 
 

@@ -47,6 +47,51 @@ def group_alive(group: int) -> bool:
     return sys.platform != "linux" or any(entry.group == group for entry in _table())
 
 
+def behind(shell: int, mark: str) -> tuple[int, ...]:
+    """What a shell that has ended left running and that moved out of its group: the processes younger than it that carry `mark`.
+
+    Where the system has started nothing since the shell, there is nothing to look for.
+    """
+    last = _last_started()
+    if last is None or last == shell:
+        return ()
+    try:
+        numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return ()
+    # Numbers start again from below at the end of their range.
+    younger = [pid for pid in numbers if pid > shell or last < shell]
+    return tuple(pid for pid in younger if _marked(pid, mark) and _moved_from(pid, shell))
+
+
+def _moved_from(pid: int, group: int) -> bool:
+    entry = _entry(pid)
+    return entry is not None and entry.group != group
+
+
+def alive(pids: Iterable[int], mark: str) -> tuple[int, ...]:
+    """Those of the processes that still run, and are still what they were."""
+    return tuple(pid for pid in pids if _marked(pid, mark))
+
+
+def name_of(pid: int) -> str:
+    """What a process is called; empty when it is gone."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm:
+            return comm.read().strip()
+    except OSError:
+        return ""
+
+
+def _last_started() -> int | None:
+    """The number of the process that was started last, by any program; None where the system does not say."""
+    try:
+        with open("/proc/loadavg", "rb") as load:
+            return int(load.read().split()[-1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
 def send(number: signal.Signals, pids: Iterable[int]) -> None:
     """Signal processes; those that are gone, or are not ours any more, are passed over."""
     for pid in pids:
@@ -104,13 +149,16 @@ def _table() -> Iterator[Entry]:
     except OSError:
         return
     for name in names:
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/stat", "rb") as stat:
-                line = stat.read()
-        except OSError:
-            continue
-        state, parent, group = line.rpartition(b")")[2].split()[:3]
-        if state not in (b"Z", b"X"):
-            yield Entry(int(name), int(parent), int(group))
+        if name.isdigit() and (entry := _entry(int(name))) is not None:
+            yield entry
+
+
+def _entry(pid: int) -> Entry | None:
+    """Its line of the process table; None when it is gone, or has ended and nobody asked after it."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            line = stat.read()
+    except OSError:
+        return None
+    state, parent, group = line.rpartition(b")")[2].split()[:3]
+    return None if state in (b"Z", b"X") else Entry(pid, int(parent), int(group))

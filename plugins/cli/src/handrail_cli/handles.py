@@ -25,15 +25,22 @@ ProcessId = Annotated[str, Field(description="The process_id that execute_cli re
 @tool(layer="core", title="Read a process", effects=[Read("session")], platforms=PLATFORMS)
 async def read_process(
     process_id: ProcessId,
-    wait: Annotated[float, Field(ge=0, le=60, description="Seconds to wait for its end first.")] = 0.0,
+    wait: Annotated[
+        float, Field(ge=0, le=60, description="Seconds to wait for its end, or for a prompt, first.")
+    ] = 0.0,
     *,
     context: ToolContext,
 ) -> Mapping[str, Any]:
-    """What a background command wrote since it was last read, whether it still runs, and its exit code when it has ended."""
+    """What a background command wrote since it was last read, whether it still runs, its exit code, and the `prompt` it waits at.
+
+    Of a program that draws on a whole terminal, stdout is what the terminal shows now; empty when that has not changed.
+    """
+    from handrail_cli.waiting import until_over_or_asking
+
     processes: Processes = await context.service("shell")
     process = processes.get(process_id)
     if wait:
-        await process.settle(min(wait, 50.0))
+        await until_over_or_asking(process, min(wait, 50.0))
     return _state(process)
 
 
@@ -46,14 +53,35 @@ async def read_process(
 async def write_process(
     process_id: ProcessId,
     text: Annotated[str, Field(description="Text for its standard input; end a line with a newline.")] = "",
+    keys: Annotated[
+        tuple[str, ...],
+        Field(max_length=50, description="Keys to press after it, such as ctrl-c, enter, up, escape, f1."),
+    ] = (),
     end: Annotated[bool, Field(description="Close its standard input afterwards.")] = False,
     *,
     context: ToolContext,
 ) -> Mapping[str, Any]:
-    """Write to the standard input of a command that was started with background=true."""
+    """Write to the standard input of a command that was started with background=true.
+
+    All keys are there with a terminal (`pty`); without one, ctrl-c and ctrl-\\ are sent as signals, and ctrl-d closes its input.
+    """
+    from handrail_cli.keys import press
+
     processes: Processes = await context.service("shell")
     process = processes.get(process_id)
+    pressed = press(process, keys)
+    if process.launch.terminal is not None:
+        # The key that ends a line sends this, also to programs that read key by key.
+        text = text.replace("\r\n", "\r").replace("\n", "\r")
     await _write(process, text.encode("utf-8", "replace"), context)
+    for key in pressed:
+        context.checkpoint()
+        if key.text:
+            await _write(process, key.text, context)
+        if key.signal is not None:
+            process.interrupt(key.signal)
+        if key.end:
+            process.end_input()
     if end:
         process.end_input()
     return {"written": len(text), "running": process.running}
@@ -101,8 +129,14 @@ def _summary(process: Process) -> dict[str, Any]:
 
 
 def _state(process: Process) -> dict[str, Any]:
-    stdout, stderr = process.stdout.take(), process.stderr.take()
-    state = {**_summary(process), "stdout": stdout.text, "stderr": stderr.text}
-    if stdout.truncated or stderr.truncated:
-        state["truncated"] = True
+    from handrail_cli.reporting import told
+    from handrail_cli.waiting import waits_at
+
+    prompt = waits_at(process)
+    keys, notes = told({stream.name: stream.kept.take() for stream in process.streams})
+    state = {**_summary(process), **keys}
+    if prompt is not None:
+        state["prompt"] = prompt.wire()
+    if notes:
+        state["note"] = " ".join(notes)
     return state

@@ -9,6 +9,7 @@ from handrail import hookimpl
 
 if TYPE_CHECKING:
     from handrail import Evaluator, Sandbox, Service, ServiceContext, Tool
+    from handrail_cli.config import CliConfig
     from handrail_cli.processes import Processes
 
 
@@ -19,6 +20,14 @@ def handrail_register_tools() -> Iterable[Tool]:
     from handrail_cli.handles import list_processes, read_process, stop_process, write_process
 
     return [execute_cli, read_process, write_process, stop_process, list_processes]
+
+
+@hookimpl
+def handrail_register_config() -> type[CliConfig]:
+    """`[plugins.cli]`."""
+    from handrail_cli.config import CliConfig
+
+    return CliConfig
 
 
 @hookimpl

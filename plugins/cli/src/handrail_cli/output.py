@@ -6,9 +6,11 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
+
+from handrail_cli.decoding import UTF_8, charset_of, is_binary
 
 SHOWN = 51_200
 HEAD = SHOWN // 2
@@ -16,9 +18,11 @@ TAIL = SHOWN - HEAD
 # A block of output; long ones come in larger blocks.
 SMALL = 65_536
 LARGE = 262_144
-# No command may fill the disk: an artifact ends here and says so.
+# No command may fill the disk: an artifact ends here, if nothing else is configured, and says so.
 MAX_WHOLE = 256 * 1024 * 1024
 CONTINUATION = range(0x80, 0xC0)
+# So many of the last bytes tell whether a program waits for an answer.
+ENDING = 2_000
 # How much of an artifact the system may hold in memory before it is told to let go, and how much is written at once: memory that was in use
 # a moment ago is several times faster to write to than fresh memory.
 IN_MEMORY = 2 * 1024 * 1024
@@ -80,30 +84,65 @@ class PassingThrough:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Text for the model: `text` has a marked gap when `truncated`."""
+    """Text for the model: `text` has a marked gap when `truncated`, and only says how much there is when the output is `binary`.
+
+    `charset` is how it was read, `lists` that NUL ends its lines. `artifact` names what holds the whole, where that is
+    more than the text; `cut`: not quite the whole.
+    """
 
     text: str
-    truncated: bool
+    truncated: bool = False
+    binary: bool = False
+    charset: str = UTF_8
+    lists: bool = False
+    artifact: dict[str, Any] | None = None
+    cut: bool = False
+
+
+class Kept(Protocol):
+    """What one of a command's outputs is put into as it comes. `whole_screen`: it is a drawing, and what came last is not what is below."""
+
+    @property
+    def whole_screen(self) -> bool: ...
+    def space(self) -> memoryview: ...
+    def took(self, size: int) -> None: ...
+    def take(self) -> Shown: ...
+    def finish(self) -> Shown: ...
+    def close(self) -> None: ...
+    def ending(self) -> bytes: ...
 
 
 class HeadTail:
     """Bytes as they come: the first and the last of them are kept, and all of them in a sink that is opened only when it is needed.
 
-    They are read straight into `space()`. The buffer goes to the sink whole, in blocks that suit the disk.
+    They are read straight into `space()`. The buffer goes to the sink whole, in blocks that suit the disk; a sink gets no more than `limit`
+    bytes. `charset` is what text that is not UTF-8 is written in here.
     """
 
-    __slots__ = ("_buffer", "_ended", "_filled", "_head", "_open", "_tail", "cut", "sink", "total")
+    __slots__ = (
+        "_before", "_buffer", "_charset", "_closed", "_ended", "_filled", "_head", "_limit", "_open", "_sink", "_tail", "cut", "total",
+    )  # fmt: skip
 
-    def __init__(self, open_sink: Callable[[], Sink] | None = None) -> None:
+    def __init__(
+        self, open_sink: Callable[[], Sink] | None = None, *, limit: int = MAX_WHOLE, charset: str | None = None
+    ) -> None:
         self._buffer = bytearray(SMALL)
         self._filled = 0
         self._head = b""
         self._tail = b""
+        self._before = b""
         self._open = open_sink
-        self._ended = False
-        self.sink: Sink | None = None
+        self._limit = limit
+        self._charset = charset
+        self._ended = self._closed = False
+        self._sink: Sink | None = None
         self.total = 0
         self.cut = False
+
+    @property
+    def whole_screen(self) -> bool:
+        """It is lines."""
+        return False
 
     def space(self) -> memoryview:
         """Where the next bytes go; never empty."""
@@ -141,42 +180,77 @@ class HeadTail:
         if self._ended:
             return
         try:
-            if self.sink is None and self._open is not None:
-                self.sink, self._open = self._open(), None
-            if self.sink is not None:
-                room = MAX_WHOLE - (self.total - len(data))
+            if self._sink is None and self._open is not None:
+                self._sink = self._open()
+            if self._sink is not None:
+                room = self._limit - (self.total - len(data))
                 self.cut = self.cut or room < len(data)
                 if room > 0:
-                    self.sink.write(data[:room])
+                    self._sink.write(data[:room])
         # The disk is full. The command goes on all the same, and its head and tail are shown.
         except OSError:
             self.cut = self._ended = True
-            self._open = None
+
+    def ending(self) -> bytes:
+        """The last bytes that came, also those that were taken."""
+        here = bytes(memoryview(self._buffer)[max(0, self._filled - ENDING) : self._filled])
+        return here if len(here) == ENDING else (self._before + self._tail + here)[-ENDING:]
 
     def shown(self) -> Shown:
-        """What is kept, as text; bytes that are not UTF-8 become U+FFFD."""
+        """What is kept, as text."""
         here = bytes(memoryview(self._buffer)[: self._filled])
         if self.total <= SHOWN:
-            return Shown(here.decode("utf-8", "replace"), False)
-        head = _whole_at_end(self._head or here[:HEAD]).decode("utf-8", "replace")
-        tail = _whole_at_start((self._tail + here)[-TAIL:]).decode("utf-8", "replace")
+            return self._as_text(here)
+        return self._as_text(self._head or here[:HEAD], (self._tail + here)[-TAIL:])
+
+    def _as_text(self, head: bytes, tail: bytes | None = None) -> Shown:
+        """Alone, the head is the whole."""
+        cut = tail is not None
+        charset = charset_of(head, locale=self._charset, cut=cut)
+        if is_binary(head, charset):
+            return Shown(f"[{self.total} bytes of binary data]", cut, binary=True)
+        if tail is None:
+            return _text(head.decode(charset, "replace"), charset, cut=False)
+        if charset == UTF_8:
+            head, tail = _whole_at_end(head), _whole_at_start(tail)
         gap = self.total - HEAD - TAIL
-        return Shown(f"{head}\n[… {gap} bytes left out …]\n{tail}", True)
+        # What marks the order of the bytes stands only at the start.
+        rest = tail.decode({"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(charset, charset), "replace")
+        return _text(f"{head.decode(charset, 'replace')}\n[… {gap} bytes left out …]\n{rest}", charset, cut=True)
 
     def take(self) -> Shown:
         """What came since the last time, which is forgotten by that."""
-        shown = self.shown()
+        shown = self.finish()
+        self._before = self.ending()
         self._head = self._tail = b""
         self._filled = self.total = 0
+        self._sink, self.cut = None, False
+        self._ended = self._closed = False
         return shown
+
+    def finish(self) -> Shown:
+        """What is kept, as text; the whole is in the artifact now, where that is more."""
+        shown = self.shown()
+        if shown.binary and self._filled and not self._ended:
+            self._flush()
+        self.close()
+        if self._sink is None:
+            return shown
+        return replace(shown, artifact=self._sink.wire(), cut=self.cut)
 
     def close(self) -> None:
         """The sink gets no more: whatever is more than can be shown is in it now. What comes later is only kept as head and tail."""
-        if self.total > SHOWN and self._filled and (self.sink is not None or self._open is not None):
+        if self.total > SHOWN and self._filled and not self._ended:
             self._flush()
-        if self.sink is not None:
-            self.sink.close()
-            self._ended = True
+        if self._sink is not None and not self._closed:
+            self._sink.close()
+            self._closed = self._ended = True
+
+
+def _text(text: str, charset: str, *, cut: bool) -> Shown:
+    """NUL ends the lines of some lists; where it is shown as nothing, they run together."""
+    lists = "\0" in text
+    return Shown(text.replace("\0", "\n") if lists else text, cut, charset=charset, lists=lists)
 
 
 def _whole_at_end(data: bytes) -> bytes:

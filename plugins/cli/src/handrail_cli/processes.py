@@ -10,7 +10,9 @@ import os
 import secrets
 import shutil
 import signal
+import struct
 import sys
+import termios
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,13 +21,16 @@ from typing import TYPE_CHECKING
 
 from handrail import Downstream, NotFound, ServiceContext
 from handrail.redaction import without_credentials
-from handrail_cli.family import MARK, becoming, family, group_alive, ignores_hangup, send
-from handrail_cli.output import HeadTail, Sink
+from handrail_cli.decoding import locale_charset
+from handrail_cli.family import MARK, alive, becoming, behind, family, group_alive, ignores_hangup, send
+from handrail_cli.output import MAX_WHOLE, HeadTail, Kept, Sink
+from handrail_cli.prompts import Prompt, first_of, on_screen
 from handrail_cli.shell import STATE, Left, arguments, outside, parse_left
 from handrail_cli.warden import Warden
 
 if TYPE_CHECKING:
     from handrail import Confined, Confinement
+    from handrail_cli.config import HostLimits
 
 # A pipe of this size lets a program that writes much run on while we are elsewhere.
 WIDE_PIPE = 1_048_576
@@ -43,13 +48,15 @@ UNREAD_S = 0.003
 UNWATCHED_S = 0.02
 # Ended commands whose output can still be read.
 KEPT_ENDED = 32
+END_OF_INPUT = b"\x04"
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
     """What to start: a command for the bash at `bash`. `stdin` None is empty; `state` is where the shell writes what it leaves.
 
-    `sandbox` None runs it on the host.
+    `fed`: its standard input can be written to later. `terminal` is the width and height of the one it runs in, None: in none; then it is
+    fed, too. `sandbox` None runs it on the host, within `limits`. Of each output at most `output_limit` bytes go to a sink.
     """
 
     bash: str
@@ -57,11 +64,16 @@ class Launch:
     cwd: Path
     environment: Mapping[str, str]
     stdin: bytes | None = None
-    interactive: bool = False
+    fed: bool = False
+    terminal: tuple[int, int] | None = None
     state: int | None = None
     open_sink: Callable[[], Sink] | None = None
     on_output: Callable[[str, str], None] | None = None
     sandbox: Confinement | None = None
+    limits: HostLimits | None = None
+    output_limit: int = MAX_WHOLE
+    # Whether somebody reads while it runs: nothing is left in its pipes then.
+    followed: bool = False
 
 
 @dataclass(slots=True)
@@ -70,7 +82,7 @@ class Stream:
 
     name: str
     fd: int | None
-    kept: HeadTail
+    kept: Kept
     decode: codecs.IncrementalDecoder | None = None
     wide: bool = False
 
@@ -79,8 +91,9 @@ class Stream:
 class Process:
     """A command that was started. `exit_code` is None while it runs, negative for a signal, as the system tells it.
 
-    `left` says that the shell itself has ended and that programs it started still run; `alone` that no other command was waited for
-    meanwhile.
+    `left` says that the shell itself has ended and that programs it started still run; `daemons` are those of them that moved away from its
+    group, and `held` says that something keeps its outputs open. `alone`: no other command was waited for meanwhile. `heard` is when it
+    wrote last, by the monotonic clock. `stdin` is the descriptor that feeds it; for a terminal that is the terminal.
     """
 
     launch: Launch
@@ -95,6 +108,9 @@ class Process:
     watch: asyncio.TimerHandle | None = None
     exit_code: int | None = None
     left: bool = False
+    held: bool = False
+    daemons: tuple[int, ...] = ()
+    heard: float = field(default_factory=time.monotonic)
     _waiting: list[asyncio.Future[None]] = field(default_factory=list["asyncio.Future[None]"])
     _settled: bool = False
     _given_back: asyncio.Task[str | None] | None = None
@@ -105,12 +121,32 @@ class Process:
     _watch: asyncio.Task[None] | None = None
 
     @property
-    def stdout(self) -> HeadTail:
+    def stdout(self) -> Kept:
         return self.streams[0].kept
 
     @property
-    def stderr(self) -> HeadTail:
+    def stderr(self) -> Kept:
         return self.streams[1].kept
+
+    @property
+    def prompt(self) -> Prompt | None:
+        """What its outputs end with, where that asks for something."""
+        if self.stdout.whole_screen:
+            return on_screen(self.stdout.ending(), stream="stdout")
+        return first_of([(stream.name, stream.kept.ending()) for stream in self.streams])
+
+    @property
+    def hides_typing(self) -> bool:
+        """Whether its terminal shows nothing of what is typed, as programs ask for passwords."""
+        if self.launch.terminal is None or self.stdin is None:
+            return False
+        modes = termios.tcgetattr(self.stdin)[3]
+        return bool(modes & termios.ICANON) and not modes & termios.ECHO
+
+    @property
+    def silent_for(self) -> float:
+        """Seconds since it wrote anything."""
+        return time.monotonic() - self.heard
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -120,7 +156,7 @@ class Process:
     @property
     def running(self) -> bool:
         """Whether the shell or anything it left behind still runs."""
-        return self.exit_code is None or (self.left and group_alive(self.pid))
+        return self.exit_code is None or (self.left and (group_alive(self.pid) or bool(alive(self.daemons, self.mark))))
 
     def follow(self) -> None:
         """Start to read what it writes and to wait for its end."""
@@ -130,7 +166,7 @@ class Process:
             loop.add_reader(self._pidfd, self._ended)
         else:
             self._watch = loop.create_task(self._wait_in_thread())
-        if self.launch.interactive or self.launch.on_output is not None:
+        if self.launch.followed or self.launch.on_output is not None:
             self._watch_streams()
         else:
             # Most commands are over before: what they wrote is read at once, and nothing wakes us for each part of it.
@@ -211,13 +247,29 @@ class Process:
 
     def end_input(self) -> None:
         """Close its standard input: it reads to the end."""
-        if self.stdin is not None:
-            os.close(self.stdin)
-            self.stdin = None
+        if self.stdin is None:
+            return
+        if self.launch.terminal is not None and self.exit_code is None:
+            # A terminal has no end: its program is told that there is no more, as ctrl-d does.
+            with contextlib.suppress(OSError):
+                os.write(self.stdin, END_OF_INPUT)
+            return
+        os.close(self.stdin)
+        self.stdin = None
+
+    def interrupt(self, number: signal.Signals) -> None:
+        """Send what a terminal's key would: to all that runs of it on the host, to what the sandbox holds."""
+        if self.confined is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+        else:
+            send(number, family(self.pid) - {self.pid})
 
     def close(self) -> None:
         """Let go of its descriptors. What still writes to them gets SIGPIPE."""
-        self.end_input()
+        if self.stdin is not None:
+            os.close(self.stdin)
+            self.stdin = None
         if self._reading is not None:
             self._reading.cancel()
             self._reading = None
@@ -246,6 +298,7 @@ class Process:
                 self._hang_up_stream(stream)
                 self._settle_if_done()
                 return
+            self.heard = time.monotonic()
             stream.kept.took(size)
             if self.launch.on_output is not None:
                 self._tell(stream, space[:size])
@@ -298,7 +351,10 @@ class Process:
         if self._settled:
             return
         self._settled = True
-        self.left = group_alive(self.pid)
+        self.held = any(stream.fd is not None for stream in self.streams)
+        if self.confined is None:
+            self.daemons = behind(self.pid, self.mark)
+        self.left = bool(self.daemons) or group_alive(self.pid)
         if self._grace is not None:
             self._grace.cancel()
         if not self.left:
@@ -520,21 +576,18 @@ def _inheritable(fd: int) -> bool:
 
 def _spawn(launch: Launch, mark: str, *, strange: Sequence[int]) -> Process:
     """Start bash in a session of its own, or the sandbox that runs it. Twice as fast as `subprocess`, which encodes the environment in Python."""
-    program, words = launch.bash, arguments(launch.command, launch.cwd, keeps=launch.state is not None)
+    limits = launch.limits if launch.sandbox is None else None
+    program, words = launch.bash, arguments(launch.command, launch.cwd, keeps=launch.state is not None, limits=limits)
     environment = {**launch.environment, MARK: mark}
     confined: Confined | None = None
     if launch.sandbox is not None:
         confined = launch.sandbox.confine((program, *words[1:]), cwd=launch.cwd, environment=environment)
         program, words, environment = confined.argv[0], list(confined.argv), dict(confined.environment)
-    stdin, feed = _input(launch)
-    out, out_end = os.pipe()
-    err, err_end = os.pipe()
     handed = () if confined is None else confined.pass_fds
+    plumbing = _in_terminal(*launch.terminal) if launch.terminal is not None else _in_pipes(launch)
     actions = [
         *((os.POSIX_SPAWN_CLOSE, fd) for fd in strange),
-        (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0) if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0),
-        (os.POSIX_SPAWN_DUP2, out_end, 1),
-        (os.POSIX_SPAWN_DUP2, err_end, 2),
+        *plumbing.actions,
         # Onto itself: from then on it is inherited.
         *((os.POSIX_SPAWN_DUP2, fd, fd) for fd in handed),
     ]
@@ -551,25 +604,83 @@ def _spawn(launch: Launch, mark: str, *, strange: Sequence[int]) -> Process:
             setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
         )
     except (OSError, ValueError) as exc:
-        for fd in (out, err, *(() if feed is None else (feed,))):
+        for fd in plumbing.ours:
             os.close(fd)
         if confined is not None:
             confined.ended()
         raise Downstream(f"the command could not be started: {exc}") from exc
     finally:
-        for fd in (out_end, err_end, *handed, *(() if stdin is None else (stdin,))):
+        for fd in (*plumbing.theirs, *handed):
             os.close(fd)
     if confined is not None:
         confined.started(pid)
-    os.set_blocking(out, False)
-    os.set_blocking(err, False)
-    streams = (Stream("stdout", out, HeadTail(launch.open_sink)), Stream("stderr", err, HeadTail(launch.open_sink)))
-    return Process(launch, mark, pid, streams, feed, confined)
+    for fd in plumbing.outputs:
+        os.set_blocking(fd, False)
+    return Process(launch, mark, pid, _streams(launch, plumbing), plumbing.feed, confined)
+
+
+@dataclass(frozen=True, slots=True)
+class Plumbing:
+    """The descriptors between a command and us: `outputs` are read, `feed` is written to, `theirs` are closed here once it has them."""
+
+    actions: Sequence[tuple[int, ...] | tuple[int, int, str, int, int]]
+    outputs: tuple[int, ...]
+    feed: int | None
+    theirs: tuple[int, ...]
+
+    @property
+    def ours(self) -> tuple[int, ...]:
+        return self.outputs if self.feed is None else (*self.outputs, self.feed)
+
+
+def _in_pipes(launch: Launch) -> Plumbing:
+    stdin, feed = _input(launch)
+    out, out_end = os.pipe()
+    err, err_end = os.pipe()
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0) if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0),
+        (os.POSIX_SPAWN_DUP2, out_end, 1),
+        (os.POSIX_SPAWN_DUP2, err_end, 2),
+    ]
+    return Plumbing(actions, (out, err), feed, (out_end, err_end, *(() if stdin is None else (stdin,))))
+
+
+def _in_terminal(width: int, height: int) -> Plumbing:
+    """A terminal of that size, which becomes the command's own: it is the first one that its new session opens."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", height, width, 0, 0))
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.ttyname(theirs), os.O_RDWR, 0),
+        (os.POSIX_SPAWN_DUP2, 0, 1),
+        (os.POSIX_SPAWN_DUP2, 0, 2),
+    ]
+    return Plumbing(actions, (ours,), os.dup(ours), (theirs,))
+
+
+def _streams(launch: Launch, plumbing: Plumbing) -> tuple[Stream, Stream]:
+    def kept(open_sink: Callable[[], Sink] | None) -> HeadTail:
+        return HeadTail(open_sink, limit=launch.output_limit, charset=locale_charset(launch.environment))
+
+    if launch.terminal is None:
+        out, err = plumbing.outputs
+        return Stream("stdout", out, kept(launch.open_sink)), Stream("stderr", err, kept(launch.open_sink))
+    from handrail_cli.drawing import Drawn
+
+    feed = plumbing.feed
+    assert feed is not None
+
+    def reply(text: str) -> None:
+        # A program that asks its terminal and does not read the answer gets none.
+        with contextlib.suppress(OSError):
+            os.write(feed, text.encode())
+
+    drawn = Drawn(*launch.terminal, kept(launch.open_sink), reply=reply)
+    return Stream("stdout", plumbing.outputs[0], drawn, wide=True), Stream("stderr", None, kept(None))
 
 
 def _input(launch: Launch) -> tuple[int | None, int | None]:
     """The descriptor that the command reads (None: nothing), and the one that feeds it when it can be written to later."""
-    if launch.interactive:
+    if launch.fed:
         reading, feed = os.pipe()
         os.set_blocking(feed, False)
         return reading, feed

@@ -7,10 +7,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from handrail import Bounds
 from handrail_cli import variables
 from handrail_cli.family import MARK
+
+if TYPE_CHECKING:
+    from handrail_cli.config import HostLimits
 
 # A command and its folder are arguments and not part of the text, so that nothing in them (an open quote, a here-document) can reach these
 # lines. All on one line, so that the shell counts the command's own lines.
@@ -79,9 +83,25 @@ class Left:
     unset: frozenset[str]
 
 
-def arguments(command: str, cwd: Path, *, keeps: bool) -> list[str]:
+def arguments(command: str, cwd: Path, *, keeps: bool, limits: HostLimits | None = None) -> list[str]:
     """What bash is started with to run a command in a folder, and, when it `keeps`, to write what it leaves to the descriptor STATE."""
-    return ["bash", "-c", KEEPING_SCRIPT if keeps else PLAIN_SCRIPT, "bash", command, str(cwd)]
+    script = KEEPING_SCRIPT if keeps else PLAIN_SCRIPT
+    if limits is not None and (first := limiting(limits)):
+        script = f"{first}; {script}"
+    return ["bash", "-c", script, "bash", command, str(cwd)]
+
+
+def limiting(limits: HostLimits) -> str:
+    """The words that limit a shell and all that it starts; a limit that cannot be set ends it before it runs anything."""
+    wanted = (
+        ("v", limits.memory and limits.memory * 1024),
+        ("t", limits.cpu_seconds),
+        ("u", limits.processes),
+        # In blocks of 1,024 bytes.
+        ("f", limits.file_size and limits.file_size * 1024),
+    )
+    given = [f"builtin ulimit -{letter} {value} || exit 126" for letter, value in wanted if value is not None]
+    return "; ".join(given)
 
 
 def read_state(state: int) -> bytes | None:

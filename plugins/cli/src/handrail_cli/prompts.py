@@ -1,0 +1,130 @@
+"""What waits for somebody: questions, passwords, pagers and editors, told by the end of what a program wrote.
+
+Each pattern is data: what kind of prompt it is, and a regular expression for the last line. Only the end of the output is looked at, and only
+once the program is silent: a question in the middle of a log is no prompt.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from handrail.terminal import as_seen
+
+Kind = Literal["password", "question", "key", "pager", "editor", "screen", "input", "shell"]
+# These read keys, not lines: no end of an input means anything to them.
+READ_KEYS: frozenset[Kind] = frozenset(("pager", "editor", "screen"))
+# So much of the end of an output is looked at, in bytes, and so much of a prompt is told.
+LOOKED_AT = 2_000
+TOLD = 300
+# What programs write after a question when they find their input at its end.
+GAVE_UP = re.compile(r"[ \t]*\n?(?:Abort(?:ed|ing)?\b[.!]*|EOF|\^[CD])\s*\Z", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """One way to ask. `open`: only where the line has not been ended, because ended lines often look so."""
+
+    kind: Kind
+    line: re.Pattern[str]
+    open: bool = False
+
+
+def _pattern(kind: Kind, line: str, *, open: bool = False) -> Pattern:
+    return Pattern(kind, re.compile(line, re.IGNORECASE), open=open)
+
+
+SECRET_WORDS = r"\b(?:pass ?(?:word|phrase|code)s?|passwd|pin(?: code)?|otp|(?:one-time|verification|2fa) code|secret|api key|token)\b"
+SECRET = re.compile(SECRET_WORDS, re.IGNORECASE)
+
+# The first that matches says what kind it is.
+PATTERNS: tuple[Pattern, ...] = (
+    # sudo, su, ssh, passwd, gpg, git: `Password for 'https://…': `, `Enter passphrase for key '…': `.
+    _pattern("password", rf"{SECRET_WORDS}[^\n]*[:>?]\s*$", open=True),
+    # apt `[Y/n]`, fsck `<y>`, rsync `[y/N/a]`, ssh `(yes/no/[fingerprint])?`.
+    _pattern("question", r"[\[(<]\s*y(?:es)?\s*[/|,]\s*n(?:o)?\b[^\n]{0,40}[\])>]\s*[?:]?\s*$"),
+    _pattern("question", r"[\[(<]\s*n(?:o)?\s*[/|,]\s*y(?:es)?\b[^\n]{0,40}[\])>]\s*[?:]?\s*$"),
+    # npm `Ok to proceed? (y)`, `Is this OK? (yes)`, keytool `[no]:`.
+    _pattern("question", r"[\[(]\s*(?:y|yes|n|no)\s*[\])]\s*[?:]?\s*$", open=True),
+    # unzip `replace a? [y]es, [n]o, [A]ll`.
+    _pattern("question", r"\[y\]es,? \[n\]o\b[^\n]*[:?]\s*$"),
+    # dpkg: `*** sshd_config (Y/I/N/O/D/Z) [default=N] ? `.
+    _pattern("question", r"\[default=\w+\]\s*\?\s*$"),
+    _pattern("question", r"\bdo you (?:want|wish|really want|accept|agree)\b[^\n]*\?\s*$"),
+    _pattern("question", r"\bare you (?:really )?sure\b[^\n]*[?:]\s*$"),
+    _pattern("question", r"\b(?:continue|proceed|is this ok(?:ay)?|ok to proceed)\s*\?\s*$"),
+    # rm, cp and mv with -i.
+    _pattern("question", r"\b(?:overwrite|replace|remove|delete|descend into)\b[^\n]*\?\s*$", open=True),
+    # terraform, heroku, GitHub's command: `Type 'yes' to confirm`.
+    _pattern("question", r"\b(?:type|enter)\s+['\"`]?(?:yes|y)['\"`]?\b[^\n]*[:.>]?\s*$"),
+    _pattern("key", r"\b(?:press|hit|strike)\s+(?:\[?(?:any key|a key|enter|return|space|ctrl-\w|q)\b)[^\n]*$"),
+    # more, and less's ways to say where it is.
+    _pattern("pager", r"--\s?more\s?--(?:\s*\(\d+%\))?[^\n]*$"),
+    _pattern("pager", r"^\(END\)\s*$|^[^\n]*\(END\)\s*$|^\s*lines \d+-\d+(?:/\d+)?(?: \d+%)?[^\n]*$", open=True),
+    _pattern("pager", r"^[^\n]*(?:\bManual page \S+ line \d+|\(press h for help or q to quit\))[^\n]*$", open=True),
+    _pattern("pager", r"^:\s?$", open=True),
+    # vi's empty rows and status lines; nano's.
+    _pattern("editor", r"^~\s*$|^-- (?:INSERT|NORMAL|VISUAL|REPLACE) --", open=True),
+    _pattern("editor", r'^"[^"\n]*" (?:\[New(?: File)?\]|\[readonly\] )?\s*(?:\d+L, \d+[BC])?(?:\s[^\n]*)?$', open=True),
+    _pattern("editor", r"^\s*\^[GX] (?:Help|Get Help|Exit)\b[^\n]*$|^hint: Waiting for your editor to close", open=True),
+    # Shells of languages, databases and debuggers.
+    _pattern("shell", r"^(?:>>>|\.\.\.|In \[\d+\]:|\(\w*db\)|\(Pdb\)|\w+[=-]?[>#$]|>|irb\([^\n]*\)[^\n]*>|[^\n]{0,60}[$#%])\s$", open=True),
+    # bash's `select`, menus.
+    _pattern("input", r"^#\?\s*$|\b(?:choose|select|enter|choice|selection|option|pick|input)\b[^\n]{0,80}[:>?]\s*$", open=True),
+    _pattern("input", r"\b(?:user ?name|login|e-?mail)\b[^\n]{0,120}:\s*$", open=True),
+    # npm init `package name: (work) `.
+    _pattern("input", r"\w[^\n]{0,120}[:?]\s*[(\[][^()\n]{0,80}[)\]]\s*$", open=True),
+    # Any other question at the end of an open line: `Name? `, `Port: `.
+    _pattern("input", r"^[^\n]*\w[^\n]{0,200}[:?]\s?$", open=True),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """What a program has asked last: the line, on which stream, and what kind of prompt it is."""
+
+    kind: Kind
+    text: str
+    stream: str
+
+    def wire(self) -> dict[str, str]:
+        """How a result tells it."""
+        return {"kind": self.kind, "text": self.text, "stream": self.stream}
+
+
+def asks_for_secret(text: str) -> bool:
+    """Whether a text names a password or the like."""
+    return SECRET.search(text) is not None
+
+
+def at_the_end(output: bytes, *, stream: str) -> Prompt | None:
+    """The prompt that an output ends with; None when it ends with none."""
+    if not output:
+        return None
+    seen = as_seen(output[-LOOKED_AT:].decode("utf-8", "replace"), Counter())
+    gave_up = GAVE_UP.search(seen)
+    said = seen if gave_up is None else f"{seen[: gave_up.start()].rstrip()} "
+    ended = said.endswith("\n")
+    line = said.rstrip("\n").rpartition("\n")[2][-TOLD:]
+    if not line.strip():
+        return None
+    for pattern in PATTERNS:
+        if not (ended and pattern.open) and pattern.line.search(line) is not None:
+            return Prompt(pattern.kind, line.strip(), stream)
+    return None
+
+
+def on_screen(output: bytes, *, stream: str) -> Prompt:
+    """What a program waits at that has drawn on the whole terminal and is silent: keys, whatever stands there."""
+    line = output.decode("utf-8", "replace").rstrip().rpartition("\n")[2]
+    return at_the_end(output, stream=stream) or Prompt("screen", line.strip()[-TOLD:], stream)
+
+
+def first_of(outputs: Sequence[tuple[str, bytes]]) -> Prompt | None:
+    """The prompt at the end of any of the outputs, given by the names of their streams; the graver one, where both seem to ask."""
+    found = [prompt for name, output in outputs if (prompt := at_the_end(output, stream=name)) is not None]
+    order = [pattern.kind for pattern in PATTERNS]
+    return min(found, key=lambda prompt: order.index(prompt.kind), default=None)

@@ -1,0 +1,33 @@
+"""How results tell what a command wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from handrail_cli.decoding import UTF_8
+from handrail_cli.output import Shown
+
+# Under which key a result names the artifact of a stream.
+ARTIFACT = {"stdout": "artifact", "stderr": "stderr_artifact"}
+
+
+def told(outputs: Mapping[str, Shown]) -> tuple[dict[str, Any], list[str]]:
+    """The keys of a result for these outputs, by the names of their streams, and what there is to say about them."""
+    keys: dict[str, Any] = {name: shown.text for name, shown in outputs.items()}
+    notes: list[str] = []
+    if any(shown.truncated for shown in outputs.values()):
+        keys["truncated"] = True
+    for name, shown in outputs.items():
+        if shown.artifact is not None:
+            keys[ARTIFACT[name]] = shown.artifact
+        if shown.binary:
+            where = "" if shown.artifact is None else f", kept in the artifact {shown.artifact['id']}"
+            notes.append(f"{name} is no text{where}.")
+        elif shown.charset != UTF_8:
+            notes.append(f"{name} was read as {shown.charset}.")
+        if shown.lists:
+            notes.append(f"NUL bytes of {name} are shown as line ends.")
+        if shown.cut and shown.artifact is not None:
+            notes.append(f"The artifact of {name} ends after {shown.artifact['bytes']} bytes.")
+    return keys, notes

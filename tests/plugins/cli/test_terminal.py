@@ -1,0 +1,156 @@
+"""Commands in a terminal: `pty` of execute_cli, and the keys of write_process."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+import handrail
+from handrail import Session, ToolResult
+from handrail.confirm import yes
+from handrail_cli.screen import Screen
+
+Run = Callable[..., Awaitable[ToolResult]]
+
+
+async def test_a_command_has_a_terminal_of_the_size_that_was_asked_for(run: Run) -> None:
+    result = await run("tty -s && stty size && echo $TERM", pty="100x33")
+    assert result["stdout"] == "33 100\nxterm-256color\n"
+    assert result["stderr"] == ""
+
+
+async def test_without_one_there_is_none(run: Run) -> None:
+    result = await run("tty")
+    assert (result["stdout"], result["exit_code"]) == ("not a tty\n", 1)
+
+
+async def test_colours_and_progress_are_shown_as_a_person_would_see_them(run: Run) -> None:
+    command = r"""printf '\033[31mred\033[0m\n'; for n in 10 50 100; do printf '\r%s%%' $n; done; echo; ls --color=always -d /"""
+    assert (await run(command, pty="80x24"))["stdout"] == "red\n100%\n/\n"
+
+
+async def test_a_long_output_of_a_terminal_is_kept_whole_as_text(run: Run) -> None:
+    result = await run(r"for n in {1..20000}; do printf '\033[1m%s\033[0m\n' $n; done", pty="80x24")
+    assert result["truncated"]
+    assert Path(result["artifact"]["path"]).read_text().startswith("1\n2\n3\n")
+    assert result["stdout"].startswith("1\n2\n3\n")
+    assert result["stdout"].endswith("19999\n20000\n")
+
+
+async def test_folder_and_variables_are_kept_from_a_terminal_too(run: Run, folder: Path) -> None:
+    await run("mkdir sub; cd sub; export KEPT=1", pty="80x24")
+    assert (await run("echo $KEPT $PWD"))["stdout"] == f"1 {folder}/sub\n"
+
+
+async def test_a_program_reads_what_is_typed(run: Run, session: Session) -> None:
+    program = "import sys; print(input('Name? ').upper(), sys.stdin.isatty())"
+    id = (await run(f'{sys.executable} -c "{program}"', background=True, pty="80x24"))["process_id"]
+    state = await session.call("read_process", {"process_id": id, "wait": 20})
+    assert (state["stdout"], state["prompt"]["text"]) == ("Name? ", "Name?")
+    await session.call("write_process", {"process_id": id, "text": "ada\n"})
+    state = await session.call("read_process", {"process_id": id, "wait": 20})
+    assert state["stdout"] == "Name? ada\nADA True\n"
+    assert state["exit_code"] == 0
+
+
+async def test_a_key_interrupts_what_runs(run: Run, session: Session) -> None:
+    id = (await run("trap 'echo caught' INT; echo ready; sleep 71; echo after", background=True, pty="80x24"))[
+        "process_id"
+    ]
+    await _wrote(session, id, "ready")
+    await session.call("write_process", {"process_id": id, "keys": ["ctrl-c"]})
+    state = await session.call("read_process", {"process_id": id, "wait": 20})
+    assert "caught" in state["stdout"]
+    assert state["running"] is False
+
+
+async def test_without_a_terminal_ctrl_c_is_a_signal_and_other_keys_are_refused(run: Run, session: Session) -> None:
+    id = (await run("echo ready; sleep 71", background=True))["process_id"]
+    await _wrote(session, id, "ready")
+    refused = await session.call("write_process", {"process_id": id, "keys": ["up"]})
+    assert refused.error_code == "invalid_arguments"
+    await session.call("write_process", {"process_id": id, "keys": ["ctrl-c"]})
+    state = await session.call("read_process", {"process_id": id, "wait": 20})
+    assert (state["running"], state["exit_code"]) == (False, -2)
+
+
+async def test_the_end_of_the_input_can_be_typed(run: Run, session: Session) -> None:
+    id = (await run("cat; echo end", background=True, pty="80x24"))["process_id"]
+    await session.call("write_process", {"process_id": id, "text": "x\n", "end": True})
+    state = await session.call("read_process", {"process_id": id, "wait": 20})
+    assert state["stdout"] == "x\nx\nend\n"
+
+
+async def test_a_program_that_asks_where_the_cursor_is_gets_an_answer(run: Run) -> None:
+    command = r"""echo; stty -echo -icanon; printf 'ab\033[6n'; IFS= read -rd R reply; stty echo icanon; printf '<%q>\n' "$reply" """
+    assert r"\E[2;3>" in (await run(command, pty="80x24", timeout=20))["stdout"].replace("'", "")
+
+
+async def test_a_question_in_the_foreground_ends_after_five_seconds(run: Run) -> None:
+    began = time.monotonic()
+    result = await run("read -rp 'Continue? [y/N] ' answer; echo \"<$answer>\"", pty="80x24", timeout=25)
+    assert 5 <= time.monotonic() - began < 20
+    assert result["stdout"].endswith("<>\n")
+    assert result["prompt"]["text"] == "Continue? [y/N]"
+
+
+async def test_stdin_and_a_terminal_exclude_each_other(run: Run) -> None:
+    assert (await run("cat", pty="80x24", stdin="x")).error_code == "invalid_arguments"
+    assert (await run("cat", pty="80 by 24")).error_code == "invalid_arguments"
+
+
+async def test_a_sandboxed_command_has_its_terminal_too(folder: Path) -> None:
+    (folder / "size.sh").write_text("test -t 0 && stty size\n")
+    async with handrail.open(cwd=folder, confirm=yes) as session:
+        result = await session.call("execute_cli", {"command": "bash size.sh", "pty": "90x20"})
+        assert (result["sandbox"], result["stdout"]) == ("bubblewrap", "20 90\n")
+
+
+async def _wrote(session: Session, id: str, text: str) -> None:
+    deadline = time.monotonic() + 20
+    seen = ""
+    while text not in seen and time.monotonic() < deadline:
+        seen += (await session.call("read_process", {"process_id": id}))["stdout"]
+        await asyncio.sleep(0.02)
+    assert text in seen
+
+
+@pytest.mark.parametrize(
+    ("written", "rows"),
+    [
+        ("a\r\nb", ["a", "b"]),
+        ("abcdef\rxy", ["xycdef"]),
+        ("12345678901234567890x", ["12345678901234567890", "x"]),
+        ("abc\x1b[2Dx\x1b[K", ["ax"]),
+        ("one\r\ntwo\x1b[1;1Hnew\x1b[2;1H", ["new", "two"]),
+        ("one\r\ntwo\x1b[2J\x1b[Hx", ["x"]),
+        ("a\tb\x08c", ["a       c"]),
+        ("漢字x\x1b[3GY", ["漢Yx"]),
+        ("e\u0301!", ["e\u0301!"]),
+        ("\x1b]0;title\x07\x1b[1;31mred\x1b[m\x1b(B\x1b=", ["red"]),
+        ("main\x1b[?1049h\x1b[Hother\x1b[?1049l", ["main"]),
+        ("ab\x1b[1G\x1b[@x\x1b[C\x1b[P", ["xa"]),
+        ("1\r\n2\r\n3\x1b[1;1H\x1b[L0", ["0", "1", "2", "3"]),
+        ("1\r\n2\r\n3\x1b[1;1H\x1b[M", ["2", "3"]),
+        ("-\x1b[4b", ["-----"]),
+    ],
+)
+def test_the_screen_shows_what_a_terminal_would(written: str, rows: list[str]) -> None:
+    whole, parted = Screen(20, 6), Screen(20, 6)
+    whole.feed(written)
+    for letter in written:
+        parted.feed(letter)
+    assert [row.rstrip() for row in whole.rows()] == rows
+    assert parted.rows() == whole.rows()
+
+
+def test_lines_that_scroll_away_are_told() -> None:
+    gone: list[str] = []
+    screen = Screen(10, 3, gone=gone.append)
+    screen.feed("".join(f"{n}\r\n" for n in range(6)))
+    assert gone == ["0", "1", "2", "3"]
