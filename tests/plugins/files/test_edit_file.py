@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from time import monotonic
@@ -314,3 +315,22 @@ def test_what_is_found_is_the_old_text_but_for_whitespace(before: list[str], old
         return
     assert found is not None
     assert all("".join(text[m.start : m.end].split()) == wanted for m in found.matches)
+
+
+@pytest.mark.parametrize("seed", range(60))
+async def test_an_edit_is_the_same_in_every_encoding(session: Session, folder: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    text = "".join(chance.choices(["a", "ab", "ü", "\n", "\n", "  x", "漢"], k=chance.randint(1, 60)))
+    at = chance.randrange(len(text))
+    old = text[at : at + chance.randint(1, 6)]
+    new = "".join(chance.choices(["a", "\n", "é", ""], k=chance.randint(0, 4)))
+    told: list[dict[str, object]] = []
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        file = folder / encoding
+        file.write_bytes(text.encode(encoding))
+        args = {"file_path": file.name, "old_string": old, "new_string": new, "replace_all": seed % 2 == 0}
+        result = {**await session.call("edit_file", args), "text": file.read_bytes().decode(encoding)}
+        told.append(
+            {key: str(result[key]).replace(encoding, "a") for key in result if key not in ("duration_ms", "file_path")}
+        )
+    assert told[0] == told[1] == told[2]

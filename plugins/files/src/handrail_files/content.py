@@ -7,6 +7,7 @@ import os
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -53,14 +54,18 @@ class Encoding:
             ) from exc
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Content:
-    """A file as it was read: its text with its own line ends, its encoding, and what the system said of it. `data` are its bytes."""
+    """A file as it was read: its bytes, its encoding, and what the system said of it."""
 
-    text: str
-    encoding: Encoding
     data: bytes
+    encoding: Encoding
     status: os.stat_result
+
+    @cached_property
+    def text(self) -> str:
+        """Its text with its own line ends. What bytes can tell needs none: decoding takes longer than reading."""
+        return self.encoding.decode(self.data)
 
 
 def read_bytes(path: Path, text: str) -> tuple[bytes, os.stat_result]:
@@ -83,7 +88,7 @@ def read_content(path: Path, text: str) -> Content:
     found = encoding(data)
     if found is None:
         raise Downstream(f"{text!r} is binary and has no lines", hint="nothing was changed")
-    return Content(decoded(data, found, text), found, data, status)
+    return _checked(Content(data, found, status), text)
 
 
 def read_if_there(path: Path, text: str) -> Content | bytes | None:
@@ -96,7 +101,7 @@ def read_if_there(path: Path, text: str) -> Content | bytes | None:
     if found is None:
         return data
     try:
-        return Content(decoded(data, found, text), found, data, status)
+        return _checked(Content(data, found, status), text)
     except Downstream:
         return data
 
@@ -110,20 +115,22 @@ def encoding(data: bytes) -> Encoding | None:
     return Encoding(name, BEHIND_MARK.get(mark, name), mark)
 
 
-def decoded(data: bytes, found: Encoding, text: str) -> str:
-    """The text of a file that the call named `text`; `Downstream` when its bytes would not come back from it."""
+def _checked(content: Content, text: str) -> Content:
+    """The content of a file that the call named `text`; `Downstream` when its bytes would not come back from it."""
+    found = content.encoding
+    # In these every byte does.
+    if found.codec in ("utf-8", "latin-1"):
+        return content
     try:
-        decoded = found.decode(data)
-        same = found.codec in ("utf-8", "latin-1") or found.encode(decoded) == data
+        same = found.encode(content.text) == content.data
     except (UnicodeError, Downstream):
         same = False
-        decoded = ""
     if not same:
         raise Downstream(
             f"{text!r} is not wholly {found.name}: writing it back would change other places, too",
             hint="nothing was changed; use execute_cli on its bytes",
         )
-    return decoded
+    return content
 
 
 def digest(data: bytes) -> bytes:

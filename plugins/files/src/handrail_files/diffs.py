@@ -23,21 +23,43 @@ def unified(before: str, after: str, name: str) -> str:
     return of_stretch(before, after, start, len(before) - end, len(after) - end, name)
 
 
-def of_stretch(before: str, after: str, start: int, old_end: int, new_end: int, name: str) -> str:
-    """The diff where only `start` to `old_end` of the one differs from `start` to `new_end` of the other."""
+def of_bytes(
+    before: bytes, after: bytes, start: int, old_end: int, new_end: int, name: str, *, first: int, mark: int
+) -> str:
+    """The same for contents in UTF-8, of which only what is shown is decoded. `first`: the number of the line that `start` is in; `mark`: how
+    many bytes at the beginning are no text.
+    """
+    top = before.rfind(b"\n", 0, start) + 1
+    for _ in range(CONTEXT):
+        top = before.rfind(b"\n", 0, max(top - 1, 0)) + 1
+    top = max(top, mark)
+    bottom = old_end
+    # The line that the change ends in, and one more, which the change may have joined to it.
+    for _ in range(CONTEXT + 2):
+        bottom = before.find(b"\n", bottom) + 1 or len(before)
+    old = before[top:start], before[start:old_end], before[old_end:bottom]
+    head, middle, tail = (piece.decode("utf-8", "surrogateescape") for piece in old)
+    made = after[start:new_end].decode("utf-8", "surrogateescape")
+    above = first - 1 - head.count("\n")
+    ends = len(head) + len(middle), len(head) + len(made)
+    return of_stretch(head + middle + tail, head + made + tail, len(head), *ends, name, above=above)
+
+
+def of_stretch(before: str, after: str, start: int, old_end: int, new_end: int, name: str, *, above: int = 0) -> str:
+    """The diff where only `start` to `old_end` of the one differs from `start` to `new_end` of the other; `above` lines stand before both."""
     start = before.rfind("\n", 0, start) + 1
     if not (_at_line(before, old_end) and _at_line(after, new_end)):
         # What follows is alike from the next line on.
         behind = before.find("\n", old_end) + 1
         old_end, new_end = (behind, new_end + behind - old_end) if behind else (len(before), len(after))
-    return _of_lines(before, after, start, old_end, new_end, name)
+    return _of_lines(before, after, start, old_end, new_end, name, above)
 
 
 def _at_line(text: str, at: int) -> bool:
     return at == 0 or text[at - 1] == "\n"
 
 
-def _of_lines(before: str, after: str, start: int, old_end: int, new_end: int, name: str) -> str:
+def _of_lines(before: str, after: str, start: int, old_end: int, new_end: int, name: str, above: int) -> str:
     """The same for whole lines."""
     top = start
     for _ in range(CONTEXT):
@@ -48,7 +70,7 @@ def _of_lines(before: str, after: str, start: int, old_end: int, new_end: int, n
         # Where every line ends alike, its end says nothing.
         old_text, new_text = old_text.replace("\r\n", "\n"), new_text.replace("\r\n", "\n")
     old, new = _lines(old_text), _lines(new_text)
-    skipped = before.count("\n", 0, top)
+    skipped = above + before.count("\n", 0, top)
     if len(old) + len(new) > COMPARED:
         hunk = [f"@@ -{skipped + 1},{len(old)} +{skipped + 1},{len(new)} @@"]
         hunk += [f"-{line}" for line in old[: MAX_LINES // 2]] + [f"+{line}" for line in new[: MAX_LINES // 2]]

@@ -26,7 +26,7 @@ from handrail import (
     tool,
 )
 from handrail_files.content import LINE_END, Content, Encoding, main_line_end, read_content
-from handrail_files.diffs import name_of, of_stretch
+from handrail_files.diffs import name_of, of_bytes, of_stretch
 from handrail_files.known import Known
 from handrail_files.matching import Found, Match, apart, find
 from handrail_files.naming import near
@@ -97,6 +97,41 @@ def _whole(edit: Edit, path: Path, before: Content | None) -> Plan:
 
 
 def _changed(edit: Edit, path: Path, content: Content) -> Plan:
+    return _changed_bytes(edit, path, content) or _changed_text(edit, path, content)
+
+
+def _changed_bytes(edit: Edit, path: Path, content: Content) -> Plan | None:
+    """The change where the bytes alone make it clear: UTF-8 with plain line ends, and the text occurs exactly, as often as it is meant to."""
+    data = content.data
+    if content.encoding.codec != "utf-8" or "\r" in edit.old_string or b"\r\n" in data:
+        return None
+    try:
+        old, new = edit.old_string.encode(), edit.new_string.replace("\r\n", "\n").encode()
+    except UnicodeEncodeError:
+        return None
+    expected = edit.expected_replacements
+    several = edit.replace_all or (expected or 1) > 1
+    mark = len(content.encoding.mark)
+    start, count = data.find(old, mark), data.count(old, mark)
+    # Where it occurs in itself, it is not clear how often.
+    only = several or data.find(old, start + 1) < 0
+    if start < 0 or not only or count != (expected or (count if several else 1)):
+        return None
+    if placeholder(edit.new_string, edit.old_string) is not None:
+        return None
+    old_end = start + len(old)
+    for _ in range(count - 1):
+        old_end = data.find(old, old_end) + len(old)
+    changed = new if count == 1 else data[start:old_end].replace(old, new)
+    after = b"".join((data[:start], changed, data[old_end:]))
+    new_end = start + len(changed)
+    first = data.count(b"\n", 0, start) + 1
+    last = first + changed.removesuffix(b"\n").count(b"\n")
+    diff = of_bytes(data, after, start, old_end, new_end, name_of(edit.file_path), first=first, mark=mark)
+    return Plan(path, content, after, diff, "exact", count, (first, last))
+
+
+def _changed_text(edit: Edit, path: Path, content: Content) -> Plan:
     text = content.text
     pairs = "\r\n" in text
     view = text.replace("\r\n", "\n") if pairs else text
