@@ -38,6 +38,7 @@ ADMIN_FOLDER = (
 )
 ADMIN_FILE = ADMIN_FOLDER / "config.toml"
 PREFIX = "HANDRAIL_"
+SECRET = f"{PREFIX}SECRET_"
 RESERVED = frozenset({"HANDRAIL_HOME", "HANDRAIL_CONFIG", "HANDRAIL_PLUGINS"})
 MAX_BYTES = 1_000_000
 
@@ -52,8 +53,10 @@ ALLOW_PRIVATE: Key = ("network", "allow_private")
 PROXY: Key = ("network", "proxy")
 # Of these lists, what all files say that set them.
 COMMON: frozenset[Key] = frozenset({TRUST, ALLOW_PRIVATE})
+KEYRING: Key = ("secrets", "keyring")
+SECRETS: Key = ("secrets", "variables")
 # What only the person's own files may set.
-PERSONAL: frozenset[Key] = COMMON | {PROXY}
+PERSONAL: frozenset[Key] = COMMON | {PROXY, KEYRING, SECRETS}
 AUDIT: Key = ("audit", "enabled")
 # Tables with a table for each of what plugins register.
 NAMED_TABLES = ("backends", "sandboxes")
@@ -346,7 +349,7 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
 def _environment(environment: Mapping[str, str]) -> Iterator[Layer]:
     known = variables()
     for variable in sorted(environment):
-        if not variable.startswith(PREFIX) or variable in RESERVED or variable.startswith(MARK):
+        if not variable.startswith(PREFIX) or variable in RESERVED or variable.startswith((MARK, SECRET)):
             continue
         key = known.get(variable)
         if key is None:
@@ -387,7 +390,7 @@ def _add(layer: Layer, merge: _Merge, *, places: Places) -> None:
     for key, value in layer.values.items():
         if key == MODE:
             continue
-        if key in PERSONAL and layer.kind not in ("admin", "user", "named"):
+        if (key in PERSONAL or key[:-1] in PERSONAL) and layer.kind not in ("admin", "user", "named"):
             merge.ignored.append(
                 f"{'.'.join(key)} in {layer.source} is ignored: only {places.config_file} or a file named by --config may set it"
             )

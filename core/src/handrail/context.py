@@ -156,6 +156,8 @@ class ToolContext:
         if self.listening:
             from handrail.untrusted import clean
 
+            if self.session.secrets.forms:
+                text = self.session.secrets.streamed(self.call_id, stream, text)
             shown = text if self.invocation.tool.trusted else clean(text, foreign=False).text
             self.session.bus.publish(Output(self.call_id, stream, shown))
 

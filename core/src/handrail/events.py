@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from handrail.judging import Verdict
@@ -116,9 +116,42 @@ class BackendChanged(Event):
     backend: str
 
 
+@dataclass(frozen=True, slots=True)
+class Dropped(Event):
+    """So many events were not read in time and are gone: output and progress first (see `Session.events`)."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionEnded(Event):
+    """The session is over; no event follows."""
+
+    session: str
+
+
 def event_wire(event: Event) -> dict[str, Any]:
-    """An event as plain data: `{"event": "finished", "call_id": …}`."""
-    return {"event": _snake(type(event).__name__), **dataclasses.asdict(event)}
+    """An event as JSON types, with secrets taken out: `{"event": "finished", "call_id": …}`."""
+    return {"event": _snake(type(event).__name__), **_plain(event)}
+
+
+def _plain(value: Any, name: str = "") -> Any:
+    if isinstance(value, str):
+        from handrail.redaction import REDACTED, is_secret_name, redact_text
+
+        # An enumeration's word is a plain text for whoever reads it.
+        return (
+            REDACTED if name and is_secret_name(name) and not value.startswith("secret:") else redact_text(str(value))
+        )
+    if isinstance(value, int | float) or value is None:
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item, str(key)) for key, item in cast("Mapping[Any, Any]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item, name) for item in cast("list[Any]", value)]
+    return _plain(str(value), name)
 
 
 def _snake(name: str) -> str:
@@ -128,12 +161,14 @@ def _snake(name: str) -> str:
 class Bus:
     """Tells its subscribers of each event, in order, at once. A subscriber that raises is logged and kept."""
 
-    __slots__ = ("_subscribers", "listening")
+    __slots__ = ("_subscribers", "hide", "listening")
 
     def __init__(self) -> None:
         self._subscribers: tuple[Callable[[Event], None], ...] = ()
         # Whether anybody would hear: asked several times a call, it spares making events for nobody.
         self.listening = False
+        # What takes secrets out of an event before anybody hears of it; None as long as no call was given one.
+        self.hide: Callable[[Event], Event] | None = None
 
     def subscribe(self, subscriber: Callable[[Event], None]) -> Callable[[], None]:
         """Tell `subscriber` of every event from now on; call what is returned to stop. It must not block."""
@@ -148,6 +183,8 @@ class Bus:
 
     def publish(self, event: Event) -> None:
         """Tell everybody."""
+        if self.hide is not None:
+            event = self.hide(event)
         for subscriber in self._subscribers:
             try:
                 subscriber(event)

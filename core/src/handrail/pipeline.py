@@ -26,9 +26,10 @@ from handrail.errors import (
     Stopped,
     ToolUnavailable,
 )
-from handrail.events import Finished, Judged, Proposed, Started
+from handrail.events import Finished, Judged, Output, Proposed, Started
 from handrail.invocation import Invocation, ToolCall
 from handrail.judging import Decision, Reason, Route, Verdict
+from handrail.named_secrets import names_secret
 from handrail.observing import considered
 from handrail.results import MAPPINGS, ToolResult, as_result, completed
 from handrail.running import Running, begin
@@ -80,16 +81,24 @@ async def run_call(session: Session, call: ToolCall, parent: Invocation | None =
     # Handlers are plugin code, and none of them ends the program.
     except (Exception, SystemExit) as exc:  # noqa: BLE001
         result = ToolResult.failure(_masked(exc, call.name), title=_title(invocation, call))
-    if session.watch is None or invocation is None:
+    if session.watch is None and not session.secrets.forms:
         return record(session, call, invocation, verdict, result, began)
     return await finish(session, call, invocation, verdict, result, began)
 
 
 async def finish(
-    session: Session, call: ToolCall, invocation: Invocation, verdict: Verdict | None, result: ToolResult, began: float
+    session: Session,
+    call: ToolCall,
+    invocation: Invocation | None,
+    verdict: Verdict | None,
+    result: ToolResult,
+    began: float,
 ) -> ToolResult:
-    """Let observers look at what came of a call, and record it."""
-    if session.watch is None:
+    """Take secrets out of what came of a call, let observers look at it, and record it."""
+    if session.secrets.forms:
+        hidden = session.secrets.hidden(result)
+        result = hidden if hidden is result else ToolResult(hidden)
+    if session.watch is None or invocation is None:
         return record(session, call, invocation, verdict, result, began)
     try:
         looked = await session.watch.finish(invocation, verdict, result)
@@ -186,7 +195,12 @@ async def run(session: Session, invocation: Invocation, verdict: Verdict) -> Too
         session.bus.publish(Started(invocation.call_id, tool.name))
     try:
         context = ToolContext(session, invocation, running, verdict=verdict, sandbox=sandbox)
-        handler = invocation.run(context) if tool.exclusive is None else _leased(session, invocation, running, context)
+        filled = invocation
+        if tool.takes_text and names_secret(invocation.args):
+            filled = await session.secrets.filled(invocation)
+            if running.why is not None:
+                raise running.why
+        handler = filled.run(context) if tool.exclusive is None else _leased(session, filled, running, context)
         returned = await running.drive(handler)
     except Exception as exc:
         # A handler that is stopped may fail on its way out, which is not why the call ended.
@@ -197,6 +211,9 @@ async def run(session: Session, invocation: Invocation, verdict: Verdict) -> Too
     finally:
         del session.running[invocation.call_id]
         aside = sandbox.put_aside() if sandbox is not None else []
+    if session.secrets.forms and isinstance(returned, str):
+        # What is kept as an artifact is not looked through later.
+        returned = session.secrets.hidden(returned)
     if tool.artifact is not None or isinstance(returned, BYTES) or (tool.trusted and isinstance(returned, str)):
         from handrail.spooling import spooled
 
@@ -256,6 +273,8 @@ def record(
         call = replace(call, name=invocation.tool.name)
     session.recorder.finished(call, invocation, verdict, result, looked)
     if session.bus.listening:
+        for stream, text in session.secrets.rest(call.call_id):
+            session.bus.publish(Output(call.call_id, stream, text))
         session.bus.publish(
             Finished(
                 call.call_id,

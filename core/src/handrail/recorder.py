@@ -9,6 +9,7 @@ from handrail.errors import Downstream
 from handrail.history import History
 from handrail.invocation import Invocation, ToolCall
 from handrail.judging import Verdict
+from handrail.named_secrets import Secrets
 from handrail.observing import Outcome, observed_wire
 from handrail.results import ToolResult
 
@@ -16,35 +17,34 @@ from handrail.results import ToolResult
 class Recorder:
     """Keeps every call twice: before it acts and after it ended. The ring counts top-level calls only."""
 
-    __slots__ = ("_audit", "_history")
+    __slots__ = ("_audit", "_history", "_secrets")
 
-    def __init__(self, history: History, audit: Audit | None) -> None:
+    def __init__(self, history: History, audit: Audit | None, secrets: Secrets) -> None:
         self._history = history
         self._audit = audit
+        self._secrets = secrets
 
     def decided(self, invocation: Invocation, verdict: Verdict) -> None:
         """Write what is about to happen. Raises `Downstream` when the audit cannot be kept: then nothing may happen."""
         if self._audit is None:
             return
-        from handrail.redaction import redact
-
         fields = {
             "call_id": invocation.call_id,
             "tool": invocation.tool.name,
-            "args": redact(invocation.args),
+            "args": self._shown(invocation.args),
             "call_hash": invocation.call_hash,
             "decision": verdict.decision,
             "route": verdict.route,
             "rule": verdict.rule,
-            "reasons": [reason.text for reason in verdict.reasons],
+            "reasons": self._secrets.kept([reason.text for reason in verdict.reasons]),
         }
         if invocation.before is not None:
             fields["before"] = [
-                {"args": redact(form.args), "call_hash": form.call_hash} for form in invocation.earlier_forms()
+                {"args": self._shown(form.args), "call_hash": form.call_hash} for form in invocation.earlier_forms()
             ]
             fields["changed_by"] = list(invocation.changes())
         if invocation.seen is not None and invocation.seen.did:
-            fields["observed"] = _shown(observed_wire(invocation.seen.did))
+            fields["observed"] = self._shown(observed_wire(invocation.seen.did))
         if invocation.parent is not None:
             fields["parent"] = invocation.parent.call_id
         try:
@@ -69,13 +69,13 @@ class Recorder:
             return
         fields: dict[str, object] = {"call_id": call.call_id, "tool": call.name, "status": result["status"]}
         if invocation is None:
-            fields["args"] = _shown(call.args)
+            fields["args"] = self._shown(call.args)
         if looked is not None and looked.did:
-            fields["observed"] = _shown(observed_wire(looked.did))
+            fields["observed"] = self._shown(observed_wire(looked.did))
         if looked is not None and looked.original is not None:
-            fields["original"] = _shown(looked.original)
+            fields["original"] = self._shown(looked.original)
         try:
-            self._audit.write("result", {**fields, "result": _shown(result)})
+            self._audit.write("result", {**fields, "result": self._shown(result)})
         except OSError as exc:
             result.setdefault("note", f"the audit could not be written: {exc}")
 
@@ -84,12 +84,11 @@ class Recorder:
         if self._audit is not None:
             self._audit.close()
 
+    def _shown(self, value: Any) -> Any:
+        """The value as the audit shows it; what cannot be written down is named by its error."""
+        from handrail.redaction import redact
 
-def _shown(value: Any) -> Any:
-    """The value as the audit shows it; what cannot be written down is named by its error."""
-    from handrail.redaction import redact
-
-    try:
-        return redact(value)
-    except Exception as exc:  # noqa: BLE001 # handlers and hosts hand over anything: cycles, depths, objects that fail to print
-        return f"[cannot be written down: {type(exc).__name__}]"
+        try:
+            return redact(self._secrets.kept(value))
+        except Exception as exc:  # noqa: BLE001 # handlers and hosts hand over anything: cycles, depths, objects that fail to print
+            return f"[cannot be written down: {type(exc).__name__}]"

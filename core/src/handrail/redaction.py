@@ -76,7 +76,7 @@ _OPTION = re.compile(
     re.VERBOSE,
 )
 # What stands for a secret, or where one is found.
-_STAND_IN = re.compile(
+STAND_IN = re.compile(
     r"\$|secret:|\*+$|x+$|\.{3}|/|~|(?:true|false|none|null|nil|undefined|redacted|changeme|example|your)\b|\d{1,6}$",
     re.IGNORECASE,
 )
@@ -132,7 +132,7 @@ def _hidden_header(match: re.Match[str]) -> str:
 
 
 def _hidden_option(match: re.Match[str]) -> str:
-    return match[0] if _STAND_IN.match(match["given"]) else f"{match['option']}{REDACTED}"
+    return match[0] if STAND_IN.match(match["given"]) else f"{match['option']}{REDACTED}"
 
 
 def _hidden_named(match: re.Match[str]) -> str:
@@ -140,7 +140,7 @@ def _hidden_named(match: re.Match[str]) -> str:
     # With nothing but a blank between them, only an option names what follows; and `password: required` is prose.
     named = between != " " or name.startswith("--")
     prose = between.strip() == ":" and _PLAIN_WORD.fullmatch(value)
-    if not named or prose or not is_secret_name(name) or _STAND_IN.match(value):
+    if not named or prose or not is_secret_name(name) or STAND_IN.match(value):
         return match[0]
     return f"{name}{between}{REDACTED}"
 

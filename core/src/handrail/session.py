@@ -32,12 +32,13 @@ from handrail.errors import (
     ToolUnavailable,
     UnknownTool,
 )
-from handrail.events import BackendChanged, Bus, ToolsChanged
+from handrail.events import BackendChanged, Bus, SessionEnded, ToolsChanged
 from handrail.grants import Grant
 from handrail.history import History
 from handrail.intake import Intake
 from handrail.invocation import GrantOption, Invocation, ToolCall
 from handrail.judging import Focus, Judging, Mode, Seat, Verdict, decided, hear
+from handrail.named_secrets import Secrets
 from handrail.observation import Observations
 from handrail.observers import Observer
 from handrail.observing import Watch
@@ -54,6 +55,7 @@ from handrail.words import nearest
 
 if TYPE_CHECKING:
     from handrail.confining import Confinement, Confines
+    from handrail.event_stream import EventStream
     from handrail.runtime import Runtime
 
 
@@ -118,7 +120,8 @@ class Session:
         self.approvals = Approvals()
         self._queues: list[dict[int, Running]] = []
         audit = Audit(runtime.places.audit / f"{self.id}.jsonl", session=self.id) if settings.audit.enabled else None
-        self.recorder = Recorder(self.history, audit)
+        self.secrets = Secrets(runtime.environment, settings.secrets, self.bus)
+        self.recorder = Recorder(self.history, audit, self.secrets)
         self.pool = Pool(runtime.registry, runtime.toolsets)
         self._backend = runtime.choose_backend(settings.backend)
         self.vision = Vision(self._chain, lambda name: runtime.open_backend(name, self))
@@ -182,6 +185,12 @@ class Session:
         for running in hit:
             running.stop(why or Stopped("the call was cancelled"))
         return len(hit)
+
+    def events(self) -> EventStream:
+        """What happens from now on, for `async for event in session.events()`; it ends with the session and holds up no call."""
+        from handrail.event_stream import EventStream
+
+        return EventStream(self.bus)
 
     # Tools
 
@@ -588,3 +597,5 @@ class Session:
         if used := {id: uses for id, uses in self._uses.items() if id in lasting}:
             self.runtime.book.used(used)
         self.recorder.close()
+        if self.bus.listening:
+            self.bus.publish(SessionEnded("", self.id))

@@ -235,6 +235,19 @@ class SandboxSettings(Section):
     file_size: int = Field(default=4096, ge=1, description="Megabytes that one file written in the sandbox may have.")
 
 
+class SecretSettings(Section):
+    """`[secrets]`: where `secret:NAME` in arguments is looked up."""
+
+    variables: dict[Word, Word] = Field(
+        default_factory=dict[str, str],
+        description="The variable of the environment that holds a secret, by the secret's name. HANDRAIL_SECRET_NAME needs no entry.",
+    )
+    keyring: str = Field(
+        default="handrail",
+        description="The service in the system's keyring that holds secrets; empty: it is not asked.",
+    )
+
+
 class AuditSettings(Section):
     """`[audit]`"""
 
@@ -379,6 +392,7 @@ class Settings(Section):
     security: SecuritySettings = SecuritySettings()
     confirmation: ConfirmationSettings = ConfirmationSettings()
     network: NetworkSettings = NetworkSettings()
+    secrets: SecretSettings = SecretSettings()
     observers: tuple[ObserverSettings, ...] = Field(default=(), description="Commands that look at calls.")
     audit: AuditSettings = AuditSettings()
     output: OutputSettings = OutputSettings()

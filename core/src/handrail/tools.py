@@ -239,6 +239,12 @@ class Tool:
         return next((effect for effect in reads if effect.arg is not None), None)
 
     @cached_property
+    def takes_text(self) -> bool:
+        """Whether any argument may hold text."""
+        plain = ({"integer"}, {"number"}, {"boolean"})
+        return any({prop.get("type")} not in plain for prop in self.input_schema.get("properties", {}).values())
+
+    @cached_property
     def read_only(self) -> bool:
         """Whether it leaves no trace: it has no effects, or only reads."""
         return all(isinstance(effect, Read) for effect in self.effects)

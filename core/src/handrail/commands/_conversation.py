@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import anyio
@@ -15,9 +15,8 @@ from handrail.commands._stdio import Writer, lines
 from handrail.commands.tools import tool_wire
 from handrail.confirm import Answer, Approval, Choice, Step
 from handrail.errors import HandrailError, NoConfirmer, Stopped
-from handrail.events import Event, Proposed, event_wire
+from handrail.events import Event, event_wire
 from handrail.invocation import GrantOption, ToolCall, confirmation_wire
-from handrail.redaction import redact_text
 from handrail.results import ToolResult
 from handrail.session import Session
 from handrail.words import nearest
@@ -188,9 +187,7 @@ class Conversation:
         self._cancel(every=True)
 
     def tell(self, event: Event) -> None:
-        """Write an event. What a call will do is kept in logs, so that secrets are left out of it."""
-        if isinstance(event, Proposed):
-            event = replace(event, description=redact_text(event.description))
+        """Write an event."""
         self._writer.event({**event_wire(event), "id": host_id(event.call_id, self._asking.ids)})
 
     # Reading

@@ -1,0 +1,155 @@
+"""The events of a session, as values, as JSON and as a stream."""
+
+from __future__ import annotations
+
+import gc
+import json
+
+import anyio
+import anyio.lowlevel
+import pytest
+
+from handrail import Decision, Part, Reason, Touch, Verdict, events, tool
+from handrail import ToolContext as Context
+from handrail.confirm import yes
+from handrail.event_stream import CHARACTERS, EVENTS, EventStream
+from handrail.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    BackendChanged,
+    Bus,
+    Dropped,
+    Event,
+    Finished,
+    Judged,
+    Observed,
+    Output,
+    Progress,
+    Proposed,
+    SessionEnded,
+    Started,
+    ToolsChanged,
+    event_wire,
+)
+from handrail.invocation import EditConfirmation
+from handrail.testing import open_test_session
+from handrail.tools import Write
+
+TOKEN = "ghp_" + "0123456789" * 3
+VERDICT = Verdict(
+    Decision.CONFIRM,
+    rule="x",
+    reasons=(Reason("a", f"because {TOKEN}", (1, 2)),),
+    parts=(Part(("curl", TOKEN), (Touch("network", "example.org"),)),),
+    approved=EditConfirmation("t", "/a", f"+{TOKEN}"),
+)
+EXAMPLES: list[Event] = [
+    Proposed("c", "t", f"do {TOKEN}", "parent"),
+    Judged("c", "t", VERDICT),
+    ApprovalAsked("c", "t", EditConfirmation("t", "/a", f"+{TOKEN}"), "a1"),
+    ApprovalAnswered("c", "t", "once", "a1"),
+    Started("c", "t"),
+    Output("c", "stdout", f"token={TOKEN}\n"),
+    Progress("c", 0.5, f"sent {TOKEN}"),
+    Observed("c", "t", "guard", "blocked", f"it holds {TOKEN}"),
+    Finished("c", "t", "success", 3, None, "verified"),
+    ToolsChanged("", "because"),
+    BackendChanged("", "ocr"),
+    Dropped("", 7),
+    SessionEnded("", "s"),
+]
+
+
+@tool(effects=[Write("settings")])
+async def change(context: Context) -> str:
+    """Change something."""
+    context.progress(0.5, "half")
+    return "changed"
+
+
+def test_there_is_an_example_of_every_event() -> None:
+    kinds = {kind for kind in vars(events).values() if isinstance(kind, type) and issubclass(kind, Event)}
+    assert {type(event) for event in EXAMPLES} == kinds - {Event}
+
+
+@pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: type(event).__name__)
+def test_an_event_is_the_same_after_json_and_holds_no_secret(event: Event) -> None:
+    wire = event_wire(event)
+    text = json.dumps(wire)
+    assert json.loads(text) == wire
+    assert TOKEN not in text
+
+
+async def test_a_session_tells_the_states_of_a_call_in_order() -> None:
+    async with open_test_session(tools=[change], confirm=yes) as session:
+        stream = session.events()
+        await session.call("change")
+    told = [event_wire(event)["event"] async for event in stream]
+    expected = ["proposed", "judged", "approval_asked", "approval_answered", "started", "progress", "finished"]
+    assert [name for name in told if name != "scheduled"] == [*expected, "session_ended"]
+
+
+async def test_a_slow_reader_loses_the_oldest_output_and_is_told_how_much() -> None:
+    bus = Bus()
+    stream = EventStream(bus)
+    bus.publish(Started("c", "t"))
+    for number in range(EVENTS + 5):
+        bus.publish(Output("c", "stdout", f"{number}"))
+    bus.publish(Finished("c", "t", "success", 1))
+    bus.publish(SessionEnded("", "s"))
+    read = [event async for event in stream]
+    assert read[:2] == [Dropped("", 8), Started("c", "t")]
+    assert read[2] == Output("c", "stdout", "8")
+    assert [type(event) for event in read[-2:]] == [Finished, SessionEnded]
+
+
+async def test_what_waits_is_bounded_by_its_size_too() -> None:
+    bus = Bus()
+    stream = EventStream(bus)
+    for _ in range(50):
+        bus.publish(Output("c", "stdout", "x" * (CHARACTERS // 10)))
+    await stream.aclose()
+    read = [event async for event in stream]
+    assert read[0] == Dropped("", 40)
+    assert len(read) == 11
+
+
+async def test_without_output_the_oldest_events_are_dropped() -> None:
+    bus = Bus()
+    stream = EventStream(bus)
+    for number in range(EVENTS + 3):
+        bus.publish(Started(f"c{number}", "t"))
+    await stream.aclose()
+    read = [event async for event in stream]
+    assert read[:2] == [Dropped("", 3), Started("c3", "t")]
+    assert len(read) == EVENTS + 1
+
+
+async def test_a_reader_waits_for_what_is_not_there_yet() -> None:
+    read: list[Event] = []
+    async with open_test_session(tools=[change], confirm=yes) as session:
+        stream = session.events()
+
+        async def follow() -> None:
+            async for event in stream:
+                read.append(event)
+                if isinstance(event, Finished):
+                    break
+
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as group:
+                group.start_soon(follow)
+                await anyio.lowlevel.checkpoint()
+                await session.call("change")
+    assert isinstance(read[-1], Finished)
+
+
+async def test_a_stream_that_nobody_holds_costs_nothing_more() -> None:
+    async with open_test_session(tools=[change], confirm=yes) as session:
+        stream = session.events()
+        await session.call("change")
+        async for _ in stream:
+            break
+        del stream
+        gc.collect()
+        assert not session.bus.listening

@@ -1,0 +1,210 @@
+"""Secrets by name: who is given them, and where their values never turn up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail import ConfigError, Input, Run, Send, Session, ToolContext, Write, tool
+from handrail.config import load
+from handrail.confirm import yes
+from handrail.events import Event, event_wire
+from handrail.places import Places
+from handrail.redaction import REDACTED
+from handrail.testing import ScriptedConfirmer, open_test_session
+
+VALUE = "tr0ub4dor-and-3"
+ODD = 'a b"$(id)&c'
+AROUND = {
+    "HANDRAIL_SECRET_API": VALUE,
+    "HANDRAIL_SECRET_ODD": ODD,
+    "HANDRAIL_SECRET_PIN": "123",
+    "MAIL_PASSWORD": "hunter2-hunter2",
+}
+GIVEN: list[Any] = []
+
+
+@pytest.fixture(autouse=True)
+def nothing_given() -> None:
+    GIVEN.clear()
+
+
+@tool()
+async def use(text: str, more: dict[str, list[str]] | None = None) -> dict[str, Any]:
+    """Use a text."""
+    GIVEN.append((text, more))
+    return {"echo": f"<{text}>", "nested": [{"deep": text}], text: 1}
+
+
+@tool(effects=[Run("shell", arg="command")])
+async def run(command: str, context: ToolContext) -> str:
+    """Run a command."""
+    GIVEN.append(command)
+    for piece in (command[:-3], command[-3:]):
+        context.output("stdout", piece)
+    return command
+
+
+@tool(effects=[Send("network", arg="url")])
+async def send(url: str) -> str:
+    """Send something."""
+    GIVEN.append(url)
+    return url
+
+
+@tool(effects=[Write("file", arg="path")])
+async def write(path: str, content: str) -> None:
+    """Write a file."""
+    GIVEN.append(content)
+
+
+@tool(effects=[Input("desktop", arg="text")])
+async def press(text: str) -> None:
+    """Type a text."""
+    GIVEN.append(text)
+
+
+@tool()
+async def outer(text: str, context: ToolContext) -> dict[str, Any]:
+    """Call another tool with what it was given."""
+    return {"inner": dict(await context.call("use", {"text": text}))}
+
+
+def secrets_session(**options: Any) -> Any:
+    tools = [use, run, send, write, press, outer]
+    return open_test_session(tools=tools, environment=AROUND, confirm=options.pop("confirm", yes), **options)
+
+
+def written(session: Session) -> str:
+    return (session.runtime.places.audit / f"{session.id}.jsonl").read_text(encoding="utf-8")
+
+
+async def test_the_handler_is_given_the_value_and_nobody_else() -> None:
+    heard: list[Event] = []
+    async with secrets_session() as session:
+        session.bus.subscribe(heard.append)
+        result = await session.call("use", {"text": "secret:API", "more": {"a": ["x", "Bearer secret:api"]}})
+        history = (await session.call("get_action_history"))["actions"]
+        audit = written(session)
+    assert [(VALUE, {"a": ["x", f"Bearer {VALUE}"]})] == GIVEN
+    assert (result["echo"], result["nested"], result[REDACTED]) == (f"<{REDACTED}>", [{"deep": REDACTED}], 1)
+    assert VALUE not in str([dict(result), history, audit, [event_wire(event) for event in heard]])
+    assert "secret:API" in audit
+
+
+async def test_the_call_is_judged_and_asked_about_by_the_name() -> None:
+    person = ScriptedConfirmer("once")
+    async with secrets_session(confirm=person) as session:
+        assert (await session.call("run", {"command": "login secret:API"})).ok
+    assert [f"login {VALUE}"] == GIVEN
+    assert VALUE not in str(person.asked)
+
+
+async def test_the_value_does_not_turn_up_in_pieces_of_output() -> None:
+    heard: list[dict[str, Any]] = []
+    async with secrets_session() as session:
+        session.bus.subscribe(lambda event: heard.append(event_wire(event)))
+        await session.call("run", {"command": "login secret:API"})
+    told = "".join(event["text"] for event in heard if event["event"] == "output")
+    assert told == f"login {REDACTED}"
+
+
+async def test_output_that_only_begins_like_a_secret_comes_whole() -> None:
+    heard: list[dict[str, Any]] = []
+    async with secrets_session() as session:
+        await session.call("use", {"text": "secret:API"})
+        session.bus.subscribe(lambda event: heard.append(event_wire(event)))
+        await session.call("run", {"command": f"echo {VALUE[:6]}"})
+    assert "".join(event["text"] for event in heard if event["event"] == "output") == f"echo {VALUE[:6]}"
+
+
+async def test_a_parent_that_hands_a_value_on_writes_it_nowhere() -> None:
+    heard: list[Event] = []
+    async with secrets_session() as session:
+        session.bus.subscribe(heard.append)
+        result = await session.call("outer", {"text": "secret:API"})
+        audit = written(session)
+    assert GIVEN == [(VALUE, None)]
+    assert VALUE not in str([dict(result), audit, heard])
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "why"),
+    [
+        ("use", {"text": "secret:NOBODY"}, "there is no secret 'NOBODY'"),
+        ("use", {"text": "secret:PIN"}, "fewer than"),
+        ("run", {"command": "login secret:ODD"}, "mean something in a command"),
+        ("send", {"url": "https://secret:API@example.org/"}, "path or query"),
+        ("write", {"path": "secret:API", "content": "x"}, "a secret cannot be part of the file"),
+    ],
+)
+async def test_a_value_that_would_change_what_was_judged_is_not_put_in(
+    tool: str, args: Mapping[str, Any], why: str
+) -> None:
+    async with secrets_session() as session:
+        result = await session.call(tool, args)
+    assert (result.ok, GIVEN) == (False, [])
+    assert why in result["error"]["message"]
+    assert VALUE not in str(dict(result))
+
+
+async def test_in_the_query_of_an_address_it_is_quoted() -> None:
+    async with secrets_session() as session:
+        result = await session.call("send", {"url": "https://example.org/?key=secret:ODD"})
+    assert GIVEN == ["https://example.org/?key=a%20b%22%24%28id%29%26c"]
+    assert result["content"] == f"https://example.org/?key={REDACTED}"
+
+
+async def test_a_name_that_nobody_knows_stays_in_a_longer_text() -> None:
+    async with secrets_session() as session:
+        await session.call("write", {"path": "a.md", "content": "write secret:NAME, or nosecret:API"})
+    assert GIVEN == ["write secret:NAME, or nosecret:API"]
+
+
+async def test_a_variable_can_be_named_in_the_configuration() -> None:
+    async with secrets_session(settings={"secrets": {"variables": {"mail": "MAIL_PASSWORD"}}}) as session:
+        result = await session.call("use", {"text": "secret:mail"})
+    assert GIVEN == [("hunter2-hunter2", None)]
+    assert "hunter2" not in str(dict(result))
+
+
+async def test_the_audit_holds_no_value_of_a_variable_that_is_called_secret() -> None:
+    async with secrets_session() as session:
+        result = await session.call("use", {"text": "printed: hunter2-hunter2"})
+        audit = written(session)
+    assert result["echo"] == "<printed: hunter2-hunter2>"
+    assert "hunter2" not in audit
+
+
+async def test_the_keyring_is_asked_where_it_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "keyring"
+    package.mkdir()
+    (package / "__init__.py").write_text(
+        f"def get_password(service, name):\n    return {VALUE!r} if (service, name) == ('mine', 'mail') else None\n"
+    )
+    (package / "errors.py").write_text("class KeyringError(Exception): ...\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    async with open_test_session(tools=[use], settings={"secrets": {"keyring": "mine"}}) as session:
+        assert (await session.call("use", {"text": "secret:mail"})).ok
+        assert (await session.call("use", {"text": "secret:other"})).error_code == "not_found"
+    assert GIVEN == [(VALUE, None)]
+
+
+def test_a_project_says_nothing_about_secrets(tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    project.mkdir()
+    (project / ".git").mkdir()
+    (project / "handrail.toml").write_text('[secrets.variables]\nx = "MAIL_PASSWORD"\n', encoding="utf-8")
+    environment = {"HOME": str(tmp_path), "HANDRAIL_HOME": str(tmp_path / "home"), "HANDRAIL_SECRET_API": VALUE}
+    config = load(places=Places.of(environment), folder=project, environment=environment, admin=tmp_path / "none")
+    assert config.settings.secrets.variables == {}
+    assert "secrets.variables.x" in config.ignored[0]
+    assert VALUE not in json.dumps(config.settings.model_dump(mode="json"))
+    with pytest.raises(ConfigError):
+        load(
+            places=Places.of(environment), folder=project, environment={**environment, "HANDRAIL_SECRETS_KEYRING": "x"}
+        )
