@@ -1,4 +1,4 @@
-"""Write docs/tools.md from the tools themselves; with --check, say whether it is up to date and change nothing."""
+"""Write docs/tools.md and docs/declarations from the tools themselves; with --check, say what is not up to date and change nothing."""
 
 from __future__ import annotations
 
@@ -10,12 +10,18 @@ from pathlib import Path
 from typing import Any
 
 from handrail.config import load
+from handrail.declarations import Named, declare
+from handrail.families import DEFAULT, FAMILIES
 from handrail.places import Places
 from handrail.registry import Owned
 from handrail.runtime import open_runtime
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "tools.md"
+DECLARATIONS = ROOT / "docs" / "declarations"
+
+# The API that models of a family are mostly called by; other families are shown as MCP clients are told.
+NATIVE: dict[str, Named] = {"gemini-3": "gemini", "gemini": "gemini", "claude": "anthropic", "gpt": "openai"}
 
 HEAD = """# Tools
 
@@ -46,10 +52,36 @@ def page(tools: list[Owned]) -> str:
     return "".join(parts)
 
 
+def declared(family: str, tools: list[Owned]) -> str:
+    """What a family of models is told, a line a parameter."""
+    dialect = NATIVE.get(family, "mcp")
+    head = f"# {family}\n\nMade by `make docs`: each tool as it is declared to models of this family, in the dialect `{dialect}`.\n"
+    return head + "".join(declaration(declare(owned.tool, dialect=dialect, family=family)) for owned in tools)
+
+
+def declaration(declared: dict[str, Any]) -> str:
+    told = declared.get("function", declared)
+    schema = next((told[key] for key in ("parameters", "input_schema", "inputSchema") if key in told), {})
+    rest = {key: value for key, value in schema.items() if key not in ("properties", "type")}
+    lines = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in schema.get("properties", {}).items()]
+    lines += [json.dumps(rest, ensure_ascii=False)] if rest else []
+    return f"\n## {told['name']}\n\n{told['description']}\n\n```\n" + "".join(f"{line}\n" for line in lines) + "```\n"
+
+
+def pages() -> dict[Path, str]:
+    """The text of every page that is made from the tools."""
+    tools = asyncio.run(owned_tools())
+    families = (DEFAULT, *(family.name for family in FAMILIES))
+    return {PAGE: page(tools), **{DECLARATIONS / f"{family}.md": declared(family, tools) for family in families}}
+
+
 def section(owned: Owned) -> str:
     tool = owned.tool
     needs = f" It is there when the vision backend has {' or '.join(sorted(tool.requires))}." if tool.requires else ""
-    head = f"\n### {tool.name}\n\n{tool.description}\n\nPlugin `{owned.plugin}`, kind {tool.kind}.{needs}\n"
+    once = f" Once {', '.join(f'`{name}`' for name in tool.aliases)}; that still works." if tool.aliases else ""
+    loaded = " It is there when it is loaded." if tool.loadable else ""
+    notes = f"Plugin `{owned.plugin}`, kind {tool.kind}.{needs}{loaded}{once}"
+    head = f"\n### {tool.name}\n\n{tool.description}\n\n{notes}\n"
     properties: dict[str, Any] = tool.input_schema["properties"]
     if not properties:
         return f"{head}\nIt has no parameters.\n"
@@ -79,14 +111,16 @@ def type_of(prop: dict[str, Any]) -> str:
 
 
 def main() -> int:
-    text = page(asyncio.run(owned_tools()))
+    made = pages()
     if "--check" not in sys.argv[1:]:
-        PAGE.write_text(text, encoding="utf-8")
+        DECLARATIONS.mkdir(exist_ok=True)
+        for path, text in made.items():
+            path.write_text(text, encoding="utf-8")
         return 0
-    if PAGE.read_text(encoding="utf-8") == text:
-        return 0
-    print(f"{PAGE.relative_to(ROOT)} does not show the tools as they are; run `make docs`")
-    return 1
+    stale = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        print(f"{path.relative_to(ROOT)} does not show the tools as they are; run `make docs`")
+    return 1 if stale else 0
 
 
 if __name__ == "__main__":

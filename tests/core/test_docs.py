@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import subprocess
 import sys
@@ -133,3 +134,18 @@ def test_what_documents_md_shows_runs(tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert f"```\n{done.stdout}```" in text
+
+
+def test_what_models_md_shows_runs(tmp_path: Path) -> None:
+    code = blocks((DOCS.parent / "models.md").read_text(encoding="utf-8"))
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(code)],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+        timeout=60,
+        env={**os.environ, "HANDRAIL_HOME": str(tmp_path / "home")},
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith('gemini-3 [{"name": "wait"')

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
         Confirmer as Confirmer,
     )
     from handrail.context import ToolContext as ToolContext
+    from handrail.declarations import (
+        declare as declare,
+    )
+    from handrail.declarations import (
+        without_nulls as without_nulls,
+    )
     from handrail.denials import Denial as Denial
     from handrail.desktop import (
         Accessibility as Accessibility,
@@ -120,6 +126,12 @@ if TYPE_CHECKING:
     )
     from handrail.errors import (
         ToolUnavailable as ToolUnavailable,
+    )
+    from handrail.families import (
+        Variation as Variation,
+    )
+    from handrail.families import (
+        family_of as family_of,
     )
     from handrail.hookspecs import hookimpl as hookimpl
     from handrail.invocation import (
@@ -340,6 +352,7 @@ _HOMES = {
         "ToolError",
         "ToolUnavailable",
     ),
+    "families": ("Variation", "family_of"),
     "hookspecs": ("hookimpl",),
     "invocation": (
         "EditConfirmation",
@@ -372,6 +385,7 @@ _HOMES = {
     "opening": ("open",),
     "results": ("Media", "ToolResult"),
     "confining": ("Confinement",),
+    "declarations": ("declare", "without_nulls"),
     "denials": ("Denial",),
     "rules": ("Rule",),
     "sandboxes": ("Bounds", "Confined", "Limits", "Sandbox"),

@@ -19,6 +19,7 @@ from handrail import mistakes, schema
 from handrail.bag import Bag
 from handrail.context import ToolContext
 from handrail.errors import InvalidArguments, PluginError
+from handrail.families import Variation, check_families
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
@@ -115,18 +116,27 @@ PROFILES: Mapping[Layer, frozenset[str]] = {
 class Tool:
     """A declared ability. Everything but the handler may be looked at.
 
-    `requires`: the chosen vision backend must offer at least one of these capabilities (none: always there). `platforms`: values of
-    `sys.platform` it works on (none: all). `confinable`: its handler starts what it runs through `context.sandbox` where that is given; no other
-    tool is ever routed to a sandbox. `timeout`: seconds, or a function of the validated parameters, or None. `exclusive`: a resource that one
-    call holds at a time ("desktop", or any word). `profiles`: where it is declared to the model. `live`: it streams output. `trusted`: its output
-    is ours, not the world's. `loadable`: a host neither sees nor calls it before its session has loaded it (`Session.load_tools`). `ephemeral`:
-    it is there for one step of the model. `on_collision`: what becomes of a name that is taken. `aliases`: names it had once, by which it may
-    still be called, disabled and judged; they are not declared. `server`: the MCP server that runs it, by its name in the configuration.
-    `remote`: what that server says of it. `skill`: the skill that brings it. `given`: a JSON Schema in the place of `params`; the handler gets
-    the arguments as `params.args`, and effects name none of them. `artifact`: its text or bytes are always kept as an artifact, of that kind or
-    of the class that a function without arguments names. `meta`: a bag by dotted path that core never reads. `describe`, `locations`,
-    `confirmation` and `grants` take the validated parameters and default to what the effects say. `confirmation` is also given the verdict, whose
-    parts say which real files the call would touch; a `ToolError` that it raises ends the call before anybody is asked.
+    `requires`: the chosen vision backend must offer at least one of these capabilities (none: always there).
+    `platforms`: values of `sys.platform` it works on (none: all).
+    `confinable`: its handler starts what it runs through `context.sandbox` where that is given; no other tool is ever routed to a sandbox.
+    `timeout`: seconds, or a function of the validated parameters, or None.
+    `exclusive`: a resource that one call holds at a time ("desktop", or any word).
+    `profiles`: where it is declared to the model.
+    `live`: it streams output.
+    `trusted`: its output is ours, not the world's.
+    `loadable`: a host neither sees nor calls it before its session has loaded it (`Session.load_tools`).
+    `ephemeral`: it is there for one step of the model.
+    `on_collision`: what becomes of a name that is taken.
+    `aliases`: names it had once, by which it may still be called, disabled and judged; they are not declared.
+    `server`: the MCP server that runs it, by its name in the configuration.
+    `remote`: what that server says of it.
+    `skill`: the skill that brings it.
+    `given`: a JSON Schema in the place of `params`; the handler gets the arguments as `params.args`, and effects name none of them.
+    `artifact`: its text or bytes are always kept as an artifact, of that kind or of the class that a function without arguments names.
+    `families`: what models of one family are told otherwise.
+    `meta`: a bag by dotted path that core never reads.
+    `describe`, `locations`, `confirmation` and `grants` take the validated parameters and default to what the effects say. `confirmation` is also
+    given the verdict, whose parts say which real files the call would touch; a `ToolError` that it raises ends the call before anybody is asked.
     """
 
     name: str
@@ -154,6 +164,7 @@ class Tool:
     given: GivenSchema | None = None
     skill: str | None = None
     artifact: ArtifactKind | Callable[[], type[Artifact]] | None = None
+    families: Mapping[str, Variation] = field(default_factory=dict[str, Variation])
     meta: Bag = field(default_factory=Bag)
     describe: Callable[[Any], str] | None = None
     locations: Callable[[Any], Sequence[Location]] | None = None
@@ -179,6 +190,8 @@ class Tool:
         set_field(self, "_run", handler)
         self._check_effect_arguments()
         self._check_artifact()
+        if self.families:
+            check_families(self)
 
     def _check_effect_arguments(self) -> None:
         names = self.fields
@@ -324,6 +337,7 @@ class Declared(TypedDict, total=False):
     remote: Remote | None
     skill: str | None
     artifact: ArtifactKind | Callable[[], type[Artifact]] | None
+    families: Mapping[str, Variation]
     meta: Bag
     describe: Callable[[Any], str]
     locations: Callable[[Any], Sequence[Location]]

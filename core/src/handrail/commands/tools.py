@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -17,59 +18,81 @@ from handrail.commands._common import (
     session_options,
     without_audit,
 )
+from handrail.declarations import DIALECTS, Named, declare
+from handrail.families import DEFAULT, description_for, family_of, schema_for
 
 if TYPE_CHECKING:
     from handrail.config import Config
+    from handrail.runtime import Runtime
     from handrail.session import Listed
 
 
 @click.command("tools")
 @session_options
-@click.option("--model", metavar="NAME", help="The model of the chosen backend, where it takes one.")
+@click.option("--model", metavar="NAME", help="What this model, or family of models, is told.")
+@click.option("--dialect", type=click.Choice(list(DIALECTS)), help="Print the declarations for this API.")
 @json_option
-def command(choices: Choices, model: str | None, as_json: bool) -> None:
+def command(choices: Choices, model: str | None, dialect: Named | None, as_json: bool) -> None:
     """List the tools, and why one is not available.
 
-    Example: handrail tools --backend accessibility
+    Example: handrail tools --backend accessibility --model gemini-3-pro
+
+    With --dialect only those that are available, as they are declared to the model. A backend that plans actions takes the model as its own.
     """
     listed = run(lambda: _list(choices, model))
-    if as_json:
-        print_json([tool_wire(tool) for tool in listed])
+    family = family_of(model)
+    if dialect is not None:
+        print_json([declare(each.tool, dialect=dialect, family=family) for each in listed if each.available])
+    elif as_json:
+        print_json([tool_wire(each, family) for each in listed])
     else:
-        _show(listed)
+        _show(listed, family)
 
 
-def tool_wire(listed: Listed) -> dict[str, Any]:
-    """A tool as the machine interface lists it."""
+def tool_wire(listed: Listed, family: str = DEFAULT) -> dict[str, Any]:
+    """A tool as the machine interface lists it, with what the model family is told."""
     return {
         "name": listed.tool.name,
-        "description": listed.tool.description,
+        "description": description_for(listed.tool, family),
         "layer": listed.tool.layer,
         "plugin": listed.plugin,
         "source": listed.source,
-        "input_schema": listed.tool.input_schema,
+        "input_schema": schema_for(listed.tool, family),
         "available": listed.available,
         "reason": listed.reason,
     }
 
 
 async def _list(choices: Choices, model: str | None) -> Sequence[Listed]:
-    config = without_audit(_for_model(choices, model))
-    async with open_runtime_for(choices, config=config, follow=False) as runtime, runtime.session() as session:
+    config = read_config(choices)
+    flags = await _own_model(choices, config, model)
+    return await _listed(choices, config if flags is None else read_config(choices, flags=flags))
+
+
+async def _listed(choices: Choices, config: Config) -> Sequence[Listed]:
+    async with _runtime(choices, config) as runtime, runtime.session() as session:
         return await session.all_tools()
 
 
-def _for_model(choices: Choices, model: str | None) -> Config:
-    config = read_config(choices)
-    if model is None:
-        return config
-    if config.settings.backend is None:
-        raise click.UsageError("--model needs a backend: add --backend NAME")
-    return read_config(choices, flags={f"backends.{config.settings.backend}.model": model})
+async def _own_model(choices: Choices, config: Config, model: str | None) -> dict[str, Any] | None:
+    """The setting of the chosen backend that says its model, if that is the agent's: where the backend plans actions itself."""
+    chosen = config.settings.backend
+    if model is None or chosen is None:
+        return None
+    async with _runtime(choices, config) as runtime:
+        backend = runtime.backends.get(chosen)
+        plans = (
+            backend is not None and "plan_actions" in backend.capabilities and "model" in backend.Config.model_fields
+        )
+        return {f"backends.{chosen}.model": model} if plans else None
 
 
-def _show(listed: Sequence[Listed]) -> None:
+def _runtime(choices: Choices, config: Config) -> AbstractAsyncContextManager[Runtime]:
+    return open_runtime_for(choices, config=without_audit(config), follow=False)
+
+
+def _show(listed: Sequence[Listed], family: str) -> None:
     width = max(len(each.tool.name) for each in listed)
     for each in sorted(listed, key=lambda each: not each.available):
-        said = each.tool.description.split(". ")[0].split("\n")[0].rstrip(".")
+        said = description_for(each.tool, family).split(". ")[0].split("\n")[0].rstrip(".")
         click.echo(f"{each.tool.name:<{width}}  {said if each.reason is None else f'not available: {each.reason}'}")

@@ -20,6 +20,7 @@ from handrail import (
     Read,
     ToolContext,
     ToolError,
+    Variation,
     Verdict,
     Write,
     opened,
@@ -255,9 +256,31 @@ def _confirmation(edit: Edit, verdict: Verdict) -> EditConfirmation:
         return EditConfirmation(title, str(path), f"(as things are, this cannot be done: {exc})")
 
 
+# Told to models that are known to write such texts otherwise.
+FAMILIES = {
+    "gemini": Variation(
+        parameters={
+            "old_string": {
+                "description": "The text to replace, without line numbers; with enough around it to occur only once. Quotes, backslashes "
+                "and line ends as they are in the file, not escaped once more."
+            },
+            "new_string": {"description": "What takes its place, letter by letter, not escaped once more."},
+        }
+    ),
+    "gpt": Variation(
+        parameters={
+            "old_string": {
+                "description": "The text to replace, as it is in the file: no patch, no line numbers; with enough around it to occur only once."
+            },
+        }
+    ),
+}
+
+
 @tool(
     layer="file",
     title="Edit a file",
+    families=FAMILIES,
     effects=[Read("file", arg="file_path"), Write("file", arg="file_path")],
     timeout=60,
     describe=lambda edit: f"Edit {edit.file_path}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcp import types
 
-from handrail import Effect, Input, Read, Run, Send, Tool, Write
+from handrail import Effect, Input, Read, Run, Send, Tool, Write, declare
 
 # Changes that set a state: what was there can be set again, and setting it twice is setting it once.
 STATES = frozenset({"windows", "clipboard", "session", "todos"})
@@ -12,13 +12,7 @@ STATES = frozenset({"windows", "clipboard", "session", "todos"})
 
 def declared(tool: Tool) -> types.Tool:
     """The tool's declaration, with hints that follow from its effects."""
-    return types.Tool(
-        name=tool.name,
-        title=tool.title,
-        description=tool.description,
-        input_schema=tool.input_schema,
-        annotations=hints(tool),
-    )
+    return types.Tool(**declare(tool, dialect="mcp"), annotations=hints(tool))
 
 
 def hints(tool: Tool) -> types.ToolAnnotations:

@@ -71,7 +71,7 @@ class Listing:
     ) -> types.ListToolsResult:
         """`tools/list`: all tools that can be called now, in one page."""
         self._client = request.session
-        self._told = await self._declared()
+        self._told = [declared(tool) for tool in await self._session.tools()]
         return types.ListToolsResult(tools=self._told)
 
     def heard(self, event: Event) -> None:
@@ -91,14 +91,14 @@ class Listing:
 
     async def _differs(self) -> bool:
         try:
-            return await self._declared() != self._told
+            # Looking is no step of the client's model.
+            return [
+                declared(listed.tool) for listed in await self._session.all_tools() if listed.available
+            ] != self._told
         # Toolsets are plugin code; one that fails must not end the server, and the client had better ask again.
         except Exception:
             log.exception("the tools could not be listed")
             return True
-
-    async def _declared(self) -> list[types.Tool]:
-        return [declared(tool) for tool in await self._session.tools()]
 
 
 def _server(calls: Calls, listing: Listing) -> Server[Any]:

@@ -1,0 +1,94 @@
+"""Every real tool, declared to every vendor: their own types take it, and the pages that show it are up to date."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+from anthropic.types import ToolParam
+from google.genai import types as gemini
+from mcp import types as mcp
+from openai.types.chat import ChatCompletionFunctionToolParam
+from openai.types.responses import FunctionTool
+from pydantic import TypeAdapter
+from scripts import make_docs
+
+from handrail import Tool, declare
+from handrail.declarations import DIALECTS, Named
+from handrail.families import DEFAULT, FAMILIES
+from handrail.settings import ToolSettings
+
+NAMES = [DEFAULT, *(family.name for family in FAMILIES)]
+TOOLS = [owned.tool for owned in asyncio.run(make_docs.owned_tools())]
+VALIDATORS: dict[str, Any] = {
+    "openai": TypeAdapter(ChatCompletionFunctionToolParam).validate_python,
+    "openai_responses": lambda declared: FunctionTool.model_validate(declared, strict=True, extra="forbid"),
+    "anthropic": TypeAdapter(ToolParam).validate_python,
+    "gemini": gemini.FunctionDeclaration.model_validate,
+    "mcp": lambda declared: mcp.Tool.model_validate(declared, extra="forbid"),
+}
+
+
+def schema_of(declared: dict[str, Any]) -> dict[str, Any]:
+    told = declared.get("function", declared)
+    return next((told[key] for key in ("parameters", "input_schema", "inputSchema") if key in told), {})
+
+
+def nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """A schema and all the schemas in it."""
+    yield schema
+    below = [*schema.get("properties", {}).values(), *schema.get("anyOf", ()), *schema.get("$defs", {}).values()]
+    for node in [*below, *([schema["items"]] if "items" in schema else [])]:
+        yield from nodes(node)
+
+
+@pytest.mark.parametrize("family", NAMES)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_vendors_own_types_take_every_tool(dialect: Named, family: str) -> None:
+    for tool in TOOLS:
+        declared = declare(tool, dialect=dialect, family=family)
+        VALIDATORS[dialect](declared)
+        assert json.loads(json.dumps(declared)) == declared
+        if dialect != "gemini":
+            jsonschema.Draft202012Validator.check_schema(schema_of(declared))
+            assert schema_of(declared)["type"] == "object"
+
+
+@pytest.mark.parametrize("family", NAMES)
+def test_gemini_is_told_nothing_that_its_schema_lacks(family: str) -> None:
+    known = {field.alias or name for name, field in gemini.Schema.model_fields.items()}
+    lacking = {"additionalProperties", "defs", "ref", "default", "title", "example"}
+    for tool in TOOLS:
+        for node in nodes(schema_of(declare(tool, dialect="gemini", family=family))):
+            assert node.keys() <= known - lacking
+            assert "anyOf" not in node or node.keys() == {"anyOf"}
+            assert "enum" not in node or node["type"] == "STRING"
+            assert node.get("type") != "ARRAY" or "items" in node
+
+
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_every_tool_can_be_declared_strictly(tool: Tool) -> None:
+    declared = declare(tool, dialect="openai", strict=True)
+    VALIDATORS["openai"](declared)
+    for node in nodes(schema_of(declared)):
+        if node.get("type") == "object":
+            assert node["required"] == list(node["properties"])
+            assert node["additionalProperties"] is False
+        assert not node.keys() & {"$ref", "oneOf", "allOf", "default"}
+
+
+def test_the_pages_show_every_family_as_it_is_told() -> None:
+    for path, text in make_docs.pages().items():
+        assert path.read_text(encoding="utf-8") == text, "If this fails, run `make docs` and look at what changed."
+
+
+def test_what_the_default_profile_declares_fits_into_eight_thousand_tokens() -> None:
+    shown = [tool for tool in TOOLS if ToolSettings().profile in tool.profiles and not tool.loadable]
+    for dialect in DIALECTS:
+        for family in NAMES:
+            declared = [declare(tool, dialect=dialect, family=family) for tool in shown]
+            assert sum(len(json.dumps(each, ensure_ascii=False)) for each in declared) / 4 <= 8_000
