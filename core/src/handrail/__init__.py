@@ -262,6 +262,9 @@ if TYPE_CHECKING:
         Vision as Vision,
     )
     from handrail.services import (
+        Finding as Finding,
+    )
+    from handrail.services import (
         Service as Service,
     )
     from handrail.services import (
@@ -389,7 +392,7 @@ _HOMES = {
     "denials": ("Denial",),
     "rules": ("Rule",),
     "sandboxes": ("Bounds", "Confined", "Limits", "Sandbox"),
-    "services": ("Service", "ServiceContext"),
+    "services": ("Finding", "Service", "ServiceContext"),
     "session": ("Session",),
     "dialects": ("PIXELS", "TO_1000", "TO_999", "UNIT", "Dialect", "Size"),
     "seeing": ("Answered", "Vision"),

@@ -33,6 +33,7 @@ CLIPBOARD = asked("clipboard", "it reads your clipboard", remember="clipboard")
 FETCHING = allowed("fetch")
 NETWORK = asked("network", "it reaches out over the network")
 CODE = asked("runs_code", "it runs code")
+ASKED_SERVER = asked("server_read", "another server is asked, and told what the call says")
 SERVER = asked("server", "another server does it, and nothing here knows what it does there")
 
 # What may be looked at without asking. Anything else that a tool says it reads is asked about.
@@ -106,6 +107,8 @@ def _of_reading(effect: Effect, invocation: Invocation, judging: Judging) -> Opi
         return _of_files(effect, invocation, judging, kind="read", judge=path_opinions.of_working)
     if effect.what == "clipboard":
         return PRIVATE_CLIPBOARD if judging.private_desktop else CLIPBOARD
+    if effect.what == "server":
+        return ASKED_SERVER
     return asked("reads", f"it reads {effect.what}")
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from pydantic import BaseModel
 
 from handrail.desktop import Desktop
+
+if TYPE_CHECKING:
+    from handrail.session import Session
 
 log = logging.getLogger(__name__)
 
@@ -61,13 +64,25 @@ class ServiceContext(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at: whether it works, what there is to say of it, and the cure where it does not."""
+
+    name: str
+    ok: bool
+    detail: str = ""
+    cure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Service:
     """How to make a service: opened on first use, one for each process, desktop or session, closed with it.
 
-    `missing` says what it lacks on this machine, with the cure, without opening anything; `handrail doctor` shows it.
+    `missing` says what it lacks on this machine, with the cure, without opening anything; `examine` looks at what
+    it stands on in a session. `handrail doctor` shows both.
     """
 
     capability: str
     open: Callable[[ServiceContext], Awaitable[Closable]]
     scope: Scope
     missing: Callable[[], str | None] = lambda: None
+    examine: Callable[[Session], Awaitable[Sequence[Finding]]] | None = None

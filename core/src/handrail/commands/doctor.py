@@ -78,6 +78,7 @@ async def _examine(choices: Choices) -> Sequence[Check]:
         checks += [*_plugins(runtime), *_folders(runtime), *_stops(runtime), *_services(runtime), *_backends(runtime)]
         checks += [check async for check in _sandboxes(runtime)]
         checks += [check async for check in _desktop(runtime)]
+        checks += [check async for check in _examined(runtime)]
     return checks
 
 
@@ -119,6 +120,22 @@ def _services(runtime: Runtime) -> Iterator[Check]:
     for service, plugin in runtime.services:
         lacks = service.missing()
         yield Check(f"service {service.capability}", lacks is None, lacks or f"from {plugin}", _cure(lacks))
+
+
+async def _examined(runtime: Runtime) -> AsyncGenerator[Check]:
+    """What services say of the things that they stand on, in a session of their own."""
+    looked_at = [service for service, _ in runtime.services if service.examine is not None]
+    if not looked_at:
+        return
+    async with runtime.session() as session:
+        for service in looked_at:
+            assert service.examine is not None
+            try:
+                for found in await service.examine(session):
+                    yield Check(found.name, found.ok, found.detail, found.cure)
+            # Services are plugin code; a doctor names what is ill instead of falling ill.
+            except Exception as exc:  # noqa: BLE001 # it becomes the finding
+                yield Check(f"service {service.capability}", False, f"{type(exc).__name__}: {exc}")
 
 
 def _backends(runtime: Runtime) -> Iterator[Check]:

@@ -10,10 +10,29 @@ from handrail.hookspecs import hookimpl
 if TYPE_CHECKING:
     import click
 
+    from handrail import Service, Toolset
+
 
 @hookimpl
 def handrail_register_commands() -> Iterable[click.Command]:
-    """`handrail serve`"""
-    from handrail_mcp.command import command
+    """`handrail serve` and `handrail mcp`"""
+    from handrail_mcp.client.command import command as mcp
+    from handrail_mcp.command import command as serve
 
-    return (command,)
+    return serve, mcp
+
+
+@hookimpl
+def handrail_register_tools() -> Iterable[Toolset]:
+    """The tools of other servers."""
+    from handrail_mcp.client.toolset import ServerTools
+
+    return (ServerTools(),)
+
+
+@hookimpl
+def handrail_register_services() -> Iterable[Service]:
+    """The connections to other servers."""
+    from handrail_mcp.client.toolset import SERVICE
+
+    return (SERVICE,)

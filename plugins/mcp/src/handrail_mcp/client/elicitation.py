@@ -1,0 +1,96 @@
+"""A server's question to a person, asked as Handrail asks: shown as that server's, answered by a yes, by other values, or by a no."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+from urllib.parse import urlsplit
+
+from mcp import types
+
+from handrail import Decision, InfoConfirmation, Invocation, Mode, Reason, Tool, ToolContext, UrlConfirmation, Verdict
+from handrail.confirming import confirm
+from handrail.schema import GivenArguments
+from handrail.untrusted import clean
+from handrail_mcp.client.schemas import schema
+
+MESSAGE = 2_000
+
+CANCEL = types.ElicitResult(action="cancel")
+DECLINE = types.ElicitResult(action="decline")
+
+
+async def ask(
+    params: types.ElicitRequestParams, *, server: str, context: ToolContext, number: int
+) -> types.ElicitResult:
+    """A person's answer; cancel where nobody can be asked."""
+    session = context.session
+    if session.confirmer is None or session.settings.mode is Mode.HEADLESS:
+        return CANCEL
+    if isinstance(params, types.ElicitRequestURLParams) and urlsplit(params.url).scheme not in ("http", "https"):
+        return DECLINE
+    invocation = _question(params, server=server, context=context, number=number)
+    reason = Reason("elicitation", f"the server {server} asks for it, and gets the answer")
+    asked = Verdict(Decision.CONFIRM, rule="mcp:elicitation", reasons=(reason,), grantable=False)
+
+    async def judge(now: Invocation) -> Verdict:
+        # Values that a person has written are the answer.
+        return asked if now.before is None else Verdict(Decision.ALLOW, rule="mcp:elicitation")
+
+    answered, verdict = await confirm(session, invocation, asked, judge=judge)
+    if verdict.decision is not Decision.ALLOW:
+        return CANCEL if any(reason.code == "no_confirmer" for reason in verdict.reasons) else DECLINE
+    if isinstance(params, types.ElicitRequestURLParams):
+        return types.ElicitResult(action="accept")
+    # A plain yes to a form means the values that it came with, which may be too few.
+    given = answered.tool.given
+    if given is None or given.problems(answered.args):
+        return CANCEL
+    return types.ElicitResult(action="accept", content=cast("Any", dict(answered.args)))
+
+
+def _question(params: types.ElicitRequestParams, *, server: str, context: ToolContext, number: int) -> Invocation:
+    message = clean(params.message).text[:MESSAGE]
+    title = f"The server {server} asks you"
+    if isinstance(params, types.ElicitRequestURLParams):
+        shown: InfoConfirmation | UrlConfirmation = UrlConfirmation(
+            f"{title} to open an address: {message}", params.url
+        )
+        fields: dict[str, Any] = {"type": "object"}
+    else:
+        fields = dict(params.requested_schema)
+        shown = InfoConfirmation(title, "\n".join((message, *_fields(fields))))
+    args = {name: field["default"] for name, field in _properties(fields).items() if "default" in field}
+
+    async def nothing(params: Any, context: ToolContext) -> None: ...
+
+    tool = Tool(
+        name="mcp_question",
+        title=title,
+        description="A question of a server to a person.",
+        handler=nothing,
+        given=schema({**fields, "additionalProperties": False}),
+        layer="mcp",
+        server=server,
+        confirmation=lambda params, verdict: shown,
+    )
+    params_ = GivenArguments.model_construct(args=args)
+    return Invocation(tool, args, params_, f"{context.call_id}.q{number}", context.invocation)
+
+
+def _properties(fields: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    found = cast("object", fields.get("properties"))
+    items = cast("Mapping[str, Any]", found).items() if isinstance(found, Mapping) else ()
+    return {name: cast("Mapping[str, Any]", field) for name, field in items if isinstance(field, Mapping)}
+
+
+def _fields(fields: Mapping[str, Any]) -> list[str]:
+    """One line for each value that is asked for."""
+    required = fields.get("required", ())
+    lines: list[str] = []
+    for name, field in _properties(fields).items():
+        choices: Any = field.get("enum")
+        kind = " | ".join(map(str, choices)) if isinstance(choices, list) else str(field.get("type", "any"))  # pyright: ignore[reportUnknownArgumentType]
+        words = clean(" ".join(str(field.get(key, "")) for key in ("title", "description"))).text.strip()
+        lines.append(f"{clean(name).text} ({kind}{', needed' if name in required else ''}) {words}"[:300].rstrip())
+    return lines

@@ -1,0 +1,250 @@
+"""A server that is started here: its program, the pipe to it, and an end that leaves nothing of it behind.
+
+The SDK's own transport keeps a line of any length in memory, and leaves children that outlive the program. So this one has limits, and ends
+what the program started, too.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import signal
+import sys
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import anyio.abc
+from mcp import types
+from mcp.shared.message import SessionMessage
+
+from handrail.untrusted import clean
+
+log = logging.getLogger(__name__)
+
+# Laid into the environment of every server, so that what it started can be told, whatever group or parent that has.
+MARK = "HANDRAIL_MARK_SERVER"
+MAX_MESSAGE = 16 * 2**20
+CHUNK = 2**16
+# Of stderr, the end that is kept to say why a program ended.
+LAST_WORDS = 4_096
+# Messages that answer nothing, and lines that are none: so many at once, and so many a second from then on.
+BURST, RATE = 5_000, 1_000
+# Seconds that a program has to end by itself once its input is closed, and again after SIGTERM.
+GRACE_S = 1.0
+POLL_S = 0.01
+
+Streams = tuple[Any, Any]
+
+
+@dataclass(slots=True)
+class Patience:
+    """How much more a server may say unasked."""
+
+    left: float = BURST
+    since: float = field(default_factory=anyio.current_time)
+
+    def spent(self) -> bool:
+        """Take one away; True when nothing was left."""
+        now = anyio.current_time()
+        self.left, self.since = min(BURST, self.left + RATE * (now - self.since)), now
+        self.left -= 1
+        return self.left < 0
+
+
+@asynccontextmanager
+async def program(
+    argv: Sequence[str], *, environment: Mapping[str, str], cwd: str, ended: Callable[[str], None]
+) -> AsyncGenerator[Streams, None]:
+    """The SDK's streams to a program. `ended` is told why when the program or the talk with it is over. Raises OSError when it cannot be started."""
+    mark = secrets.token_hex(8)
+    process = await anyio.open_process(
+        list(argv), env={**environment, MARK: mark}, cwd=cwd, start_new_session=sys.platform != "win32"
+    )
+    talk = _Talk(process, ended)
+    try:
+        async with anyio.create_task_group() as tasks:
+            for task in (talk.read, talk.write, talk.listen):
+                tasks.start_soon(task)
+            try:
+                yield talk.reading, talk.writing
+            finally:
+                talk.over = True
+                with anyio.CancelScope(shield=True):
+                    await _end(process, mark)
+                    talk.close()
+                tasks.cancel_scope.cancel()
+    finally:
+        # Also when the tasks were never begun.
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+        _close_transport(process)
+
+
+class _Talk:
+    """What goes to the program and what comes from it."""
+
+    def __init__(self, process: anyio.abc.Process, ended: Callable[[str], None]) -> None:
+        self._process = process
+        self._ended = ended
+        self._received, self.reading = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+        self.writing, self._sent = anyio.create_memory_object_stream[SessionMessage](0)
+        self._words = b""
+        self._patience = Patience()
+        self.over = False
+
+    async def read(self) -> None:
+        why = "it closed its output"
+        try:
+            async for line in self._lines():
+                if (message := _message(line)) is not None:
+                    await self._received.send(SessionMessage(message))
+                if not isinstance(message, types.JSONRPCResponse | types.JSONRPCError) and self._patience.spent():
+                    raise _Flood(f"it said more than {RATE:,} things a second that answer nothing")
+        except _Flood as exc:
+            why = str(exc)
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            pass
+        finally:
+            self._received.close()
+        if not self.over:
+            self._ended(await self._why(why))
+
+    async def write(self) -> None:
+        pipe = self._process.stdin
+        assert pipe is not None
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            async for message in self._sent:
+                text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
+                await pipe.send(f"{text}\n".encode())
+
+    async def listen(self) -> None:
+        """Keep the end of what it says on stderr."""
+        pipe = self._process.stderr
+        assert pipe is not None
+        with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+            while True:
+                self._words = (self._words + await pipe.receive(CHUNK))[-LAST_WORDS:]
+
+    def close(self) -> None:
+        for stream in (self._received, self.reading, self.writing, self._sent):
+            stream.close()
+
+    async def _lines(self) -> AsyncGenerator[bytes, None]:
+        pipe = self._process.stdout
+        assert pipe is not None
+        kept: list[bytes] = []
+        size = 0
+        while True:
+            try:
+                chunk = await pipe.receive(CHUNK)
+            except anyio.EndOfStream:
+                return
+            *ended, rest = chunk.split(b"\n")
+            for end in ended:
+                yield b"".join((*kept, end))
+                kept, size = [], 0
+            size += len(rest)
+            kept.append(rest)
+            if size > MAX_MESSAGE:
+                raise _Flood(f"it sent a message of more than {MAX_MESSAGE // 2**20} MB")
+
+    async def _why(self, why: str) -> str:
+        with anyio.move_on_after(0.2):
+            while self._process.returncode is None:
+                await anyio.sleep(POLL_S)
+        code = self._process.returncode
+        told = why if code is None else f"it ended with the exit code {code}"
+        words = clean(self._words.decode(errors="replace")).text.split("\n")
+        last = next((line.strip() for line in reversed(words) if line.strip()), "")
+        return f"{told}: {last[:300]}" if last and code else told
+
+
+class _Flood(Exception):
+    """More than a session takes in."""
+
+
+def _message(line: bytes) -> Any:
+    """The message on a line; None for a line that is none."""
+    if not line.strip():
+        return None
+    try:
+        return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+    except ValueError:
+        log.debug("a server sent a line that is no message: %r", line[:200])
+        return None
+
+
+# --- the end -------------------------------------------------------------------------------------------------------------------------------
+
+
+async def _end(process: anyio.abc.Process, mark: str) -> None:
+    """Ask it to end by closing its input, then tell it, then kill it; and the same with all that it started."""
+    assert process.stdin is not None
+    with suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
+        await process.stdin.aclose()
+    await _gone(lambda: process.returncode is not None, GRACE_S)
+    if sys.platform == "win32":
+        if process.returncode is None:
+            process.kill()
+        return
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        left = await anyio.to_thread.run_sync(_family, process, mark)
+        if not left:
+            break
+        for pid in left:
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, number)
+        await _gone(lambda left=left: not any(map(_alive, left)) and process.returncode is not None, GRACE_S)
+
+
+async def _gone(gone: Callable[[], bool], seconds: float) -> None:
+    with anyio.move_on_after(seconds):
+        while not gone():
+            await anyio.sleep(POLL_S)
+
+
+def _family(process: anyio.abc.Process, mark: str) -> list[int]:
+    """The program and what it started, as far as it lives: all that carries the mark, or where that cannot be told, the group."""
+    if os.path.isdir("/proc/self"):
+        own = [process.pid] if process.returncode is None else []
+        return [*own, *(pid for pid in _marked(mark) if pid not in own)]
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, 0)
+        return [-process.pid]
+    return []
+
+
+def _marked(mark: str) -> Iterator[int]:
+    wanted = f"{MARK}={mark}".encode()
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/environ", "rb") as environ:
+                    if wanted in environ.read().split(b"\0"):
+                        yield int(name)
+            except OSError:
+                continue
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[0] != b"Z"
+    except (ProcessLookupError, PermissionError):
+        return False
+    except (OSError, IndexError):
+        return pid < 0
+
+
+def _close_transport(process: anyio.abc.Process) -> None:
+    """Close asyncio's side of it, which a child that holds a pipe would keep open, and which nothing public names."""
+    transport = getattr(getattr(process, "_process", None), "_transport", None)
+    if callable(close := getattr(transport, "close", None)):
+        with suppress(PermissionError):
+            close()

@@ -1,0 +1,90 @@
+"""`list_resources` and `read_resource`: there while a server has any."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from handrail import McpConfirmation, NotFound, Read, Tool, ToolContext, Verdict
+from handrail.words import nearest
+from handrail_mcp.client import results
+from handrail_mcp.client.connection import Connection
+from handrail_mcp.client.declaring import PROFILES
+
+MOST = 100
+
+
+class ListParams(BaseModel):
+    """Which resources to list."""
+
+    server: str | None = Field(default=None, description="Only those of this server.")
+    offset: int = Field(default=0, ge=0, description="How many to pass over.")
+
+
+class ReadParams(BaseModel):
+    """Which resource to read."""
+
+    server: str = Field(description="The server that has it, as list_resources names it.")
+    uri: str = Field(description="Its address there, or one made of a template.", max_length=4_096)
+
+
+def resource_tools(
+    server: Callable[[str], Connection | None], servers: Callable[[], Sequence[Connection]]
+) -> list[Tool]:
+    """The two tools, over the servers of a session."""
+
+    async def list_them(params: ListParams, context: ToolContext) -> Mapping[str, Any]:
+        chosen = [_known(params.server)] if params.server is not None else [each for each in servers() if each.present]
+        found = [{"server": each.name, **results.link(one)} for each in chosen for one in each.listing.resources]
+        templates = [
+            {"server": each.name, "uri_template": one.uri_template, "name": one.title or one.name}
+            for each in chosen
+            for one in each.listing.templates
+        ]
+        shown = found[params.offset : params.offset + MOST]
+        return {
+            "resources": shown,
+            "templates": templates[:MOST],
+            "total": len(found),
+            "truncated": params.offset + len(shown) < len(found),
+        }
+
+    async def read_one(params: ReadParams, context: ToolContext) -> Mapping[str, Any]:
+        return results.contents(await _known(params.server).read_resource(params.uri, context))
+
+    def _known(name: str) -> Connection:
+        if (found := server(name)) is None:
+            raise NotFound(f"there is no server {name!r}{nearest(name, [each.name for each in servers()])}")
+        return found
+
+    def confirmation(params: ReadParams, verdict: Verdict) -> McpConfirmation:
+        return McpConfirmation(
+            f"Read a resource of the server {params.server}", params.server, "resources/read", {"uri": params.uri}
+        )
+
+    return [
+        Tool(
+            name="list_resources",
+            description="List what other servers hold to be read: address, name and kind of each resource, and templates of addresses.",
+            handler=list_them,
+            params=ListParams,
+            layer="mcp",
+            effects=(Read("session"),),
+            profiles=PROFILES,
+            on_collision="keep",
+        ),
+        Tool(
+            name="read_resource",
+            description="Read a resource of another server: its text, or pictures and other media. list_resources says which there are.",
+            handler=read_one,
+            params=ReadParams,
+            layer="mcp",
+            effects=(Read("server"),),
+            timeout=None,
+            profiles=PROFILES,
+            on_collision="keep",
+            confirmation=confirmation,
+        ),
+    ]

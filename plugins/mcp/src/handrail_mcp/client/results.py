@@ -1,0 +1,135 @@
+"""What a server gave back, as the result of a call: data of another's, told as what it is."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, cast
+
+from mcp import types
+
+from handrail import Downstream, Media, ToolResult
+from handrail.untrusted import clean
+from handrail_mcp.client.schemas import Unusable, schema
+
+MIME = re.compile(r"[a-z]+/[a-z0-9.+-]{1,60}")
+# Letters of a failed tool's words that stand in the error itself.
+TOLD = 1_000
+
+Kind = Literal["image", "audio", "video", "document"]
+
+
+def result(given: types.CallToolResult, declared: types.Tool, *, server: str) -> Mapping[str, Any]:
+    """The result of a tool call. Raises `Downstream` for structured output that is not what the server declared."""
+    if not given.is_error:
+        _check_output(given.structured_content, declared, server=server)
+    found = _blocks(given.content)
+    # A text that is wrapped only to be structured is shown once, and as text.
+    if given.structured_content is not None and [*given.structured_content.values()] != [found.get("content")]:
+        found["structured"] = given.structured_content
+        if _says_the_same(found.get("content"), given.structured_content):
+            del found["content"]
+    return _failed(found, declared, server=server) if given.is_error else found
+
+
+def contents(given: types.ReadResourceResult) -> Mapping[str, Any]:
+    """What a resource holds."""
+    return _collected(_resource(each) for each in given.contents)
+
+
+def _failed(found: dict[str, Any], declared: types.Tool, *, server: str) -> Mapping[str, Any]:
+    said = clean(str(found.get("content", ""))).text.strip()[:TOLD] or "it did not say why"
+    error = Downstream(f"{declared.name} of the server {server!r} failed: {said}")
+    return {**found, **ToolResult.failure(error, title=f"{declared.name} of the server {server}")}
+
+
+def _check_output(structured: object, declared: types.Tool, *, server: str) -> None:
+    if declared.output_schema is None:
+        return
+    try:
+        check = schema(declared.output_schema)
+    except (Unusable, ValueError) as exc:
+        raise Downstream(f"the output schema of {declared.name!r} cannot be used: {exc}") from exc
+    if not isinstance(structured, dict):
+        raise Downstream(f"the server {server!r} gave no structured output, which it declares for {declared.name!r}")
+    if problems := check.problems(cast("dict[str, Any]", structured)):
+        told = "; ".join(f"{each['field']}: {each['problem']}" for each in problems[:3])
+        raise Downstream(f"the output of {declared.name!r} is not what the server {server!r} declares: {told}")
+
+
+def _says_the_same(text: object, structured: object) -> bool:
+    """Whether a text is only the structured output once more, as the protocol recommends to servers."""
+    if not isinstance(text, str):
+        return False
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return told == structured or structured == {"result": told}
+
+
+def _blocks(blocks: Sequence[types.ContentBlock]) -> dict[str, Any]:
+    return _collected(_block(block) for block in blocks)
+
+
+def _collected(parts: Iterator[tuple[str, Any]]) -> dict[str, Any]:
+    """The parts by the key of the result that they go to."""
+    texts: list[str] = []
+    found: dict[str, Any] = {}
+    for key, value in parts:
+        if key == "content":
+            texts.append(value)
+        else:
+            found.setdefault(key, []).append(value)
+    return {"content": "\n".join(texts), **found} if texts or not found else found
+
+
+def _block(block: types.ContentBlock) -> tuple[str, Any]:
+    match block:
+        case types.TextContent():
+            return "content", block.text
+        case types.ImageContent():
+            return _media("image", block.mime_type, block.data)
+        case types.AudioContent():
+            return _media("audio", block.mime_type, block.data)
+        case types.EmbeddedResource():
+            return _resource(block.resource)
+        case types.ResourceLink():
+            return "links", link(block)
+
+
+def link(resource: types.Resource) -> dict[str, Any]:
+    """A resource without what is in it."""
+    told = {
+        "uri": str(resource.uri),
+        "name": resource.title or resource.name,
+        "mime_type": resource.mime_type,
+        "description": resource.description,
+        "size": resource.size,
+    }
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _resource(resource: types.TextResourceContents | types.BlobResourceContents) -> tuple[str, Any]:
+    if isinstance(resource, types.TextResourceContents):
+        told = {"uri": str(resource.uri), "mime_type": resource.mime_type, "text": resource.text}
+        return "resources", {key: value for key, value in told.items() if value is not None}
+    mime = resource.mime_type or "application/octet-stream"
+    return _media(KINDS.get(mime.partition("/")[0], "document"), mime, resource.blob, uri=str(resource.uri))
+
+
+KINDS: Mapping[str, Kind] = {"image": "image", "audio": "audio", "video": "video"}
+
+
+def _media(kind: Kind, mime: str, data: str, *, uri: str | None = None) -> tuple[str, Any]:
+    mime = mime.lower().partition(";")[0].strip()
+    try:
+        decoded = base64.b64decode(data, validate=True)
+    except (binascii.Error, ValueError):
+        return "content", f"[{kind} that cannot be decoded]"
+    if not MIME.fullmatch(mime) or (kind != "document" and not mime.startswith(f"{kind}/")):
+        kind, mime = "document", "application/octet-stream"
+    return "media", Media(kind, mime, decoded, text=uri)

@@ -1,0 +1,149 @@
+"""All servers of one session: one service, whose tools are a toolset of the session."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import anyio
+from mcp import types
+
+from handrail import Session, Tool, ToolContext
+from handrail.events import ToolsChanged
+from handrail.settings import ServerSettings
+from handrail_mcp.client import results
+from handrail_mcp.client.connection import MOST, Connection
+from handrail_mcp.client.declaring import fingerprint, offered, wanted
+from handrail_mcp.client.naming import Names
+from handrail_mcp.client.resources import resource_tools
+from handrail_mcp.client.transports import Surroundings
+
+log = logging.getLogger(__name__)
+
+
+class Servers:
+    """The connections of a session, started when its tools are first listed."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        self._connections: dict[str, Connection] = {}
+        self._names = Names()
+        self._warned: set[tuple[str, str]] = set()
+        self._session: Session | None = None
+        self._tools: list[Tool] | None = None
+        self._kept: dict[tuple[str, str, frozenset[str]], Tool] = {}
+        self._listed = False
+        self._leaving: set[asyncio.Task[None]] = set()
+        self._of_resources = resource_tools(self.server, lambda: self.connections)
+
+    async def tools(self, session: Session) -> Sequence[Tool]:
+        """What all servers offer now. The first time, servers that are starting are waited for, though not for long."""
+        self._session = session
+        self._follow(session.settings.mcp.servers)
+        if not self._listed:
+            with anyio.move_on_after(session.settings.mcp.start_wait):
+                for connection in self._connections.values():
+                    await connection.tried.wait()
+            self._listed = True
+        if self._tools is None:
+            self._tools = self._assembled()
+        return self._tools
+
+    @property
+    def connections(self) -> Sequence[Connection]:
+        return list(self._connections.values())
+
+    def states(self) -> list[dict[str, Any]]:
+        """How it stands with each server that the configuration names, as plain data."""
+        assert self._session is not None
+        off = [name for name, each in self._session.settings.mcp.servers.items() if not each.enabled]
+        return [
+            *(each.told() for each in self.connections),
+            *({"name": n, "state": "off", "problem": "it is not enabled", "tools": 0, "resources": 0} for n in off),
+        ]
+
+    def server(self, name: str) -> Connection | None:
+        return self._connections.get(name)
+
+    async def settled(self) -> None:
+        """Return when each server has answered or failed to, once."""
+        for connection in self.connections:
+            await connection.tried.wait()
+
+    async def close(self) -> None:
+        async with anyio.create_task_group() as tasks:
+            for connection in self._connections.values():
+                tasks.start_soon(connection.close)
+        if self._leaving:
+            await asyncio.wait(self._leaving)
+
+    def _follow(self, configured: Mapping[str, ServerSettings]) -> None:
+        """Start what the configuration names and is not there, and end what it no longer names."""
+        assert self._session is not None
+        for name, connection in list(self._connections.items()):
+            if configured.get(name) != connection.settings:
+                del self._connections[name]
+                self._tools = None
+                leaving = asyncio.create_task(connection.close())
+                self._leaving.add(leaving)
+                leaving.add_done_callback(self._leaving.discard)
+        for name, settings in configured.items():
+            if settings.enabled and name not in self._connections:
+                around = Surroundings(self._environment, self._session.cwd, self._session.workspace)
+                self._connections[name] = Connection(name, settings, around, self._changed)
+                self._connections[name].start()
+
+    def _changed(self, connection: Connection, why: str) -> None:
+        self._tools = None
+        if self._listed and self._session is not None:
+            self._session.bus.publish(ToolsChanged("", why))
+
+    def _assembled(self) -> list[Tool]:
+        found = [tool for connection in self.connections if connection.present for tool in self._of(connection)]
+        if any(each.present and (each.listing.resources or each.listing.templates) for each in self.connections):
+            found += self._of_resources
+        return found
+
+    def _of(self, connection: Connection) -> Sequence[Tool]:
+        server = connection.name
+        if connection.listing.cut:
+            self._warn(
+                server,
+                "",
+                f"the server {server!r} has more than {MOST} tools or resources; the first {MOST} are offered",
+            )
+        listed: dict[str, types.Tool] = {}
+        for tool in connection.listing.tools:
+            if wanted(tool.name, connection.settings) and listed.setdefault(tool.name, tool) is not tool:
+                self._warn(server, tool.name, f"the server {server!r} has two tools {tool.name!r}; the first counts")
+        beside = frozenset(fingerprint(tool) for tool in listed.values())
+        names = self._names.give(server, listed)
+        found = (self._offered(tool, names[own], connection, beside) for own, tool in listed.items())
+        return [tool for tool in found if tool is not None]
+
+    def _offered(self, tool: types.Tool, name: str, connection: Connection, beside: frozenset[str]) -> Tool | None:
+        key = (name, fingerprint(tool), beside)
+        if (kept := self._kept.get(key)) is not None:
+            return kept
+
+        async def handle(tool: types.Tool, args: dict[str, Any], context: ToolContext) -> Any:
+            given = await connection.call_tool(tool.name, args, context)
+            return results.result(given, tool, server=connection.name)
+
+        server, settings = connection.name, connection.settings
+        try:
+            made = offered(tool, name=name, server=server, settings=settings, beside=beside, handle=handle)
+        # A schema is data of another's; whatever it breaks, only its tool is left out.
+        except Exception as exc:  # noqa: BLE001 # it becomes the warning
+            self._warn(server, tool.name, f"{tool.name!r} of the server {server!r} is not offered: {exc}")
+            return None
+        self._kept[key] = made
+        return made
+
+    def _warn(self, server: str, tool: str, text: str) -> None:
+        """Say it once a session."""
+        if (server, tool) not in self._warned:
+            self._warned.add((server, tool))
+            log.warning("%s", text)

@@ -1,0 +1,104 @@
+"""The ways to a server, as its table in the configuration names them."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+
+from handrail import ConfigError
+from handrail.redaction import without_credentials
+from handrail.settings import ServerSettings
+from handrail_mcp.client.process import MAX_MESSAGE, Streams, program
+
+# Seconds for one step of HTTP: connecting, sending, and the first word of an answer.
+STEP_S = 30.0
+# Seconds that an open stream may be silent.
+SILENCE_S = 3_600.0
+SECRET = "secret:"
+
+Way = Callable[[], AbstractAsyncContextManager[Streams]]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a server gets of the session that uses it."""
+
+    environment: Mapping[str, str]
+    cwd: Path
+    workspace: tuple[Path, ...]
+
+
+def ways(settings: ServerSettings, around: Surroundings, ended: Callable[[str], None]) -> Sequence[Way]:
+    """How the server is reached, in the order to try. `ended` is told why when a program is over."""
+    if settings.command:
+        own = {name: resolved(value, around.environment) for name, value in settings.env.items()}
+        environment = {**without_credentials(around.environment), **own}
+        cwd = str(around.cwd / Path(settings.cwd or ".").expanduser())
+        return [lambda: program(settings.command, environment=environment, cwd=cwd, ended=ended)]
+    headers = {name: resolved(value, around.environment) for name, value in settings.headers.items()}
+    url = settings.url or ""
+    http: Way = lambda: _http(url, headers)  # noqa: E731
+    sse: Way = lambda: sse_client(url, headers, STEP_S, SILENCE_S, _client)  # noqa: E731
+    match settings.transport:
+        case "http":
+            return [http]
+        case "sse":
+            return [sse]
+        case _:
+            return [http, sse]
+
+
+def resolved(value: str, environment: Mapping[str, str]) -> str:
+    """The value, or the secret that it names."""
+    if not value.startswith(SECRET):
+        return value
+    name = value.removeprefix(SECRET)
+    if name not in environment:
+        raise ConfigError(f"there is no secret {name!r}", hint=f"set the variable {name} in Handrail's environment")
+    return environment[name]
+
+
+@asynccontextmanager
+async def _http(url: str, headers: dict[str, str]) -> AsyncGenerator[Streams, None]:
+    async with (
+        _client(headers, httpx2.Timeout(STEP_S, read=SILENCE_S)) as client,
+        streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE) as streams,
+    ):
+        yield streams
+
+
+def _client(
+    headers: dict[str, Any] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
+) -> httpx2.AsyncClient:
+    return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks={"response": [_bound]})
+
+
+async def _bound(response: httpx2.Response) -> None:
+    """Let no answer be larger than a message may be. A stream of events has a limit for each event."""
+    if not response.headers.get("content-type", "").startswith("text/event-stream"):
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        response.stream = _Bounded(response.stream, response.request)
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream, request: httpx2.Request) -> None:
+        self._stream = stream
+        self._request = request
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        async for chunk in self._stream:
+            size += len(chunk)
+            if size > MAX_MESSAGE:
+                raise httpx2.ReadError(f"an answer has more than {MAX_MESSAGE // 2**20} MB", request=self._request)
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
