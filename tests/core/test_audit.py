@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import HandrailError, Write, tool
-from handrail.audit import Audit, verify
+from handrail.audit import Audit, parts_of, verify
 from handrail.testing import open_test_session
 
 
@@ -299,3 +299,58 @@ def _points_to(descriptor: str, path: Path) -> bool:
         return os.path.samefile(f"/proc/self/fd/{descriptor}", path)
     except OSError:
         return False
+
+
+# Several files
+
+
+@pytest.fixture
+def parted(tmp_path: Path) -> list[Path]:
+    """An audit in several files, whose last call was open when the second began."""
+    audit = Audit(tmp_path / "s.jsonl", session="s", most=2_000)
+    audit.write("call", {"call_id": "long", "tool": "wait", "args": {}})
+    while len(parts_of(tmp_path / "s.jsonl")) < 3:
+        audit.write("call", {"call_id": "c", "tool": "echo", "args": {"text": "x" * 200}})
+        audit.write("result", {"call_id": "c", "tool": "echo", "status": "success"})
+    audit.write("result", {"call_id": "long", "tool": "wait", "status": "success"})
+    audit.close()
+    return parts_of(tmp_path / "s.jsonl")
+
+
+def test_a_large_audit_goes_on_in_other_files_with_one_chain(parted: list[Path]) -> None:
+    assert [path.name for path in parted] == ["s.jsonl", "s.2.jsonl", "s.3.jsonl"]
+    found = [verify(path) for path in parted]
+    assert [(each.ok, each.ended, each.notes) for each in found] == [(True, True, [])] * 3
+    numbers = [json.loads(line)["n"] for path in parted for line in path.read_text().splitlines()]
+    assert numbers == list(range(len(numbers)))
+    assert all(path.stat().st_size < 3_000 for path in parted)
+
+
+def test_a_part_that_was_taken_out_or_changed_is_noticed(parted: list[Path]) -> None:
+    first, second, third = parted
+    lines = first.read_text().splitlines(keepends=True)
+    first.write_text("".join(lines[:-2]) + lines[-1])
+    assert not verify(first).ok
+    second.unlink()
+    assert verify(first).problems[-1:] != []
+    found = verify(third)
+    assert (found.ok, found.notes) == (True, ["the part before it, s.2.jsonl, is not here any more"])
+
+
+def test_a_part_of_another_audit_does_not_follow(parted: list[Path], tmp_path: Path) -> None:
+    other = Audit(tmp_path / "other" / "s.jsonl", session="s", most=2_000)
+    while not (tmp_path / "other" / "s.2.jsonl").exists():
+        other.write("call", {"call_id": "c", "tool": "echo", "args": {"text": "y" * 200}})
+    other.close()
+    (tmp_path / "other" / "s.2.jsonl").replace(parted[1])
+    assert not verify(parted[1]).ok
+
+
+def test_without_room_for_another_file_the_audit_goes_on_in_this_one(tmp_path: Path) -> None:
+    (tmp_path / "s.2.jsonl").write_text("in the way")
+    audit = Audit(tmp_path / "s.jsonl", session="s", most=500)
+    for _ in range(9):
+        audit.write("result", {"call_id": "c", "tool": "echo", "status": "success"})
+    audit.close()
+    found = verify(tmp_path / "s.jsonl")
+    assert (found.ok, found.ended, found.lines) == (True, True, 11)

@@ -56,7 +56,7 @@ COMMON: frozenset[Key] = frozenset({TRUST, ALLOW_PRIVATE})
 KEYRING: Key = ("secrets", "keyring")
 SECRETS: Key = ("secrets", "variables")
 # What only the person's own files may set.
-PERSONAL: frozenset[Key] = COMMON | {PROXY, KEYRING, SECRETS}
+PERSONAL: frozenset[Key] = COMMON | {PROXY, KEYRING, SECRETS, ("audit", "keep_days"), ("audit", "keep_bytes")}
 AUDIT: Key = ("audit", "enabled")
 # Tables with a table for each of what plugins register.
 NAMED_TABLES = ("backends", "sandboxes")

@@ -214,7 +214,7 @@ async def run(session: Session, invocation: Invocation, verdict: Verdict) -> Too
     if session.secrets.forms and isinstance(returned, str):
         # What is kept as an artifact is not looked through later.
         returned = session.secrets.hidden(returned)
-    if tool.artifact is not None or isinstance(returned, BYTES) or (tool.trusted and isinstance(returned, str)):
+    if tool.artifact is not None or isinstance(returned, BYTES):
         from handrail.spooling import spooled
 
         result = await spooled(returned, tool, context.artifacts, limit=session.settings.output.max_bytes)

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail import __version__
-from handrail.audit import verify
+from handrail.audit import parts_of, verify
 from handrail.history import BULKY
 from handrail.places import write_private
 from handrail.plans import Plan, StepDone
@@ -123,10 +123,10 @@ def _audit_line(session: Session) -> str:
     path = session.runtime.places.audit / f"{session.id}.jsonl"
     if not path.exists():
         return "The audit is off."
-    found = verify(path)
-    if not found.ok:
-        return f"The audit does not hold: {found.problems[0]}"
-    return f"{found.lines} lines of the audit {path.name} form an unbroken chain."
+    parts = [verify(part) for part in parts_of(path)]
+    if problems := [problem for part in parts for problem in part.problems]:
+        return f"The audit does not hold: {problems[0]}"
+    return f"{sum(part.lines for part in parts)} lines of the audit {path.name} form an unbroken chain."
 
 
 def _facts(session: Session) -> list[tuple[str, str]]:

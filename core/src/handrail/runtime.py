@@ -111,6 +111,7 @@ class Runtime:
         self.stops = Stops(places.state / "stops")
         self.book = GrantBook.of(places)
         self.sessions: list[Session] = []
+        self._tidying: asyncio.Task[None] | None = None
         self._registered = register_all(plugins, config.settings)
         plugin_loading.check_required(plugins, config.settings.plugins.require)
         self._open: dict[tuple[str, str], Closable] = {}
@@ -368,12 +369,25 @@ class Runtime:
             self, settings=settings, confirmer=confirm, cwd=folder, workspace=[Path(root).resolve() for root in roots]
         )
         self.sessions.append(session)
+        self._tidy(settings)
         try:
             yield session
         finally:
             with anyio.CancelScope(shield=True):
                 self.sessions.remove(session)
                 await session.close()
+
+    async def settle(self) -> None:
+        """Wait for what goes on beside the sessions."""
+        if self._tidying is not None:
+            await asyncio.wait([self._tidying])
+
+    def _tidy(self, settings: Settings) -> None:
+        """Take out what past sessions left and nobody keeps any longer, beside the session that begins."""
+        if self._tidying is None or self._tidying.done():
+            from handrail.retention import prune
+
+            self._tidying = asyncio.create_task(anyio.to_thread.run_sync(prune, self.places, settings))
 
     async def watch(self) -> None:
         """Follow the stop switch and the configuration files as long as it runs."""
@@ -451,6 +465,7 @@ async def open_runtime(
         with anyio.CancelScope(shield=True):
             await asyncio.wait([watch])
             await runtime.close_services()
+            await runtime.settle()
 
 
 def load_plugins(settings: Settings, environment: Mapping[str, str]) -> Plugins:

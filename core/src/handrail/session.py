@@ -119,7 +119,8 @@ class Session:
         self.running: dict[str, Running] = {}
         self.approvals = Approvals()
         self._queues: list[dict[int, Running]] = []
-        audit = Audit(runtime.places.audit / f"{self.id}.jsonl", session=self.id) if settings.audit.enabled else None
+        file, most = runtime.places.audit / f"{self.id}.jsonl", settings.audit.max_bytes
+        audit = Audit(file, session=self.id, most=most) if settings.audit.enabled else None
         self.secrets = Secrets(runtime.environment, settings.secrets, self.bus)
         self.recorder = Recorder(self.history, audit, self.secrets)
         self.pool = Pool(runtime.registry, runtime.toolsets)

@@ -252,6 +252,25 @@ class AuditSettings(Section):
     """`[audit]`"""
 
     enabled: bool = Field(default=True, description="Write a file of every call, chained by hashes.")
+    max_bytes: Annotated[int, Field(ge=65_536)] = Field(
+        default=16_777_216, description="Bytes after which a session's record goes on in another file."
+    )
+    keep_days: Annotated[int, Field(ge=1)] = Field(default=90, description="Days that files of past sessions are kept.")
+    keep_bytes: Annotated[int, Field(ge=1_000_000)] = Field(
+        default=1_000_000_000, description="Bytes that all of them may have; the oldest go first."
+    )
+
+
+class ArtifactSettings(Section):
+    """`[artifacts]`"""
+
+    keep_days: Annotated[int, Field(ge=0)] = Field(
+        default=7,
+        description="Days that long results and pictures of past sessions are kept; 0: until the next session.",
+    )
+    keep_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=2_000_000_000, description="Bytes that all of them may have; the oldest go first."
+    )
 
 
 class OutputSettings(Section):
@@ -395,5 +414,6 @@ class Settings(Section):
     secrets: SecretSettings = SecretSettings()
     observers: tuple[ObserverSettings, ...] = Field(default=(), description="Commands that look at calls.")
     audit: AuditSettings = AuditSettings()
+    artifacts: ArtifactSettings = ArtifactSettings()
     output: OutputSettings = OutputSettings()
     mcp: McpSettings = McpSettings()

@@ -41,12 +41,16 @@ def newest_calls(count: int, *, session: str | None = None) -> Sequence[dict[str
     from handrail.places import Places
 
     folder = Places.of(os.environ).audit
+    from handrail.audit import parts_of, session_of
+
     files = [folder / f"{session}.jsonl"] if session else sorted(folder.glob("*.jsonl"), key=_modified, reverse=True)
-    if session and not files[0].is_file():
+    # The newest part of each session stands for the whole.
+    sessions = {session_of(file): parts_of(file) for file in files}
+    if session and not sessions.get(session):
         raise HandrailError(f"there is no session {session!r}", hint="`handrail history --json` names those there are")
     found: list[dict[str, Any]] = []
-    for file in files:
-        found += _calls(file, count)
+    for parts in sessions.values():
+        found += _calls(parts, count)
         if len(found) >= count:
             break
     return sorted(found, key=lambda call: call["at"])[-count:]
@@ -56,19 +60,20 @@ def _modified(file: Path) -> float:
     return file.stat().st_mtime
 
 
-def _calls(file: Path, count: int) -> Iterator[dict[str, Any]]:
-    """The last calls of one audit file. Lines that cannot be read are left to `handrail audit verify`."""
+def _calls(parts: Sequence[Path], count: int) -> Iterator[dict[str, Any]]:
+    """The last calls of one session's audit. Lines that cannot be read are left to `handrail audit verify`."""
+    session = parts[0].name.split(".")[0]
     calls: deque[dict[str, Any]] = deque(maxlen=count)
     running: dict[str, dict[str, Any]] = {}
-    for line in _lines(file):
+    for line in (line for part in parts for line in _lines(part)):
         call_id = line.get("call_id")
         if line.get("event") == "call":
-            running[str(call_id)] = call = _begun(line, session=file.stem)
+            running[str(call_id)] = call = _begun(line, session=session)
             calls.append(call)
         elif line.get("event") == "result":
             call = running.pop(str(call_id), None)
             if call is None:
-                call = _begun(line, session=file.stem)
+                call = _begun(line, session=session)
                 calls.append(call)
             result = line.get("result", {})
             call |= {"status": line.get("status"), "result": result, "duration_ms": result.get("duration_ms")}
