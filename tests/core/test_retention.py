@@ -30,8 +30,9 @@ def left(folder: Path, name: str, *, days: float, size: int = 10) -> Path:
     artifacts = Artifacts(folder / name)
     path = Path(artifacts.keep("x" * size)["path"])
     artifacts.close()
+    then = time.time() - days * DAY_S
     for file in path.parent.iterdir():
-        os.utime(file, (time.time() - days * DAY_S,) * 2)
+        os.utime(file, (then, then))
     return path
 
 
