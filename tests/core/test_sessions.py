@@ -595,6 +595,7 @@ async def test_the_events_of_a_call_come_in_order() -> None:
         "judged",
         "approval_asked",
         "approval_answered",
+        "scheduled",
         "started",
         "finished",
     ]
@@ -615,8 +616,10 @@ async def test_output_and_progress_come_between_start_and_end() -> None:
         await session.call("work")
         stop()
         await session.call("work")
-    assert [event["event"] for event in heard] == ["proposed", "judged", "started", "progress", "output", "finished"]
-    assert (heard[3]["fraction"], heard[4]["text"]) == (0.5, "line\n")
+    assert [event["event"] for event in heard] == [
+        "proposed", "judged", "scheduled", "started", "progress", "output", "finished",
+    ]  # fmt: skip
+    assert (heard[4]["fraction"], heard[5]["text"]) == (0.5, "line\n")
 
 
 async def test_a_refused_call_is_finished_without_being_started() -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from handrail import Answer, Choice, Session, Stopped, Tool, ToolContext, ToolError, ToolResult, Write, tool
 from handrail.audit import verify
-from handrail.events import ApprovalAsked, Event, Started
+from handrail.events import ApprovalAsked, Event, Queued, Started
 from handrail.testing import Always, open_test_session
 
 PROMPT_S = 2.0
@@ -169,9 +169,9 @@ async def test_waiting_for_a_lease_does_not_use_up_the_timeout() -> None:
 
 async def test_a_call_that_waits_for_a_lease_can_be_cancelled() -> None:
     async with open_test_session(tools=[made(sleeping, exclusive="pen")]) as session:
-        started = await until(session, Started, 2)
+        queued = await until(session, Queued)
         tasks = [asyncio.create_task(session.call("work", call_id=id)) for id in ("holds", "waits")]
-        await started()
+        await queued()
         session.cancel("waits")
         assert (await tasks[1]).status == "cancelled"
         session.cancel("holds")

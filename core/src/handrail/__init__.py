@@ -238,6 +238,9 @@ if TYPE_CHECKING:
         Media as Media,
     )
     from handrail.results import (
+        TailCall as TailCall,
+    )
+    from handrail.results import (
         ToolResult as ToolResult,
     )
     from handrail.rules import (
@@ -386,7 +389,7 @@ _HOMES = {
     "observation": ("Element", "Frame", "Observation", "Observations", "Rect", "Transform", "Window", "element_wire"),
     "observers": ("Change", "Observer", "Remark"),
     "opening": ("open",),
-    "results": ("Media", "ToolResult"),
+    "results": ("Media", "TailCall", "ToolResult"),
     "confining": ("Confinement",),
     "declarations": ("declare", "without_nulls"),
     "denials": ("Denial",),

@@ -2,7 +2,7 @@
 
 default < /etc/handrail/config.toml < the user's config.toml < the project's handrail.toml < environment < flags. Later beats earlier, save
 that for what guards (`mode`, `tools.disabled`, `plugins.disabled`, `plugins.require`, `policy.rules`, `audit.enabled`, most of
-`sandbox`) the stricter value wins or all of them count.
+`sandbox` and `limits`) the stricter value wins or all of them count.
 A project file in a folder that nobody trusted may only tighten. Loading reads, and never writes.
 """
 
@@ -64,7 +64,12 @@ DISABLED_TOOLS: Key = ("tools", "disabled")
 USE: Key = ("sandbox", "use")
 NETWORK: Key = ("sandbox", "network")
 # The smaller of these wins, whoever says it.
-CEILINGS: frozenset[Key] = frozenset(("sandbox", name) for name in ("memory", "processes", "cpu_seconds", "file_size"))
+CEILINGS: frozenset[Key] = frozenset(
+    {
+        *(("sandbox", name) for name in ("memory", "processes", "cpu_seconds", "file_size")),
+        *(("limits", name) for name in ("seconds", "calls", "output_tokens")),
+    }
+)
 UNIONS: frozenset[Key] = frozenset({DISABLED_TOOLS, ("plugins", "disabled"), ("plugins", "require"), RULES, OBSERVERS})
 
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 
 from handrail import grants
 from handrail.confirm import LASTING, Answer, Approval, Choice, Confirmer, Step
-from handrail.errors import DeniedByUser, InvalidArguments, NoConfirmer, Stopped
+from handrail.errors import DeniedByUser, InvalidArguments, NoConfirmer
 from handrail.events import ApprovalAnswered, ApprovalAsked
 from handrail.invocation import Invocation
 from handrail.judging import Decision, Part, Reason, Verdict
 from handrail.observing import Judge, considered
 from handrail.redaction import REDACTED, SECRET_VALUES, is_secret_name
-from handrail.running import Running, begin
 
 if TYPE_CHECKING:
     from handrail.session import Session
@@ -78,22 +77,21 @@ async def _asked(
 async def _outcome(
     session: Session, confirmer: Confirmer, approval: Approval, again: Callable[[], Awaitable[Verdict]]
 ) -> Answer | Verdict:
-    running = begin(session.running, Running(approval.call_id, None))
+    running = session.running[approval.call_id]
+    running.asked = approval.confirmation
+    session.scheduler.look_again(running)
     try:
-        outcome = await running.drive(session.approvals.ask(approval, confirmer, again))
-    except Stopped:
-        raise
+        outcome = await session.approvals.ask(approval, confirmer, again)
     except (NoConfirmer, DeniedByUser) as exc:
         outcome = refused(approval.verdict, exc.code, str(exc))
     # Confirmers are hosts' code; one that fails has not said yes.
     except Exception:
         log.exception("the confirmer failed on %s", approval.tool)
         outcome = Answer(Choice.DENY)
-    finally:
-        del session.running[approval.call_id]
     # A confirmer that still answers after the call was stopped answers a question that is gone.
     if running.why is not None:
         raise running.why
+    running.asked = None
     return outcome
 
 

@@ -141,9 +141,15 @@ class ToolContext:
         return await self.session.nested(name, args, call_id=f"{self.call_id}.{self._children}", parent=self.invocation)
 
     def checkpoint(self) -> None:
-        """Raise if the call has been stopped. To be called before each step that cannot be taken back."""
+        """Raise if the call, or one that it is part of, has been stopped. To be called before each step that cannot be taken back."""
         if self._running.why is not None:
             raise self._running.why
+        above = self.invocation.parent
+        while above is not None:
+            running = self.session.running.get(above.call_id)
+            if running is not None and running.why is not None:
+                raise running.why
+            above = above.parent
         self.session.check_stopped()
 
     @property
@@ -162,6 +168,8 @@ class ToolContext:
             self.session.bus.publish(Output(self.call_id, stream, shown))
 
     def progress(self, fraction: float | None, message: str = "") -> None:
-        """Tell listeners how far the call is: from 0 to 1, or None when that is not known."""
+        """Tell listeners how far the call is: from 0 to 1 (what is beyond is brought back), or None when that is not known."""
         if self.listening:
+            if fraction is not None:
+                fraction = min(max(fraction, 0.0), 1.0)
             self.session.bus.publish(Progress(self.call_id, fraction, message))

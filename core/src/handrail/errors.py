@@ -9,6 +9,8 @@
         ├── InvalidArguments     invalid_arguments
         ├── UnknownTool          unknown_tool
         ├── ToolUnavailable      tool_unavailable: hidden, disabled, or not able to run here
+        ├── LimitReached         limit_reached: the session's time, calls or output are used up
+        ├── LoopDetected         loop_detected: the same call again and again
         ├── Denied               denied_by_policy
         │   ├── DeniedByUser     denied_by_user
         │   ├── NoConfirmer      no_confirmer: it needed a yes and nobody can give one
@@ -101,6 +103,18 @@ class ToolUnavailable(ToolError):
     """The tool exists, but cannot be called now."""
 
     code = "tool_unavailable"
+
+
+class LimitReached(ToolError):
+    """What the session may use (`[limits]`) is used up; nothing was run."""
+
+    code = "limit_reached"
+
+
+class LoopDetected(ToolError):
+    """The same call was made again and again to no effect; nothing was run."""
+
+    code = "loop_detected"
 
 
 class Denied(ToolError):

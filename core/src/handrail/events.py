@@ -22,6 +22,14 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class Queued(Event):
+    """A call waits until the call `behind`, with which it conflicts, has ended; then it may have to wait for another one."""
+
+    tool: str
+    behind: str
+
+
+@dataclass(frozen=True, slots=True)
 class Proposed(Event):
     """A call was bound: what it will do."""
 
@@ -59,8 +67,15 @@ class ApprovalAnswered(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Scheduled(Event):
+    """A call is allowed: it runs as soon as nothing that it conflicts with is in its way."""
+
+    tool: str
+
+
+@dataclass(frozen=True, slots=True)
 class Started(Event):
-    """The handler was started."""
+    """The handler was started: the call is executing."""
 
     tool: str
 

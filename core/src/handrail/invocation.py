@@ -26,11 +26,15 @@ CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """What a host asks for. `call_id` is the host's own name for the call; core never compares it with `call_hash`."""
+    """What a host asks for. `call_id` is the host's own name for the call; core never compares it with `call_hash`.
+
+    `wait_for_previous`: it starts when all calls that came before it have ended.
+    """
 
     name: str
     args: Mapping[str, Any]
     call_id: str
+    wait_for_previous: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +190,7 @@ class Invocation:
     @cached_property
     def call_hash(self) -> str:
         """sha256 (hex) of the canonical `{tool, raw args}`: equal for equal calls, whatever the order of keys."""
-        canonical = CANONICAL.encode({"tool": self.tool.name, "args": self.args})
-        return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+        return hash_of(self.tool.name, self.args)
 
     @property
     def root(self) -> Invocation:
@@ -238,6 +241,12 @@ class Invocation:
     def run(self, context: ToolContext) -> Coroutine[Any, Any, Any]:
         """Start the handler. Only the pipeline does this: `context` is what it makes for a call that was judged."""
         return self.tool._run(self.params, context)  # pyright: ignore[reportPrivateUsage]
+
+
+def hash_of(name: str, args: Any) -> str:
+    """The `call_hash` of a call that need not be bound."""
+    canonical = CANONICAL.encode({"tool": name, "args": args})
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def paths_in(value: Any) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -15,9 +15,9 @@ from handrail.invocation import Invocation
 from handrail.judging import Decision, Opinion, Reason, Verdict
 from handrail.observers import FIXED, Change, Did, Observer, Remark, Seen
 from handrail.results import MAPPINGS, ToolResult
-from handrail.running import Running, begin
 
 if TYPE_CHECKING:
+    from handrail.running import Running
     from handrail.session import Session
     from handrail.tools import Tool
 
@@ -66,10 +66,19 @@ class Watch:
         observers = self._of(invocation.tool)[0]
         if not observers:
             return invocation, None
-        return await self._stoppable(invocation, self._before(invocation, observers))
+        looked = await self._before(invocation, observers)
+        # An observer that takes its cancellation for its own affair.
+        if (why := self._session.running[invocation.call_id].why) is not None:
+            raise why
+        return looked
 
-    async def finish(self, invocation: Invocation, verdict: Verdict | None, result: ToolResult) -> Outcome:
-        """The result with what observers have to say; those after a call look at calls that were let through and not stopped."""
+    async def finish(
+        self, invocation: Invocation, verdict: Verdict | None, result: ToolResult, running: Running | None
+    ) -> Outcome:
+        """The result with what observers have to say; those after a call look at calls that were let through and not stopped.
+
+        `running`: the call, when it is over but for this; a cancellation of it ends this, too.
+        """
         seen = invocation.seen
         let_through = verdict is not None and verdict.decision is Decision.ALLOW
         observers = self._of(invocation.tool)[1] if let_through and result.status != Stopped.status else ()
@@ -77,7 +86,8 @@ class Watch:
         if observers:
             assert verdict is not None
             try:
-                done = await self._stoppable(invocation, self._after(invocation, verdict, result, observers))
+                look = self._after(invocation, verdict, result, observers)
+                done = await (look if running is None else running.drive_on(look))
             # What guards did not get to look at is shown to nobody; and nothing that is raised here ends the program.
             except (Exception, SystemExit) as exc:  # noqa: BLE001
                 why = str(exc) if isinstance(exc, HandrailError) else type(exc).__name__
@@ -94,16 +104,6 @@ class Watch:
             after = tuple(o for o in fitting if type(o).after is not Observer.after)
             looking = self._looking[tool] = before, after
         return looking
-
-    async def _stoppable(self, invocation: Invocation, look: Coroutine[Any, Any, T]) -> T:
-        running = begin(self._session.running, Running(invocation.call_id, None))
-        try:
-            looked = await running.drive(look)
-        finally:
-            del self._session.running[invocation.call_id]
-        if running.why is not None:
-            raise running.why
-        return looked
 
     # Before
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -26,64 +26,65 @@ from handrail.errors import (
     Stopped,
     ToolUnavailable,
 )
-from handrail.events import Finished, Judged, Output, Proposed, Started
+from handrail.events import Finished, Judged, Output, Proposed, Scheduled, Started
 from handrail.invocation import Invocation, ToolCall
 from handrail.judging import Decision, Reason, Route, Verdict
 from handrail.named_secrets import names_secret
 from handrail.observing import considered
-from handrail.results import MAPPINGS, ToolResult, as_result, completed
-from handrail.running import Running, begin
+from handrail.results import MAPPINGS, TailCall, ToolResult, as_result, completed
+from handrail.running import Running
 
 if TYPE_CHECKING:
     from handrail.confining import Confinement
     from handrail.observing import Outcome
     from handrail.session import Session
+    from handrail.tools import Tool
 
 log = logging.getLogger(__name__)
 
 MAX_DEPTH = 8
+# How often one call may be handed on to another.
+MAX_TAILS = 8
 BYTES = (bytes, bytearray, memoryview)
 REFUSALS: Mapping[str, type[Denied]] = {"denied_by_user": DeniedByUser, "no_confirmer": NoConfirmer}
 
 
-async def run_call(session: Session, call: ToolCall, parent: Invocation | None = None) -> ToolResult:
-    """Bind, judge, confirm, run, record. Never raises to the agent, except the cancellation of its own task."""
-    began = perf_counter()
-    invocation: Invocation | None = None
-    verdict: Verdict | None = None
-    try:
-        invocation = await bind(session, call, parent)
-        if session.watch is None:
-            verdict = judged(session, invocation, await session.judge(invocation))
-        else:
-            invocation, verdict = await considered(session, invocation, session.judge)
-        if verdict.decision is Decision.CONFIRM:
-            from handrail.confirming import confirm
+async def run_call(
+    session: Session, call: ToolCall, parent: Invocation | None = None, *, running: Running | None = None
+) -> ToolResult:
+    """Bind, judge, confirm, run, record. Never raises to the agent, except the cancellation of its own task.
 
-            invocation, verdict = await confirm(session, invocation, verdict)
-        session.recorder.decided(invocation, verdict)
-        result = await run(session, invocation, verdict)
-        if "error" in result and result.error_code == SandboxDenied.code and session.confirmer is not None:
-            again = await on_host(session, invocation, result)
-            if again is not None:
-                await finish(session, call, invocation, verdict, result, began)
-                invocation, verdict = again
-                began, refusal = perf_counter(), _refusal(result)
-                session.recorder.decided(invocation, verdict)
-                result = await run(session, invocation, verdict)
-                result["sandbox_denied"] = refusal
-    except HandrailError as exc:
-        result = ToolResult.failure(exc, title=_title(invocation, call))
-    except asyncio.CancelledError:
-        cancelled = ToolResult.failure(Stopped("the host cancelled the call"), title=_title(invocation, call))
-        record(session, call, invocation, verdict, cancelled, began)
-        raise
-    # Handlers are plugin code, and none of them ends the program.
-    except (Exception, SystemExit) as exc:  # noqa: BLE001
-        result = ToolResult.failure(_masked(exc, call.name), title=_title(invocation, call))
-    if session.watch is None and not session.secrets.forms:
-        return record(session, call, invocation, verdict, result, began)
-    return await finish(session, call, invocation, verdict, result, began)
+    `running`: what the scheduler has entered already for the call.
+    """
+    began = perf_counter()
+    under_way = session.running
+    if running is None:
+        if call.call_id in under_way:
+            # Nobody could say which of the two is to be cancelled.
+            twice = InvalidArguments(
+                f"a call with the id {call.call_id!r} is under way", hint="give each call its own id"
+            )
+            return record(session, call, None, None, ToolResult.failure(twice, title=_title(None, call)), began)
+        running = under_way[call.call_id] = Running(call, parent is not None)
+    try:
+        try:
+            result = await running.drive(_stages(session, call, parent, running, began))
+        except HandrailError as exc:
+            result = _failed(running, exc)
+        except asyncio.CancelledError:
+            cancelled = _failed(running, Stopped("the host cancelled the call"))
+            record(session, running.call, running.invocation, running.verdict, cancelled, began)
+            raise
+        # Handlers are plugin code, and none of them ends the program.
+        except (Exception, SystemExit) as exc:  # noqa: BLE001
+            result = _failed(running, _masked(exc, call.name))
+        if session.watch is None and not session.secrets.forms:
+            return record(session, running.call, running.invocation, running.verdict, result, began)
+        return await finish(session, running.call, running.invocation, running.verdict, result, began, running)
+    finally:
+        del under_way[call.call_id]
+        if running.waiters is not None:
+            session.scheduler.look_again(running)
 
 
 async def finish(
@@ -93,15 +94,19 @@ async def finish(
     verdict: Verdict | None,
     result: ToolResult,
     began: float,
+    running: Running | None = None,
 ) -> ToolResult:
-    """Take secrets out of what came of a call, let observers look at it, and record it."""
+    """Take secrets out of what came of a call, let observers look at it, and record it.
+
+    `running`: they can be stopped by it; None: whoever awaits this can.
+    """
     if session.secrets.forms:
         hidden = session.secrets.hidden(result)
         result = hidden if hidden is result else ToolResult(hidden)
     if session.watch is None or invocation is None:
         return record(session, call, invocation, verdict, result, began)
     try:
-        looked = await session.watch.finish(invocation, verdict, result)
+        looked = await session.watch.finish(invocation, verdict, result, running)
     except asyncio.CancelledError:
         # Nobody is given a result any more, and what happened is kept.
         record(session, call, invocation, verdict, result, began)
@@ -109,20 +114,144 @@ async def finish(
     return record(session, call, invocation, verdict, looked.result, began, looked)
 
 
-def not_begun(session: Session, call: ToolCall, why: Stopped) -> ToolResult:
-    """The recorded result of a call that was stopped before its turn came."""
-    return record(session, call, None, None, ToolResult.failure(why, title=_title(None, call)), perf_counter())
+async def _stages(
+    session: Session, call: ToolCall, parent: Invocation | None, running: Running, began: float
+) -> ToolResult:
+    """The call's result, when its turn has come: of its own handler, or of the call that this one hands on to."""
+    if parent is None:
+        if len(session.running) > 1:
+            await session.scheduler.turn(running)
+        if session.limits.watching:
+            session.limits.admit(call)
+    if running.why is not None:
+        raise running.why
+    tool = session.ready.get(call.name) if parent is None and call.name.__class__ is str else None
+    if tool is None:
+        tool = await find(session, call, nested=parent is not None)
+    if tool.name != call.name:
+        # It was called by an alias.
+        call = running.call = replace(call, name=tool.name)
+    invocation = running.invocation = bind(session, call, tool, parent)
+    handed_on: list[str] = []
+    while True:
+        if session.watch is None:
+            verdict = judged(session, invocation, await session.judge(invocation))
+        else:
+            invocation, verdict = await considered(session, invocation, session.judge)
+            running.invocation = invocation
+        running.verdict = verdict
+        if verdict.decision is Decision.CONFIRM:
+            from handrail.confirming import confirm
+
+            invocation, verdict = await confirm(session, invocation, verdict)
+            running.invocation, running.verdict = invocation, verdict
+        if session.bus.listening and verdict.decision is Decision.ALLOW:
+            session.bus.publish(Scheduled(invocation.call_id, invocation.tool.name))
+        if len(session.running) > 1 and not running.nested:
+            invocation, verdict = await _when_free(session, running, invocation, verdict)
+        running.executing = True
+        session.recorder.decided(invocation, verdict, asked_for=call.name)
+        result = await run(session, running, invocation, verdict)
+        if isinstance(result, TailCall):
+            invocation = await _tail(session, running, result, handed_on)
+            handed_on.append(invocation.tool.name)
+            continue
+        if "error" in result and result.error_code == SandboxDenied.code and session.confirmer is not None:
+            result = await _once_more(session, running, call, result, began)
+        if handed_on:
+            result.setdefault("tail_calls", handed_on)
+        return result
 
 
-async def bind(session: Session, call: ToolCall, parent: Invocation | None) -> Invocation:
-    """The call with its tool and validated parameters: the only place where arguments are checked."""
+async def _tail(session: Session, running: Running, tail: TailCall, before: Sequence[str]) -> Invocation:
+    """The bound call that a handler hands on to, in the place of its own."""
+    if len(before) >= MAX_TAILS:
+        raise ToolUnavailable(
+            f"{running.call.name} was handed on {MAX_TAILS} times; {tail.name!r} is not run",
+            details={"tail_calls": list(before)},
+        )
+    assert running.invocation is not None
+    call = ToolCall(tail.name, tail.args, running.call.call_id)
+    tool = await find(session, call, nested=True)
+    running.invocation = bind(session, call, tool, running.invocation.parent)
+    return running.invocation
+
+
+async def _once_more(
+    session: Session, running: Running, call: ToolCall, denied: ToolResult, began: float
+) -> ToolResult:
+    """The result on the host of a call that the sandbox has refused something, when a person says yes to that; else the one it had."""
+    invocation, verdict = running.invocation, running.verdict
+    assert invocation is not None
+    again = await on_host(session, running, invocation, denied)
+    if again is None:
+        return denied
+    await finish(session, call, invocation, verdict, denied, began)
+    running.invocation, running.verdict = again
+    session.recorder.decided(*again, asked_for=call.name)
+    result = await run(session, running, *again)
+    # A tool that hands on does so before it runs anything in the sandbox.
+    assert isinstance(result, ToolResult)
+    result["sandbox_denied"] = _refusal(denied)
+    return result
+
+
+async def _when_free(
+    session: Session, running: Running, invocation: Invocation, verdict: Verdict
+) -> tuple[Invocation, Verdict]:
+    """The call and the verdict on it, when nothing is in its way any more. Whatever ran meanwhile may have changed what it means."""
+    while verdict.decision is Decision.ALLOW and await session.scheduler.claim(running):
+        now = judged(session, invocation, await session.judge(invocation))
+        if now.decision is Decision.CONFIRM:
+            if _same_question(invocation, verdict, now):
+                break
+            from handrail.confirming import confirm
+
+            invocation, now = await confirm(session, invocation, now)
+        verdict = now
+        running.invocation, running.verdict = invocation, verdict
+    return invocation, verdict
+
+
+def _same_question(invocation: Invocation, answered: Verdict, now: Verdict) -> bool:
+    """Whether a person who said yes would be asked nothing new."""
+    return (
+        answered.approved is not None
+        and answered.approved == invocation.confirmation(now)
+        and (answered.rule, answered.route, answered.parts) == (now.rule, now.route, now.parts)
+        and set(now.reasons) <= set(answered.reasons)
+    )
+
+
+def _failed(running: Running, error: HandrailError) -> ToolResult:
+    """The result of a call that ended so. Of one that was stopped while a person was asked, what they were shown stays."""
+    result = ToolResult.failure(error, title=_title(running.invocation, running.call))
+    if running.asked is not None:
+        from handrail.invocation import confirmation_wire
+
+        result["confirmation"] = confirmation_wire(running.asked)
+    return result
+
+
+def not_begun(session: Session, running: Running) -> None:
+    """Record a call that was cancelled before its task took a step."""
+    cancelled = _failed(running, Stopped("the host cancelled the call"))
+    record(session, running.call, None, None, cancelled, perf_counter())
+    del session.running[running.call.call_id]
+    session.scheduler.look_again(running)
+
+
+async def find(session: Session, call: ToolCall, *, nested: bool) -> Tool:
+    """The tool that a call names, if it may be called. `nested`: a handler asks for it."""
     if session.closed:
         raise ToolUnavailable("the session is over; nothing is run in it any more")
     if not isinstance(call.name, str):  # pyright: ignore[reportUnnecessaryIsInstance] # hosts pass what a model wrote
         raise InvalidArguments(f"a tool's name is a text, not {type(call.name).__name__}")
-    tool = session.ready.get(call.name) if parent is None else None
-    if tool is None:
-        tool = await session.callable_tool(call.name, nested=parent is not None)
+    return await session.callable_tool(call.name, nested=nested)
+
+
+def bind(session: Session, call: ToolCall, tool: Tool, parent: Invocation | None) -> Invocation:
+    """The call with its tool and validated parameters: the only place where arguments are checked."""
     if not isinstance(call.args, MAPPINGS):
         raise InvalidArguments(f"{call.name}: arguments are an object, not {type(call.args).__name__}")
     if parent is not None and parent.depth + 1 >= MAX_DEPTH:
@@ -139,7 +268,9 @@ def _refusal(denied: ToolResult) -> str:
     return denied["error"]["message"].removesuffix(f"; {SandboxDenied.INSTEAD}")
 
 
-async def on_host(session: Session, invocation: Invocation, denied: ToolResult) -> tuple[Invocation, Verdict] | None:
+async def on_host(
+    session: Session, running: Running, invocation: Invocation, denied: ToolResult
+) -> tuple[Invocation, Verdict] | None:
     """The call, allowed on the host, that the sandbox has refused something: when policy does not forbid it and a person says yes; else None."""
     reason = Reason("sandbox_denied", f"a yes runs it again, on the host: {_refusal(denied)}")
 
@@ -165,8 +296,10 @@ async def on_host(session: Session, invocation: Invocation, denied: ToolResult) 
 
     try:
         again, answered = await confirm(session, invocation, asked, judge=for_host)
-    # Somebody stopped the question; what the sandboxed call gave is its result.
-    except Stopped:
+    except asyncio.CancelledError:
+        if running.why is None:
+            raise
+        # Somebody stopped the question; what the sandboxed call gave is its result.
         return None
     return (again, answered) if answered.decision is Decision.ALLOW else None
 
@@ -178,7 +311,7 @@ def judged(session: Session, invocation: Invocation, verdict: Verdict) -> Verdic
     return verdict
 
 
-async def run(session: Session, invocation: Invocation, verdict: Verdict) -> ToolResult:
+async def run(session: Session, running: Running, invocation: Invocation, verdict: Verdict) -> ToolResult | TailCall:
     """Run the handler under its lease and timeout. Anything but an allow is refused here."""
     if verdict.decision is not Decision.ALLOW:
         reason = verdict.reasons[-1] if verdict.reasons else Reason("denied", "policy refuses it")
@@ -189,10 +322,8 @@ async def run(session: Session, invocation: Invocation, verdict: Verdict) -> Too
     sandbox = await session.confinement(tool) if verdict.route is Route.SANDBOX else None
     if not tool.read_only:
         session.check_stopped()
-    timeout = tool.timeout_for(invocation.params)
-    running = begin(session.running, Running(invocation.call_id, timeout, ticking=tool.exclusive is None))
-    if session.bus.listening:
-        session.bus.publish(Started(invocation.call_id, tool.name))
+    if running.why is not None:
+        raise running.why
     try:
         context = ToolContext(session, invocation, running, verdict=verdict, sandbox=sandbox)
         filled = invocation
@@ -200,8 +331,11 @@ async def run(session: Session, invocation: Invocation, verdict: Verdict) -> Too
             filled = await session.secrets.filled(invocation)
             if running.why is not None:
                 raise running.why
-        handler = filled.run(context) if tool.exclusive is None else _leased(session, filled, running, context)
-        returned = await running.drive(handler)
+        if tool.exclusive is None:
+            returned = await _start(session, running, filled, context)
+        else:
+            async with session.lease(tool.exclusive, invocation):
+                returned = await _start(session, running, filled, context)
     except Exception as exc:
         # A handler that is stopped may fail on its way out, which is not why the call ended.
         if running.why is None or exc is running.why:
@@ -209,11 +343,17 @@ async def run(session: Session, invocation: Invocation, verdict: Verdict) -> Too
         log.debug("tool %s failed while it was stopped", tool.name, exc_info=True)
         raise running.why from exc
     finally:
-        del session.running[invocation.call_id]
+        running.limit = None
+        if running.watched:
+            running.stop_clock()
         aside = sandbox.put_aside() if sandbox is not None else []
     if session.secrets.forms and isinstance(returned, str):
         # What is kept as an artifact is not looked through later.
         returned = session.secrets.hidden(returned)
+    if isinstance(returned, TailCall):
+        if running.why is not None:
+            raise running.why
+        return returned
     if tool.artifact is not None or isinstance(returned, BYTES):
         from handrail.spooling import spooled
 
@@ -227,6 +367,18 @@ async def run(session: Session, invocation: Invocation, verdict: Verdict) -> Too
     return _stopped(result, running.why, tool.title) if running.why is not None else result
 
 
+def _start(
+    session: Session, running: Running, invocation: Invocation, context: ToolContext
+) -> Coroutine[Any, Any, Any]:
+    """The handler's coroutine, with its clock running."""
+    running.limit = invocation.tool.timeout_for(invocation.params)
+    if running.watched:
+        running.start_clock()
+    if session.bus.listening:
+        session.bus.publish(Started(invocation.call_id, invocation.tool.name))
+    return invocation.run(context)
+
+
 def _tell(result: ToolResult, sandbox: Confinement, aside: Sequence[str]) -> None:
     """Say in the result where it ran, and what was undone afterwards."""
     result |= {"sandbox": sandbox.name, "network": sandbox.network}
@@ -236,14 +388,6 @@ def _tell(result: ToolResult, sandbox: Confinement, aside: Sequence[str]) -> Non
         result["put_aside"] = list(aside)
         note = f"Renamed, since other programs run such files unasked (…{ASIDE}): {', '.join(aside)}."
         result["note"] = f"{result['note']} {note}" if result.get("note") else note
-
-
-async def _leased(session: Session, invocation: Invocation, running: Running, context: ToolContext) -> Any:
-    tool = invocation.tool
-    assert tool.exclusive is not None
-    async with session.lease(tool.exclusive, invocation):
-        running.start_clock()
-        return await invocation.run(context)
 
 
 def record(
@@ -268,9 +412,10 @@ def record(
         # What ran, or was refused, is not what the model asked for.
         result.setdefault("edited_args", dict(invocation.args))
         result.setdefault("edited_by", list(invocation.changes()))
-    if invocation is not None and invocation.tool.name != call.name:
-        # It was called by an alias.
-        call = replace(call, name=invocation.tool.name)
+    if invocation is None or invocation.parent is None:
+        limits = session.limits
+        if limits.watching or result["status"] != "success":
+            limits.count(call, result, changed=invocation is not None and not invocation.tool.read_only)
     session.recorder.finished(call, invocation, verdict, result, looked)
     if session.bus.listening:
         for stream, text in session.secrets.rest(call.call_id):

@@ -24,8 +24,11 @@ class Recorder:
         self._audit = audit
         self._secrets = secrets
 
-    def decided(self, invocation: Invocation, verdict: Verdict) -> None:
-        """Write what is about to happen. Raises `Downstream` when the audit cannot be kept: then nothing may happen."""
+    def decided(self, invocation: Invocation, verdict: Verdict, *, asked_for: str) -> None:
+        """Write what is about to happen. Raises `Downstream` when the audit cannot be kept: then nothing may happen.
+
+        `asked_for`: the tool that the host named, which may have handed on to this one.
+        """
         if self._audit is None:
             return
         fields = {
@@ -45,6 +48,8 @@ class Recorder:
             fields["changed_by"] = list(invocation.changes())
         if invocation.seen is not None and invocation.seen.did:
             fields["observed"] = self._shown(observed_wire(invocation.seen.did))
+        if invocation.tool.name != asked_for:
+            fields["asked_for"] = asked_for
         if invocation.parent is not None:
             fields["parent"] = invocation.parent.call_id
         try:

@@ -154,6 +154,17 @@ class Media:
         return found if most is None or len(found) <= most else None
 
 
+@dataclass(frozen=True, slots=True)
+class TailCall:
+    """What a handler returns when another call is to give its result: it is bound, judged and run under the same call id.
+
+    It counts as the handler's, not as the host's: the tool need not be visible.
+    """
+
+    name: str
+    args: Mapping[str, Any]
+
+
 def as_result(returned: Any) -> ToolResult:
     """What a handler returned as a result: a mapping or a model gives its keys, text becomes `content`, media `media`, None nothing.
 

@@ -1,7 +1,7 @@
-"""Running a handler so that it can be stopped: by its timeout, by a person, by the session.
+"""One call under way, from its arrival to its result, so that it can be stopped at any time: by its timeout, by a person, by the session.
 
-A handler that finishes without ever waiting costs neither a timer nor a task: the first step is taken at once, and only when the coroutine
-suspends is the call put under watch.
+A call that ends without ever waiting costs neither a timer nor a task: its first step is taken at once, and only when the coroutine
+suspends is it put under watch.
 """
 
 from __future__ import annotations
@@ -10,33 +10,51 @@ import asyncio
 import logging
 import types
 from collections.abc import Coroutine, Generator
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from handrail.errors import InvalidArguments, Stopped, TimedOut
+from handrail.errors import Stopped, TimedOut
 
-# Seconds that a handler has for tidying up once it was told to stop; then it is left behind.
+if TYPE_CHECKING:
+    from handrail.claims import Claim
+    from handrail.invocation import Confirmation, Invocation, ToolCall
+    from handrail.judging import Verdict
+
+# Seconds that a call has for tidying up once it was told to stop; then it is left behind.
 GRACE_S = 3.0
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class Running:
-    """One call that is under way. `why` is set once somebody wants it to end.
+    """A call, and how far it is. `why` is set once somebody wants it to end; `asked` is what a person is being shown.
 
-    `timeout` (seconds) counts from the beginning when it is `ticking`, else from `start_clock`.
+    `claim` is what it uses, once somebody else wants to know; `begun` says that its turn to be judged came, `executing` that it has been given
+    what it uses, `early` that it did not wait before it was judged. `behind` is the call that it waits for, `waiters` are those that wait
+    for this one. `limit` is set while it is timed, in seconds; `watched` says that it has had to wait for something.
     """
 
-    __slots__ = ("_delivered", "_task", "_ticking", "_timer", "call_id", "timeout", "why")
+    # Not in slots, so that what most calls never need costs them nothing.
+    why: Stopped | None = None
+    invocation: Invocation | None = None
+    verdict: Verdict | None = None
+    asked: Confirmation | None = None
+    claim: Claim | None = None
+    begun = False
+    executing = False
+    early = False
+    behind: Running | None = None
+    waiters: list[asyncio.Future[None]] | None = None
+    limit: float | None = None
+    watched = False
+    _task: asyncio.Task[Any] | None = None
+    _timer: asyncio.TimerHandle | None = None
+    # How many cancellations of ours the task has taken: 1 asks the call to stop, 2 leaves it behind.
+    _delivered = 0
 
-    def __init__(self, call_id: str, timeout: float | None, *, ticking: bool = False) -> None:
-        self.call_id = call_id
-        self.timeout = timeout
-        self.why: Stopped | None = None
-        self._task: asyncio.Task[Any] | None = None
-        self._timer: asyncio.TimerHandle | None = None
-        self._ticking = ticking
-        # How many cancellations of ours the task has taken: 1 asks the handler to stop, 2 leaves it behind.
-        self._delivered = 0
+    def __init__(self, call: ToolCall, nested: bool = False) -> None:
+        self.call = call
+        self.nested = nested
 
     def stop(self, why: Stopped) -> None:
         """End it now; the first reason given is the one that counts."""
@@ -49,11 +67,25 @@ class Running:
                 self._deliver()
 
     def start_clock(self) -> None:
-        """From now on the timeout counts; waiting for a lease or a person before does not."""
-        self._ticking = True
-        if self._task is not None and self.timeout is not None and self._timer is None:
-            late = TimedOut(f"stopped after {self.timeout:g} s")
-            self._timer = asyncio.get_running_loop().call_later(self.timeout, self.stop, late)
+        """From now on the limit counts. Of what is not watched yet, the watch will start it."""
+        if self.limit is not None and self._timer is None:
+            late = TimedOut(f"stopped after {self.limit:g} s")
+            self._timer = asyncio.get_running_loop().call_later(self.limit, self.stop, late)
+
+    def stop_clock(self) -> None:
+        """Whatever it does from now on is not timed."""
+        self.limit = None
+        if self._timer is not None and not self._delivered:
+            self._timer.cancel()
+            self._timer = None
+
+    async def drive_on(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """The same for what is still to do when the call itself is over, in whatever way. Raises `why` if it was stopped meanwhile."""
+        self.why, self._delivered, self._timer = None, 0, None
+        result = await self.drive(coroutine)
+        if self.why is not None:
+            raise self.why
+        return result
 
     @types.coroutine
     def drive(self, coroutine: Coroutine[Any, Any, Any]) -> Generator[Any, Any, Any]:
@@ -68,8 +100,8 @@ class Running:
         self._task = asyncio.current_task()
         assert self._task is not None
         before = self._task.cancelling()
-        if self._ticking:
-            self.start_clock()
+        self.watched = True
+        self.start_clock()
         if self.why is not None:
             asyncio.get_running_loop().call_soon(self._deliver)
         try:
@@ -105,12 +137,12 @@ class Running:
 
     def _leave_behind(self, coroutine: Coroutine[Any, Any, Any]) -> None:
         """End a handler that swallows its cancellation: nothing drives it any further."""
-        log.error("the call %s did not stop within %g s and was left behind", self.call_id, GRACE_S)
+        log.error("the call %s did not stop within %g s and was left behind", self.call.call_id, GRACE_S)
         try:
             coroutine.close()
         except RuntimeError:
             # It still awaits something while it is closed, which nobody will ever give it.
-            log.debug("the call %s cannot be closed", self.call_id, exc_info=True)
+            log.debug("the call %s cannot be closed", self.call.call_id, exc_info=True)
 
     def _settle(self) -> None:
         if self._timer is not None:
@@ -120,11 +152,3 @@ class Running:
             for _ in range(self._delivered):
                 self._task.uncancel()
         self._task = None
-
-
-def begin(under_way: dict[str, Running], running: Running) -> Running:
-    """Enter it among what runs. Of two calls with one id, nobody could say which is to be cancelled: the second is refused."""
-    if running.call_id in under_way:
-        raise InvalidArguments(f"a call with the id {running.call_id!r} is under way", hint="give each call its own id")
-    under_way[running.call_id] = running
-    return running

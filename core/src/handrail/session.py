@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import secrets
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -29,6 +30,7 @@ from handrail.errors import (
     HandrailError,
     NoSandbox,
     Stopped,
+    TimedOut,
     ToolUnavailable,
     UnknownTool,
 )
@@ -39,6 +41,7 @@ from handrail.intake import Intake
 from handrail.invocation import GrantOption, Invocation, ToolCall
 from handrail.judging import Focus, Judging, Mode, Seat, Verdict, decided, hear
 from handrail.named_secrets import Secrets
+from handrail.limits import Limits
 from handrail.observation import Observations
 from handrail.observers import Observer
 from handrail.observing import Watch
@@ -46,8 +49,9 @@ from handrail.policy import Policy
 from handrail.pool import Pool
 from handrail.recorder import Recorder
 from handrail.registry import Owned
-from handrail.results import Source, ToolResult, holds_text
+from handrail.results import Source, Status, ToolResult, holds_text
 from handrail.running import Running
+from handrail.scheduler import Scheduler
 from handrail.seeing import Vision
 from handrail.settings import Settings
 from handrail.tools import Tool
@@ -116,9 +120,11 @@ class Session:
         self.policy.lasting = runtime.grants
         self._uses: Counter[str] = Counter()
         self.closed = False
-        self.running: dict[str, Running] = {}
+        self.scheduler = Scheduler(self)
+        # The calls that have arrived and not ended, by their id, in the order they came.
+        self.running: dict[str, Running] = self.scheduler.under_way
         self.approvals = Approvals()
-        self._queues: list[dict[int, Running]] = []
+        self.limits = Limits(settings.limits)
         file, most = runtime.places.audit / f"{self.id}.jsonl", settings.audit.max_bytes
         audit = Audit(file, session=self.id, most=most) if settings.audit.enabled else None
         self.secrets = Secrets(runtime.environment, settings.secrets, self.bus)
@@ -138,6 +144,8 @@ class Session:
         # None: nobody looks at calls.
         self.watch: Watch | None = None
         self._observe()
+        self._alarm: asyncio.TimerHandle | None = None
+        self._set_alarm()
         self._change()
 
     # Calls
@@ -152,40 +160,31 @@ class Session:
         return await pipeline.run_call(self, ToolCall(name, args, call_id), parent)
 
     async def batch(
-        self, calls: Sequence[ToolCall], *, told: Callable[[int, ToolResult], None] = lambda index, result: None
+        self,
+        calls: Sequence[ToolCall],
+        *,
+        told: Callable[[int, ToolResult], None] = lambda index, result: None,
+        stop_on: Collection[Status] = (),
     ) -> list[ToolResult]:
-        """Several calls of one model step: neighbours that only read run together, others one at a time. Results in order.
+        """Several calls of one model step. Those that do not conflict run together, the others in their order. Results in order.
 
-        `told` hears of each result when it is there, with the index of its call.
+        `told` hears of each result when it is there, with the index of its call. A result with a status in `stop_on` cancels what has not
+        ended, as in `stop_on={"denied"}`. The argument `wait_for_previous` of a call makes it wait for all that came before.
         """
-        results: dict[int, ToolResult] = {}
-        queued = {index: Running(call.call_id, None) for index, call in enumerate(calls)}
-        self._queues.append(queued)
+        return await self.scheduler.batch(calls, told, stop_on)
 
-        async def run(index: int) -> None:
-            waited = queued.pop(index)
-            if waited.why is None:
-                results[index] = await pipeline.run_call(self, calls[index])
-            else:
-                results[index] = pipeline.not_begun(self, calls[index], waited.why)
-            told(index, results[index])
+    def cancel(self, call_id: str | Collection[str] | None = None, *, why: Stopped | None = None) -> int:
+        """Stop one call, several, or all, whether they wait, are asked about or run; how many there were. Their results say `cancelled`."""
+        return self.scheduler.cancel(call_id, why or Stopped("the call was cancelled"))
 
-        try:
-            for wave in self._waves(calls):
-                async with anyio.create_task_group() as group:
-                    for index in wave:
-                        group.start_soon(run, index)
-        finally:
-            self._queues.remove(queued)
-        return [results[index] for index in range(len(calls))]
-
-    def cancel(self, call_id: str | None = None, *, why: Stopped | None = None) -> int:
-        """Stop one call, or all, also those of a batch whose turn has not come; how many were stopped. Their results say `cancelled`."""
-        queued = (running for queue in self._queues for running in queue.values())
-        hit = [running for running in (*self.running.values(), *queued) if call_id in (None, running.call_id)]
-        for running in hit:
-            running.stop(why or Stopped("the call was cancelled"))
-        return len(hit)
+    def _set_alarm(self) -> None:
+        """When the session's time is over, what is under way is stopped."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if (left := self.limits.seconds_left) is not None:
+            why = TimedOut(self.limits.time_is_up)
+            self._alarm = asyncio.get_running_loop().call_later(left, lambda: self.cancel(why=why))
 
     def events(self) -> EventStream:
         """What happens from now on, for `async for event in session.events()`; it ends with the session and holds up no call."""
@@ -256,6 +255,11 @@ class Session:
         self._look_again()
         self.bus.publish(ToolsChanged("", why))
 
+    def known(self, name: str) -> Tool | None:
+        """The tool of that name as far as it is known now, whether or not it may be called."""
+        owned = self.pool.get(name) if isinstance(name, str) else None  # pyright: ignore[reportUnnecessaryIsInstance] # hosts pass what a model wrote
+        return owned.tool if owned is not None else None
+
     def plugin_config(self, tool: str) -> BaseModel:
         """The settings of the plugin that owns a tool."""
         owned = self.pool.get(tool)
@@ -307,21 +311,6 @@ class Session:
         if await self.pool.refresh(self):
             self._look_again()
             self._seats.clear()
-
-    def _waves(self, calls: Sequence[ToolCall]) -> Iterable[list[int]]:
-        wave: list[int] = []
-        for index, call in enumerate(calls):
-            owned = self.pool.get(call.name)
-            alone = owned is None or not owned.tool.read_only or owned.tool.exclusive is not None
-            if alone and wave:
-                yield wave
-                wave = []
-            wave.append(index)
-            if alone:
-                yield wave
-                wave = []
-        if wave:
-            yield wave
 
     # Judging
 
@@ -572,6 +561,8 @@ class Session:
                 self.vision.forget(name)
         self.policy.rules = self.runtime.rules
         self.artifacts.limit = settings.output.max_bytes
+        self.limits.apply(self.settings.limits)
+        self._set_alarm()
         backend = self.runtime.choose_backend(settings.backend)
         if backend != self._backend:
             self._backend = backend
@@ -585,7 +576,10 @@ class Session:
     async def close(self) -> None:
         """Stop what runs, close what was opened, end the audit. Whatever is called later is refused."""
         self.closed = True
+        self.ready = {}
         self.cancel(why=Stopped("the session is over"))
+        if self._alarm is not None:
+            self._alarm.cancel()
         with anyio.move_on_after(CLOSING_S):
             while self.running:
                 await anyio.sleep(0.005)

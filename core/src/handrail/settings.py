@@ -282,6 +282,30 @@ class OutputSettings(Section):
     )
 
 
+class LimitSettings(Section):
+    """`[limits]`: what one session may use. Unset: no limit."""
+
+    seconds: float | None = Field(
+        default=None, gt=0, description="Seconds that a session may take; then what runs is stopped."
+    )
+    calls: int | None = Field(default=None, ge=1, description="Calls that a host may make; nested ones do not count.")
+    output_tokens: int | None = Field(
+        default=None, ge=1, description="Tokens (characters / 4) of all results together, pictures left out."
+    )
+    failures: int = Field(
+        default=10,
+        ge=0,
+        le=1_000,
+        description="A call that has failed so often, with nothing changed in between, is not run again; 0: no limit.",
+    )
+    repeats: int = Field(
+        default=0,
+        ge=0,
+        le=1_000,
+        description="A call that was made so often among the last calls (twice that many) is not run again; 0: no limit.",
+    )
+
+
 class ObserverSettings(Section):
     """One `[[observers]]`: a command that looks at calls (all matchers that are given must fit)."""
 
@@ -416,4 +440,5 @@ class Settings(Section):
     audit: AuditSettings = AuditSettings()
     artifacts: ArtifactSettings = ArtifactSettings()
     output: OutputSettings = OutputSettings()
+    limits: LimitSettings = LimitSettings()
     mcp: McpSettings = McpSettings()

@@ -309,7 +309,7 @@ def test_events_tell_the_story_of_a_call(talk):
     while "result" not in told[-1]:
         told.append(host.hear())
     assert [line["event"] for line in told[:-1]] == [
-        "proposed", "judged", "approval_asked", "approval_answered", "started", "output", "progress", "finished",
+        "proposed", "judged", "approval_asked", "approval_answered", "scheduled", "started", "output", "progress", "finished",
     ]  # fmt: skip
     assert {line["id"] for line in told} == {"x"}
 

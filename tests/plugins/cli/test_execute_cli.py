@@ -10,13 +10,16 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import handrail
-from handrail import Session, ToolResult
+import handrail_cli.hooks
+from handrail import Session, ToolContext, ToolResult, tool
 from handrail.confirm import yes
 from handrail.events import Event, Output
+from handrail.testing import open_test_session
 
 Run = Callable[..., Awaitable[ToolResult]]
 SHOWN = 51_200
@@ -127,10 +130,24 @@ async def test_cwd_is_for_one_call_only(run: Run, folder: Path) -> None:
     assert (await run("pwd", cwd="nowhere")).error_code == "not_found"
 
 
-async def test_commands_at_the_same_time_keep_nothing(run: Run, folder: Path) -> None:
-    first, second = await asyncio.gather(run("cd /; sleep 0.3"), run("cd /usr; sleep 0.3"))
-    assert (first["cwd"], second["cwd"]) == (str(folder), str(folder))
+@tool()
+async def side_by_side(commands: list[str], context: ToolContext) -> dict[str, Any]:
+    """Run commands at the same time."""
+    return {"results": await asyncio.gather(*(context.call("execute_cli", {"command": c}) for c in commands))}
+
+
+async def test_commands_that_a_call_runs_side_by_side_keep_nothing(tmp_path: Path) -> None:
+    plugins = {"cli": handrail_cli.hooks}
+    async with open_test_session(tools=[side_by_side], plugins=plugins, confirm=yes, folder=tmp_path) as session:
+        done = await session.call("side_by_side", {"commands": ["cd /; sleep 0.3", "cd /usr; sleep 0.3"]})
+    first, second = done["results"]
+    assert (first["cwd"], second["cwd"]) == (str(tmp_path / "work"), str(tmp_path / "work"))
     assert "beside another" in first["note"]
+
+
+async def test_commands_of_two_calls_run_one_after_the_other(run: Run, folder: Path) -> None:
+    first, second = await asyncio.gather(run("cd /; sleep 0.3"), run("pwd"))
+    assert (first["cwd"], second["stdout"]) == ("/", "/\n")
 
 
 async def test_standard_input_is_empty_unless_given(run: Run) -> None:

@@ -17,7 +17,8 @@ from handrail.confirm import Answer, Approval, Choice, Step
 from handrail.errors import HandrailError, NoConfirmer, Stopped
 from handrail.events import Event, event_wire
 from handrail.invocation import GrantOption, ToolCall, confirmation_wire
-from handrail.results import ToolResult
+from handrail.results import STATUSES, Status, ToolResult
+from handrail.scheduler import with_waiting
 from handrail.session import Session
 from handrail.words import nearest
 
@@ -29,6 +30,7 @@ WAITING = 1_000
 FLUSH_S = 2.0
 NOBODY = "it needs a yes, and nobody answered"
 CALL_KEYS = ("id", "tool", "args")
+BATCH_KEYS = ("batch", "stop_on")
 CONTROLS: Mapping[str, tuple[str, ...]] = {
     "cancel": ("call",),
     "backend": ("name",),
@@ -47,9 +49,10 @@ class Item:
 
 @dataclass(slots=True)
 class Job:
-    """One line's work: a call, a batch, or the list of tools (`listing`), asked for as `id`."""
+    """One line's work: a call, a batch (ended by a result with a status in `stop_on`), or the list of tools (`listing`), asked for as `id`."""
 
     items: list[Item] = field(default_factory=list[Item])
+    stop_on: frozenset[Status] = frozenset()
     listing: bool = False
     id: Id = None
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
@@ -184,7 +187,7 @@ class Conversation:
         self._writer.hurry()
         self._reading.cancel()
         self._asking.hang_up()
-        self._cancel(every=True)
+        self._cancel((), every=True)
 
     def tell(self, event: Event) -> None:
         """Write an event."""
@@ -217,14 +220,20 @@ class Conversation:
         value = parsed(line)
         if isinstance(value, dict) and "control" in value:
             await self._control(cast("dict[str, Any]", value))
+        elif isinstance(value, dict) and "batch" in value:
+            asked = cast("dict[str, Any]", value)
+            check_keys(asked, BATCH_KEYS)
+            if not isinstance(asked["batch"], list):
+                raise BadLine("'batch' should be a list of calls")
+            self._batch(cast("list[Any]", asked["batch"]), _stop_on(asked.get("stop_on", [])))
         elif isinstance(value, dict):
             self._queue(Job([self._item(cast("dict[str, Any]", value))]))
         elif isinstance(value, list):
-            self._batch(cast("list[Any]", value))
+            self._batch(cast("list[Any]", value), frozenset())
         else:
             raise BadLine(f"a line is an object or a list, not {type(value).__name__}")
 
-    def _batch(self, values: list[Any]) -> None:
+    def _batch(self, values: list[Any], stop_on: frozenset[Status]) -> None:
         """Queue the items that can be called; each other one gets its error."""
         items: list[Item] = []
         for index, value in enumerate(values):
@@ -235,7 +244,7 @@ class Conversation:
                     {"id": None, "error": error_wire("bad_line", f"item {index} of a batch: {exc}", item=index)}
                 )
         if items:
-            self._queue(Job(items))
+            self._queue(Job(items, stop_on))
 
     def _item(self, value: Any) -> Item:
         if not isinstance(value, dict):
@@ -278,9 +287,10 @@ class Conversation:
     async def _obey(self, asked: dict[str, Any]) -> None:
         match asked["control"]:
             case "cancel":
-                every = asked.get("call") is None
-                if not self._cancel(asked.get("call"), every=every) and not every:
-                    raise BadLine(f"no call {asked['call']!r} is waiting or running")
+                named = asked.get("call")
+                ids = cast("list[Any]", named) if isinstance(named, list) else [named]
+                if not self._cancel(ids, every=named is None) and named is not None:
+                    raise BadLine(f"no call {named!r} is waiting or running")
             case "backend":
                 if not isinstance(asked.get("name"), str):
                     raise BadLine("'name' should be a backend's name")
@@ -289,29 +299,24 @@ class Conversation:
                 approvals = self._session.approvals
                 approvals.answer(*answer_in(asked, approvals.waiting))
 
-    def _cancel(self, id: Id = None, *, every: bool) -> int:
-        """Cancel what waits and what runs, of that id or all; gives how many calls."""
+    def _cancel(self, ids: Sequence[Any], *, every: bool) -> int:
+        """Cancel what waits and what runs, of those ids or all; gives how many calls."""
         hit = 0
         for job in list(self._waiting):
-            for item in self._of(job, id, every=every):
+            for item in self._of(job, ids, every=every):
                 job.items.remove(item)
                 self._finish(item, _cancelled(item))
                 hit += 1
             if not job.items and not job.listing:
                 self._waiting.remove(job)
         if self._current is not None:
-            for item in list(self._of(self._current, id, every=every)):
-                self._stop(item, self._current)
+            for item in self._of(self._current, ids, every=every):
+                self._session.cancel(item.call.call_id)
                 hit += 1
         return hit
 
-    def _of(self, job: Job, id: Id, *, every: bool) -> list[Item]:
-        return [item for item in job.items if every or item.id == id]
-
-    def _stop(self, item: Item, job: Job) -> None:
-        """End a call that has been begun: its handler, its question, or, in a batch, its turn."""
-        if not self._session.cancel(item.call.call_id) and len(job.items) == 1:
-            job.scope.cancel()
+    def _of(self, job: Job, ids: Sequence[Any], *, every: bool) -> list[Item]:
+        return [item for item in job.items if every or item.id in ids]
 
     # Work
 
@@ -330,7 +335,10 @@ class Conversation:
     async def _do(self, job: Job) -> None:
         if job.listing:
             listed = await self._session.begin_step()
-            self._writer.write({"id": job.id, "tools": [tool_wire(tool) for tool in listed if tool.available]})
+            # This host sends batches, so it is told how to have a call wait.
+            tools = [tool_wire(tool) for tool in listed if tool.available]
+            told = [{**tool, "input_schema": with_waiting(tool["input_schema"])} for tool in tools]
+            self._writer.write({"id": job.id, "tools": told})
             return
         left = list(job.items)
 
@@ -345,12 +353,9 @@ class Conversation:
 
     async def _call(self, job: Job, finish: Callable[[Item, ToolResult], None]) -> None:
         """Make the job's calls; each result is told when it is there."""
-        if len(job.items) == 1:
-            call = job.items[0].call
-            finish(job.items[0], await self._session.call(call.name, call.args, call_id=call.call_id))
-        else:
-            calls = [item.call for item in job.items]
-            await self._session.batch(calls, told=lambda index, result: finish(job.items[index], result))
+        calls = [item.call for item in job.items]
+        items = tuple(job.items)
+        await self._session.batch(calls, told=lambda index, result: finish(items[index], result), stop_on=job.stop_on)
 
     def _finish(self, item: Item, result: ToolResult) -> None:
         self._writer.write({"id": item.id, "result": result.wire()})
@@ -359,6 +364,12 @@ class Conversation:
 
 def _cancelled(item: Item) -> ToolResult:
     return ToolResult.failure(Stopped("the call was cancelled"), title=item.call.name)
+
+
+def _stop_on(value: Any) -> frozenset[Status]:
+    if not isinstance(value, list) or not STATUSES.issuperset(map(str, cast("list[Any]", value))):
+        raise BadLine(f"stop_on is {value!r}; it should be a list of {', '.join(sorted(STATUSES))}")
+    return frozenset(cast("list[Status]", value))
 
 
 def _id(asked: Mapping[str, Any]) -> Id:

@@ -26,7 +26,8 @@ def command(context: click.Context, jsonl: bool, answer: str | None, events: boo
     \b
     {"id": 1, "tool": "wait", "args": {"seconds": 1}}     {"id": 1, "result": {…}}
     [{…}, {…}]                                            a line an item; they may run together
-    {"control": "cancel", "id": 2, "call": 1}             {"id": 2, "ok": true}; without "call" all
+    {"batch": [{…}, {…}], "stop_on": ["denied"]}          the same; a denied item cancels the rest
+    {"control": "cancel", "id": 2, "call": 1}             {"id": 2, "ok": true}; a list: several, without "call" all
     {"control": "backend", "id": 3, "name": "ocr"}        {"id": 3, "ok": true}
     {"control": "tools", "id": 4}                         {"id": 4, "tools": […]}
     {"control": "answer", "id": 5, "approval": "a1", "answer": "once"}

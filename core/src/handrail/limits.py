@@ -1,0 +1,119 @@
+"""What a session may use: time, calls, tokens of output; and a guard against calls that go round in circles."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import deque
+from typing import Any
+
+from handrail.errors import LimitReached, LoopDetected
+from handrail.history import BULKY
+from handrail.invocation import ToolCall, hash_of
+from handrail.results import ToolResult
+from handrail.settings import LimitSettings
+
+CHARACTERS_PER_TOKEN = 4
+# A no is an answer, and not counted.
+FAILED = frozenset(("error", "timeout"))
+OVER = "sum up what was reached, and tell the person that the limit can be raised"
+CIRCLES = "look at how things stand, then change the arguments or the way; or ask the person"
+
+
+class Limits:
+    """The limits of one session, and what was used of them. Only calls that a host makes count.
+
+    `watching` is False as long as there is nothing to count: no limit is set, and no call has failed lately.
+    """
+
+    __slots__ = ("_began", "_calls", "_characters", "_last", "_set", "_settings", "watching")
+
+    def __init__(self, settings: LimitSettings) -> None:
+        self._began = time.monotonic()
+        self._calls = 0
+        self._characters = 0
+        self._last: deque[tuple[str, bool]] = deque()
+        self.apply(settings)
+
+    def apply(self, settings: LimitSettings) -> None:
+        """Take over changed settings; what was used stays used."""
+        self._settings = settings
+        self._last = deque(self._last, maxlen=2 * max(settings.failures, settings.repeats))
+        wanted = (settings.seconds, settings.calls, settings.output_tokens, settings.repeats or None)
+        self._set = any(limit is not None for limit in wanted)
+        self.watching = self._set or bool(self._last)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the session may go on; None without a limit."""
+        if self._settings.seconds is None:
+            return None
+        return self._began + self._settings.seconds - time.monotonic()
+
+    @property
+    def time_is_up(self) -> str:
+        """What is said once the session's time is over."""
+        return f"the session's {self._settings.seconds:g} s (limits.seconds) are over"
+
+    def admit(self, call: ToolCall) -> None:
+        """Count a call that is about to be judged. Raises `LimitReached` or `LoopDetected`."""
+        settings = self._settings
+        if (left := self.seconds_left) is not None and left <= 0:
+            raise LimitReached(self.time_is_up, hint=OVER)
+        if settings.calls is not None and self._calls >= settings.calls:
+            raise LimitReached(f"the session's {settings.calls} calls (limits.calls) are used up", hint=OVER)
+        tokens = settings.output_tokens
+        if tokens is not None and self._characters >= tokens * CHARACTERS_PER_TOKEN:
+            raise LimitReached(f"the session's {tokens} tokens of output (limits.output_tokens) are used up", hint=OVER)
+        self._check_circles(call)
+        self._calls += 1
+
+    def count(self, call: ToolCall, result: ToolResult, *, changed: bool) -> None:
+        """Count what a call has given; `changed` says that it may have changed something."""
+        failed = result["status"] in FAILED and result.error_code not in (LimitReached.code, LoopDetected.code)
+        if self._settings.output_tokens is not None:
+            self._characters += _size(result)
+        if result.error_code == LoopDetected.code or not self._last.maxlen:
+            return
+        if changed and not failed:
+            # What failed before may work now.
+            kept = ((made, False) for made, _ in self._last) if self._settings.repeats else ()
+            self._last = deque(kept, maxlen=self._last.maxlen)
+        if failed or self._last or self._settings.repeats:
+            self._last.append((_hash(call), failed))
+        self.watching = self._set or any(before for _, before in self._last)
+
+    def times(self, call_hash: str, *, failed: bool = False) -> int:
+        """How often that call was made, or has failed, among the last ones that are counted."""
+        return sum(1 for made, went_wrong in self._last if made == call_hash and (went_wrong or not failed))
+
+    def _check_circles(self, call: ToolCall) -> None:
+        settings = self._settings
+        if not self._last:
+            return
+        call_hash = _hash(call)
+        failed, made = self.times(call_hash, failed=True), self.times(call_hash)
+        details = {"call_hash": call_hash, "failed": failed, "made": made}
+        if settings.failures and failed >= settings.failures:
+            text = f"exactly this call of {call.name} has failed {failed} times (limits.failures), and nothing has changed since"
+            raise LoopDetected(text, hint=CIRCLES, details=details)
+        if settings.repeats and made >= settings.repeats:
+            text = f"exactly this call of {call.name} was made {made} times lately (limits.repeats)"
+            raise LoopDetected(text, hint=CIRCLES, details=details)
+
+
+def _hash(call: ToolCall) -> str:
+    try:
+        return hash_of(call.name, call.args)
+    # Hosts pass what a model wrote: cycles, depths, keys of several kinds.
+    except Exception:  # noqa: BLE001
+        return f"{call.name!r}: no hash"
+
+
+def _size(result: ToolResult) -> int:
+    shown: dict[str, Any] = {key: value for key, value in result.items() if key not in BULKY}
+    try:
+        return len(json.dumps(shown, ensure_ascii=False, default=str))
+    # Handlers return anything: cycles, depths, objects that fail to print.
+    except Exception:  # noqa: BLE001
+        return 0
