@@ -272,6 +272,60 @@ def test_cancel_of_one_item_of_a_batch_leaves_the_others(talk, handrail):
     assert sorted(file.name for file in handrail.folder.iterdir()) == ["1.txt", "3.txt"]
 
 
+def test_cancel_of_a_list_ends_those_calls(talk, handrail):
+    host = talk("--yes", "--events")
+    host.say([call(n, "mark_later", path=f"{n}.txt", seconds=0.5) for n in (1, 2, 3)])
+    host.hear_until(lambda line: line.get("event") == "output")
+    host.say({"control": "cancel", "id": 9, "call": [2, 3]})
+    ended = {line["id"]: line["result"]["status"] for line in host.hang_up() if "result" in line}
+    assert ended == {1: "success", 2: "cancelled", 3: "cancelled"}
+    assert sorted(file.name for file in handrail.folder.iterdir()) == ["1.txt"]
+
+
+@pytest.mark.parametrize(
+    ("stop_on", "last"), [([], "success"), (["denied"], "cancelled")], ids=["not-asked-for", "asked-for"]
+)
+def test_a_no_to_one_item_cancels_the_rest_only_when_the_batch_says_so(talk, stop_on, last):
+    host = talk("--ask")
+    batch = [call(1, "set_switch", value=True), call(2, "set_switch", value=False)]
+    host.say({"batch": batch, "stop_on": stop_on})
+    questions = [host.hear_until(lambda line: "approval" in line) for _ in range(2)]
+    assert [question["id"] for question in questions] == [1, 2]
+    host.say({"control": "answer", "id": 3, "approval": questions[0]["approval"], "answer": "deny"})
+    if not stop_on:
+        host.say({"control": "answer", "id": 4, "approval": questions[1]["approval"], "answer": "once"})
+    ended = {line["id"]: line["result"]["status"] for line in host.hang_up() if "result" in line}
+    assert ended == {1: "denied", 2: last}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"batch": {}},
+        {"batch": [], "stop_on": "denied"},
+        {"batch": [], "stop_on": ["refused"]},
+        {"batch": [], "stop_on": [[]]},
+        {"batch": [], "id": 1},
+    ],
+)
+def test_a_batch_that_is_none_gives_an_error(handrail, line):
+    (told,) = lines(handrail("session", "--jsonl", plugins="stage", input=as_input(line)).stdout)
+    assert told["error"]["code"] == "bad_line"
+
+
+def test_how_to_wait_is_declared_to_a_host_of_batches_alone_and_is_no_argument(handrail):
+    asked = as_input(
+        {"control": "tools", "id": 1},
+        call(2, "greet", wait_for_previous=True),
+        [call(3, "wait", seconds=0.3), call(4, "greet", wait_for_previous=True)],
+    )
+    done = lines(handrail("session", "--jsonl", plugins="stage", input=asked).stdout)
+    assert all("wait_for_previous" in tool["input_schema"]["properties"] for tool in done[0]["tools"])
+    assert [line["id"] for line in done[1:]] == [2, 3, 4]
+    assert {line["result"]["status"] for line in done[1:]} == {"success"}
+    assert "wait_for_previous" not in handrail("tools", "--json", plugins="stage").stdout
+
+
 def test_cancel_of_a_call_that_is_not_there_says_so(talk):
     host = talk()
     host.say({"control": "cancel", "id": 1, "call": 99})
