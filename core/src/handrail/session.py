@@ -40,8 +40,8 @@ from handrail.history import History
 from handrail.intake import Intake
 from handrail.invocation import GrantOption, Invocation, ToolCall
 from handrail.judging import Focus, Judging, Mode, Seat, Verdict, decided, hear
-from handrail.named_secrets import Secrets
 from handrail.limits import Limits
+from handrail.named_secrets import Secrets
 from handrail.observation import Observations
 from handrail.observers import Observer
 from handrail.observing import Watch
