@@ -1,0 +1,187 @@
+"""Commands that write no text, too much of it, or in another encoding; that leave daemons behind; that use more than they may."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+from tests.plugins.cli.test_execute_cli import alive, ends
+
+import handrail
+from handrail import Session, ToolResult
+from handrail.confirm import yes
+
+Run = Callable[..., Awaitable[ToolResult]]
+# Both forks of a daemon by the book, with its descriptors as they were.
+DAEMON = """
+import os, sys, time
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+open("daemon", "w").write(str(os.getpid()))
+if "closed" in sys.argv:
+    null = os.open(os.devnull, os.O_RDWR)
+    for fd in range(3): os.dup2(null, fd)
+time.sleep(80)
+"""
+
+
+@pytest.fixture
+async def limited(folder: Path) -> AsyncGenerator[Callable[..., Awaitable[Session]], None]:
+    """Sessions with settings of `[plugins.cli]`."""
+    opened: list[object] = []
+
+    async def start(text: str) -> Session:
+        (folder.parent / "limits.toml").write_text(text)
+        manager = handrail.open(
+            cwd=folder, confirm=yes, sandbox={"use": ["none"]}, config=folder.parent / "limits.toml"
+        )
+        opened.append(manager)
+        return await manager.__aenter__()
+
+    yield start
+    for manager in opened:
+        await manager.__aexit__(None, None, None)  # type: ignore[attr-defined]
+
+
+async def test_hundreds_of_fast_commands_lose_no_byte(run: Run) -> None:
+    for batch in range(15):
+        results = await asyncio.gather(*(run(f"printf %s {batch}.{n}; printf %s {n} >&2") for n in range(20)))
+        told = [(result["stdout"], result["stderr"]) for result in results]
+        assert told == [(f"{batch}.{n}", f"{n}") for n in range(20)]
+
+
+async def test_bytes_that_are_no_text_are_kept_and_not_shown(run: Run) -> None:
+    result = await run("head -c 3000 /dev/urandom | tee whole")
+    assert result["stdout"] == "[3000 bytes of binary data]"
+    assert "stdout is no text, kept in the artifact" in result["note"]
+    assert Path(result["artifact"]["path"]).read_bytes() == Path(result["cwd"], "whole").read_bytes()
+
+
+async def test_names_that_end_with_nul_do_not_run_together(run: Run) -> None:
+    result = await run("touch a b; find . -name '?' -print0 | sort -z")
+    assert result["stdout"] == ".\n./a\n./b\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding", "environment", "read_as"),
+    [
+        ("grüße\n" * 3, "utf-16", "", "utf-16"),
+        ("plain words\n" * 3, "utf-16-le", "", "utf-16-le"),
+        ("déjà vu à Ångström\n", "latin-1", "", "cp1252"),
+        ("„schön“ – 5 €\n", "cp1252", "", "cp1252"),
+        ("привет, мир\n", "koi8-r", "LC_ALL=ru_RU.KOI8-R", "koi8-r"),
+    ],
+)
+async def test_other_encodings_are_read_and_named(
+    run: Run, folder: Path, text: str, encoding: str, environment: str, read_as: str
+) -> None:
+    (folder / "text").write_bytes(text.encode(encoding))
+    if environment:
+        await run(f"export {environment}")
+    result = await run("cat text")
+    assert result["stdout"] == text
+    assert f"stdout was read as {read_as}." in result["note"]
+
+
+async def test_a_mistake_in_utf_8_is_no_other_encoding(run: Run) -> None:
+    result = await run(r"printf 'gr\xc3\xbc\xc3\x9fe \xff\n'")
+    assert result["stdout"] == "grüße \ufffd\n"
+
+
+async def test_states_of_a_progress_bar_are_not_shown(run: Run) -> None:
+    result = await run(r"for n in 1 2 3 100; do printf '\r%3d%%' $n; done; echo")
+    assert result["stdout"] == "100%\n"
+    assert result["removed"]["overwritten"] == 3
+
+
+@pytest.mark.parametrize("how", ["held", "closed"])
+async def test_a_daemon_that_was_left_is_named_and_can_be_stopped(
+    run: Run, session: Session, folder: Path, how: str
+) -> None:
+    (folder / "daemon.py").write_text(DAEMON)
+    began = time.monotonic()
+    # Until it has its number, it is no daemon yet.
+    result = await run(f"{sys.executable} daemon.py {how}; until [ -s daemon ]; do sleep 0.02; done; echo done")
+    assert time.monotonic() - began < 20
+    pid = int((folder / "daemon").read_text())
+    try:
+        assert (result.status, result["stdout"]) == ("success", "done\n")
+        assert str(pid) in result["note"]
+        assert ("its output is still open" in result["note"]) is (how == "held")
+        listed = await session.call("list_processes", {})
+        assert listed["processes"][0]["running"] is True
+        assert (await session.call("stop_process", {"process_id": result["process_id"]}))["stopped"]
+        assert ends(pid, 2)
+    finally:
+        if alive(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
+async def test_a_folder_deleted_under_a_command_changes_nothing_else(run: Run, folder: Path) -> None:
+    result = await run('mkdir here; cd here; rmdir "$PWD"; echo still; ls')
+    assert result["stdout"] == "still\n"
+    assert (await run("pwd"))["stdout"] == f"{folder}\n"
+
+
+async def test_messages_come_in_the_locale_that_was_asked_for(run: Run) -> None:
+    assert "No such file" in (await run("LC_ALL=C ls nothing"))["stderr"]
+
+
+async def test_a_background_command_keeps_all_that_it_wrote(run: Run, session: Session) -> None:
+    id = (await run("seq 100000; read line; seq 5", background=True))["process_id"]
+    whole = "".join(f"{n}\n" for n in range(1, 100_001))
+    read = b""
+    deadline = time.monotonic() + 20
+    while len(read) < len(whole) and time.monotonic() < deadline:
+        state = await session.call("read_process", {"process_id": id})
+        artifact = state.get("artifact")
+        read += Path(artifact["path"]).read_bytes() if artifact else state["stdout"].encode()
+        await asyncio.sleep(0.02)
+    assert read.decode() == whole
+    await session.call("write_process", {"process_id": id, "text": "\n"})
+    state = await session.call("read_process", {"process_id": id, "wait": 20})
+    assert state["stdout"] == "1\n2\n3\n4\n5\n"
+
+
+async def test_an_artifact_ends_where_it_is_configured_and_the_command_goes_on(
+    limited: Callable[..., Awaitable[Session]],
+) -> None:
+    session = await limited("[plugins.cli]\noutput_limit = 1\n")
+    result = await session.call("execute_cli", {"command": "seq 1000000; echo done"})
+    assert (result.status, result["stdout"][-5:]) == ("success", "done\n")
+    assert result["artifact"]["bytes"] == 1024 * 1024
+    assert "The artifact of stdout ends after 1048576 bytes." in result["note"]
+
+
+@pytest.mark.parametrize(
+    ("limit", "command", "says"),
+    [
+        ("memory = 300", f"{sys.executable} -c 'bytearray(900_000_000)'", "MemoryError"),
+        ("file_size = 1", "head -c 3000000 /dev/zero > big", "File size limit exceeded"),
+        ("cpu_seconds = 1", f"{sys.executable} -c 'while True: pass'", "killed"),
+    ],
+)
+async def test_a_command_on_the_host_uses_no_more_than_is_configured(
+    limited: Callable[..., Awaitable[Session]], limit: str, command: str, says: str
+) -> None:
+    session = await limited(f"[plugins.cli.limits]\n{limit}\n")
+    result = await session.call("execute_cli", {"command": f"{command}; exit $?", "timeout": 25})
+    assert result.status == "error"
+    assert says.lower() in (result["stderr"] + json.dumps(result["error"])).lower() or result["exit_code"] > 128
+
+
+async def test_what_is_unset_is_not_limited(run: Run) -> None:
+    assert "limit" not in (await run("echo hi"))["stdout"]
+
+
+async def test_a_program_that_leaves_with_a_trap_and_set_e_is_told_by_its_code(run: Run) -> None:
+    result = await run("set -e; trap 'echo leaving' EXIT; false; echo never")
+    assert (result["stdout"], result["exit_code"]) == ("leaving\n", 1)
