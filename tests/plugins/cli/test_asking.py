@@ -187,6 +187,20 @@ async def test_an_editor_that_the_session_exports_stays(run: Run) -> None:
     assert (await run('echo "$EDITOR $PAGER $GIT_PAGER"'))["stdout"] == "my-editor my-pager cat\n"
 
 
+async def test_what_the_session_unsets_stays_unset(run: Run) -> None:
+    await run("unset GIT_PAGER")
+    assert (await run('echo "${GIT_PAGER-none} $PAGER"'))["stdout"] == "none cat\n"
+
+
+async def test_a_prompt_that_was_answered_is_not_waited_at(run: Run, session: Session) -> None:
+    program = "import time; input('Name? '); time.sleep(1.2); print('thought')"
+    id = (await run(f'{sys.executable} -c "{program}"', background=True))["process_id"]
+    assert "prompt" in await session.call("read_process", {"process_id": id, "wait": 20})
+    await session.call("write_process", {"process_id": id, "text": "ada\n"})
+    state = await session.call("read_process", {"process_id": id, "wait": 20})
+    assert (state["stdout"], state["running"]) == ("thought\n", False)
+
+
 async def test_ssh_fails_at_an_unknown_host_at_once(run: Run, host_key_port: int) -> None:
     result = await run(SSH.format(port=host_key_port), timeout=20)
     assert result.status == "error"

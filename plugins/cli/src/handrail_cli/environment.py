@@ -41,10 +41,12 @@ TERMINAL = "xterm-256color"
 ASKING_IN_A_WINDOW = "SSH_ASKPASS"
 
 
-def unattended(environment: dict[str, str]) -> dict[str, str]:
-    """The environment in which pagers, editors and git ask nobody."""
+def unattended(environment: dict[str, str], *, unset: frozenset[str] = frozenset()) -> dict[str, str]:
+    """The environment in which pagers, editors and git ask nobody; without what an earlier command has `unset`."""
     environment.pop(ASKING_IN_A_WINDOW, None)
     environment.update(UNATTENDED)
+    for name in unset & UNATTENDED.keys():
+        del environment[name]
     return environment
 
 

@@ -160,7 +160,7 @@ async def _launch(
     if context.sandbox is None:
         environment = on_desktop(environment, await _desktop(context))
     terminal = _terminal(command)
-    environment = unattended(environment) if terminal is None else in_terminal(environment)
+    environment = unattended(environment, unset=processes.unset) if terminal is None else in_terminal(environment)
     environment.update(context.environment)
     settings = _settings(context)
     return Launch(

@@ -24,7 +24,7 @@ from handrail.redaction import without_credentials
 from handrail_cli.decoding import locale_charset
 from handrail_cli.family import MARK, alive, becoming, behind, family, group_alive, ignores_hangup, send
 from handrail_cli.output import MAX_WHOLE, HeadTail, Kept, Sink
-from handrail_cli.prompts import Prompt, first_of, on_screen
+from handrail_cli.prompts import READ_KEYS, Prompt, first_of, on_screen
 from handrail_cli.shell import STATE, Left, arguments, outside, parse_left
 from handrail_cli.warden import Warden
 
@@ -93,7 +93,8 @@ class Process:
 
     `left` says that the shell itself has ended and that programs it started still run; `daemons` are those of them that moved away from its
     group, and `held` says that something keeps its outputs open. `alone`: no other command was waited for meanwhile. `heard` is when it
-    wrote last, by the monotonic clock. `stdin` is the descriptor that feeds it; for a terminal that is the terminal.
+    wrote last and `fed_at` when it was written to last, by the monotonic clock. `stdin` is the descriptor that feeds it; for a terminal
+    that is the terminal.
     """
 
     launch: Launch
@@ -111,6 +112,7 @@ class Process:
     held: bool = False
     daemons: tuple[int, ...] = ()
     heard: float = field(default_factory=time.monotonic)
+    fed_at: float = 0.0
     _waiting: list[asyncio.Future[None]] = field(default_factory=list["asyncio.Future[None]"])
     _settled: bool = False
     _given_back: asyncio.Task[str | None] | None = None
@@ -130,10 +132,12 @@ class Process:
 
     @property
     def prompt(self) -> Prompt | None:
-        """What its outputs end with, where that asks for something."""
+        """What its outputs end with, where that asks for something and nothing has been written to it since."""
         if self.stdout.whole_screen:
             return on_screen(self.stdout.ending(), stream="stdout")
-        return first_of([(stream.name, stream.kept.ending()) for stream in self.streams])
+        prompt = first_of([(stream.name, stream.kept.ending()) for stream in self.streams])
+        answered = prompt is not None and prompt.kind not in READ_KEYS and self.heard < self.fed_at
+        return None if answered else prompt
 
     @property
     def hides_typing(self) -> bool:
@@ -237,6 +241,7 @@ class Process:
         """How many of the bytes its standard input took at once."""
         if self.stdin is None:
             raise Downstream(f"process {self.id!r} has no open standard input")
+        self.fed_at = time.monotonic()
         try:
             return os.write(self.stdin, data)
         except BlockingIOError:

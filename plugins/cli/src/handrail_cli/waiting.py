@@ -62,8 +62,6 @@ class Attention:
         # It reads no more: that it asked is all there is to tell.
         except Downstream:
             return
-        # What it asks next is a question of its own.
-        self.process.heard = monotonic()
         self.answered.append((prompt.text, rule.answer))
 
 

@@ -1,0 +1,126 @@
+"""How a command is started on Windows: by Git's bash where it is installed, else by cmd.exe; programs with windows by themselves.
+
+Nothing here touches the system but through what it is given, so that recorded layouts of machines can stand for it. It says what
+CreateProcess is to be called with; who calls it puts the process into a job object (`sandboxes.windows_job`) before it runs.
+"""
+
+from __future__ import annotations
+
+import ntpath
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from handrail_cli.shell import PLAIN_SCRIPT
+
+IsFile = Callable[[str], bool]
+
+# winbase.h: a group of its own that ctrl-break reaches, no console window, and nothing run before it is in its job.
+NEW_GROUP, NO_WINDOW, SUSPENDED, DETACHED = 0x200, 0x0800_0000, 0x4, 0x8
+# Where Git for Windows is installed, below folders that the environment names.
+USUAL = (
+    ("ProgramFiles", r"Git\bin\bash.exe"),
+    ("ProgramW6432", r"Git\bin\bash.exe"),
+    ("ProgramFiles(x86)", r"Git\bin\bash.exe"),
+    ("LocalAppData", r"Programs\Git\bin\bash.exe"),
+    ("SCOOP", r"apps\git\current\bin\bash.exe"),
+    ("USERPROFILE", r"scoop\apps\git\current\bin\bash.exe"),
+    ("ChocolateyInstall", r"lib\git.portable\tools\bin\bash.exe"),
+)
+# Of these folders bash.exe starts a Linux of its own (WSL), with other files and other programs.
+NOT_GITS = ("system32", "sysnative", "syswow64", "windowsapps")
+# From Git's git.exe to its bash.exe: it lies in cmd, bin or mingw64\bin.
+BESIDE_GIT = (r"..\bin\bash.exe", r"..\..\bin\bash.exe", r"..\usr\bin\bash.exe")
+# Git's bash would turn what looks like a path in the words of a program into another: `/c` of `cmd /c`, and keys of the registry.
+NO_CONVERSION = {"MSYS_NO_PATHCONV": "1", "MSYS2_ARG_CONV_EXCL": "*"}
+# Of the header of a program: where the offset of its part for Windows stands, that part's mark, and where from there its subsystem stands.
+# https://learn.microsoft.com/windows/win32/debug/pe-format
+OFFSET_AT, MARK, SUBSYSTEM_AT, WITH_WINDOWS = 0x3C, b"PE\0\0", 24 + 68, 2
+HEADER = 4_096
+EXTENSIONS = ".COM;.EXE;.BAT;.CMD"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What CreateProcess is called with. `waited`: False for a program with windows, which is left to itself."""
+
+    program: str
+    line: str
+    environment: Mapping[str, str]
+    flags: int = NEW_GROUP | NO_WINDOW | SUSPENDED
+    waited: bool = True
+
+
+def find_bash(environment: Mapping[str, str], is_file: IsFile) -> str | None:
+    """Git's bash.exe: at its usual places, beside the git.exe of the PATH, or on the PATH; never the one that starts a Linux."""
+    return next((place for place in _places(environment, is_file) if is_file(place)), None)
+
+
+def _places(environment: Mapping[str, str], is_file: IsFile) -> Iterator[str]:
+    given = {name.upper(): value for name, value in environment.items()}
+    for name, below in USUAL:
+        if folder := given.get(name.upper()):
+            yield ntpath.join(folder, below)
+    folders = [folder.strip('"') for folder in given.get("PATH", "").split(";") if ntpath.isabs(folder.strip('"'))]
+    for folder in folders:
+        if is_file(ntpath.join(folder, "git.exe")):
+            yield from (ntpath.normpath(ntpath.join(folder, way)) for way in BESIDE_GIT)
+    yield from (ntpath.join(folder, "bash.exe") for folder in folders if not _of_linux(folder))
+
+
+def _of_linux(folder: str) -> bool:
+    return any(part in NOT_GITS for part in ntpath.normpath(folder).lower().split("\\"))
+
+
+def by_bash(bash: str, command: str, cwd: str, environment: Mapping[str, str]) -> Start:
+    """The start of a command for Git's bash, whose words reach programs as they are."""
+    words = [bash, "-c", PLAIN_SCRIPT, "bash", command, cwd]
+    return Start(bash, subprocess.list2cmdline(words), {**environment, **NO_CONVERSION})
+
+
+def by_cmd(command: str, environment: Mapping[str, str]) -> Start:
+    """The start of a command for cmd.exe, which takes the rest of its line as it stands between the outer quotation marks.
+
+    Raises ValueError for more than one line: cmd.exe would run the first and say nothing of the others.
+    """
+    if "\n" in command.strip():
+        raise ValueError("cmd.exe runs one line; install Git for Windows for more, or join the lines with &&")
+    given = {name.upper(): value for name, value in environment.items()}
+    program = given.get("COMSPEC") or ntpath.join(given.get("SYSTEMROOT", r"C:\Windows"), "System32", "cmd.exe")
+    return Start(program, f'"{program}" /d /s /v:off /c "{command.strip()}"', dict(environment))
+
+
+def alone(
+    argv: Sequence[str], environment: Mapping[str, str], *, is_file: IsFile, head: Callable[[str], bytes]
+) -> Start | None:
+    """The start of a program that has windows, by itself; None for any other, which a shell runs and waits for.
+
+    `head` gives the first bytes of a file. What kind a program is stands in its header, so no list of names is needed.
+    """
+    program = find_program(argv[0], environment, is_file) if argv else None
+    if program is None or not has_windows(head(program)):
+        return None
+    return Start(
+        program, subprocess.list2cmdline([program, *argv[1:]]), dict(environment), DETACHED | NEW_GROUP, waited=False
+    )
+
+
+def find_program(name: str, environment: Mapping[str, str], is_file: IsFile) -> str | None:
+    """The file that a name stands for: as it is, or in the folders of the PATH, with the endings that programs have."""
+    given = {key.upper(): value for key, value in environment.items()}
+    endings = ["", *given.get("PATHEXT", EXTENSIONS).lower().split(";")]
+    folders = [""] if ntpath.dirname(name) else given.get("PATH", "").split(";")
+    tried = (ntpath.join(folder.strip('"'), name) + ending for folder in folders for ending in endings)
+    return next(
+        (place for place in tried if ntpath.isabs(place) and place[-4:].lower() in endings and is_file(place)), None
+    )
+
+
+def has_windows(header: bytes) -> bool:
+    """Whether the header of a program says that it has windows, and no console."""
+    if header[:2] != b"MZ" or len(header) < OFFSET_AT + 4:
+        return False
+    at = int.from_bytes(header[OFFSET_AT : OFFSET_AT + 4], "little")
+    if header[at : at + 4] != MARK:
+        return False
+    return int.from_bytes(header[at + SUBSYSTEM_AT : at + SUBSYSTEM_AT + 2], "little") == WITH_WINDOWS
