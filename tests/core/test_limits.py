@@ -137,4 +137,4 @@ async def test_nothing_is_left_of_a_limited_session(key: str) -> None:
     before = asyncio.all_tasks()
     async with limited(**{key: 1000}) as session:
         await session.call("say", {"text": "a"})
-    assert asyncio.all_tasks() == before
+    assert asyncio.all_tasks() <= before

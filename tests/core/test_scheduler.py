@@ -584,4 +584,4 @@ async def test_many_calls_leave_neither_tasks_nor_memory_behind(tmp_path: Path) 
             )
             assert all(result.ok for result in results)
         assert not session.running
-        assert asyncio.all_tasks() == before
+        assert asyncio.all_tasks() <= before
