@@ -106,8 +106,8 @@ async def test_a_rule_answers_its_own_prompt(answering: Callable[..., Awaitable[
 async def test_no_rule_answers_what_it_does_not_name(
     answering: Callable[..., Awaitable[Session]], asks: str, rule: dict[str, Any]
 ) -> None:
-    result = await (await answering(rule)).call("execute_cli", {"command": asks, "timeout": 20})
-    assert (result.status, result["prompt"]["kind"]) == ("error", "question")
+    result = await (await answering(rule)).call("execute_cli", {"command": asks, "timeout": 1.5})
+    assert result["prompt"]["kind"] == "question"
     assert "answered" not in result["stdout"]
 
 
@@ -132,8 +132,8 @@ async def test_silence_alone_ends_nothing(answering: Callable[..., Awaitable[Ses
 async def test_a_password_is_never_answered_though_a_rule_fits(answering: Callable[..., Awaitable[Session]]) -> None:
     session = await answering({"command": ["bash"], "prompt": "for ada:", "answer": "hunter2"})
     command = 'bash -c \'printf "Password for ada: "; read -r word; echo "<$word>"\''
-    result = await session.call("execute_cli", {"command": command, "timeout": 20})
-    assert result["prompt"]["kind"] == "password"
+    result = await session.call("execute_cli", {"command": command, "timeout": 1.5})
+    assert (result.status, result["prompt"]["kind"]) == ("timeout", "password")
     assert "hunter2" not in result["stdout"]
 
 

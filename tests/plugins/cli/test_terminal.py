@@ -9,10 +9,12 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import handrail
 from handrail import Session, ToolResult
-from handrail.confirm import yes
+from handrail.confirm import Answer, Approval, Choice, yes
 from handrail_cli.screen import Screen
 
 Run = Callable[..., Awaitable[ToolResult]]
@@ -154,3 +156,46 @@ def test_lines_that_scroll_away_are_told() -> None:
     screen = Screen(10, 3, gone=gone.append)
     screen.feed("".join(f"{n}\r\n" for n in range(6)))
     assert gone == ["0", "1", "2", "3"]
+
+
+PIECES = st.one_of(
+    st.text(max_size=12),
+    st.sampled_from(
+        ["\x1b[", "\x1b[2J", "\x1b[?1049h", "\x1b[?1049l", "\x1b[3;5r", "\x1b7", "\x1b8", "\x1bM", "漢", "\u0301"]
+    ),
+    st.builds(
+        "\x1b[{};{}{}".format,
+        st.integers(0, 99_999),
+        st.integers(0, 99),
+        st.sampled_from("ABCDEFGHJKLMPSTX@`abcdefnrsu"),
+    ),
+)
+
+
+@given(st.lists(PIECES, max_size=30), st.integers(1, 9), st.integers(1, 5))
+def test_nothing_that_is_written_breaks_the_screen(pieces: list[str], width: int, height: int) -> None:
+    screen = Screen(width, height)
+    for piece in pieces:
+        screen.feed(piece)
+        assert len(screen.rows()) <= height
+
+
+async def test_what_a_command_waits_at_is_told_when_it_is_handed_back(run: Run) -> None:
+    result = await run("read -rp 'Port: ' port", pty="80x24", timeout=1, on_timeout="background")
+    assert (result["prompt"]["text"], result["stdout"]) == ("Port:", "Port: ")
+    assert "process_id" in result
+
+
+async def test_a_person_sees_the_keys_and_the_text_before_they_are_pressed(folder: Path) -> None:
+    shown: list[str] = []
+
+    async def look(approval: Approval) -> Answer:
+        shown.append(repr(approval.confirmation))
+        return Answer(Choice.ONCE)
+
+    async with handrail.open(cwd=folder, confirm=look, sandbox={"use": ["none"]}) as session:
+        started = await session.call("execute_cli", {"command": "cat", "background": True, "pty": "80x24"})
+        args = {"process_id": started["process_id"], "text": "my words", "keys": ["ctrl-d"]}
+        await session.call("write_process", args)
+    assert "my words" in shown[-1]
+    assert "ctrl-d" in shown[-1]
