@@ -35,7 +35,7 @@ directory.
 
 
 async def owned_tools() -> list[Owned]:
-    environment = {**os.environ, "HANDRAIL_HOME": os.devnull}
+    environment = {**os.environ, "HANDRAIL_HOME": str(ROOT / "build" / "nobody")}
     config = load(places=Places.of(environment), folder=ROOT / "docs", environment={})
     async with open_runtime(config, environment=environment) as runtime:
         return list(runtime.registry)

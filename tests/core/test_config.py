@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import handrail
 from handrail import Decision, Mode, config, trust
 from handrail.errors import ConfigError
 from handrail.judging import MODES
@@ -489,3 +490,47 @@ def test_a_mistake_in_a_servers_table_is_named(person: Person, text: str, told: 
     person.write(user=f"[mcp.servers.docs]\n{text}\n")
     with pytest.raises(ConfigError, match=re.escape(told)):
         person.load()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param('workspace = [".", "a\\u0000b"]', "toml:1: workspace", id="a-path"),
+        pytest.param('\n[plugins.files]\nroot = "\\u0000"', "toml:3: plugins.files.root", id="a-plugins-own"),
+    ],
+)
+def test_a_nul_in_a_file_is_told_with_its_place(person, text, told):
+    person.write(user=text)
+    with pytest.raises(ConfigError, match=re.escape(told)):
+        person.load()
+
+
+@pytest.mark.parametrize(
+    "home",
+    [
+        pytest.param("state", id="relative"),
+        pytest.param("./state", id="from-here"),
+        pytest.param("a\0b", id="nul"),
+        pytest.param("{open}", id="anybody-writes"),
+        pytest.param("{file}", id="a-file"),
+        pytest.param("{file}/below", id="below-a-file"),
+    ],
+)
+def test_an_odd_home_of_handrails_own_is_refused(tmp_path, home):
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    (tmp_path / "file").touch()
+    named = home.format(open=tmp_path / "open", file=tmp_path / "file")
+    with pytest.raises(ConfigError, match="HANDRAIL_HOME is"):
+        Places.of({"HANDRAIL_HOME": named})
+
+
+def test_a_home_of_handrails_own_may_be_made_later_and_below_the_persons_own():
+    assert Places.of({"HANDRAIL_HOME": "~/not-there-yet"}).config == Path("~/not-there-yet/config").expanduser()
+
+
+@pytest.mark.parametrize("root", ["/nope", "nope"])
+async def test_a_root_that_is_no_folder_is_refused(tmp_path, root):
+    with pytest.raises(ConfigError, match="there is no folder"):
+        async with handrail.open(cwd=tmp_path, plugins=(), workspace=[root]):
+            pass

@@ -29,6 +29,7 @@ from handrail import (
     Touch,
     Verdict,
     Write,
+    grantbook,
     tool,
 )
 from handrail.grantbook import GrantBook
@@ -264,6 +265,22 @@ def book(tmp_path: Path) -> GrantBook:
 
 def lasting(word: str, **more: Any) -> Grant:
     return replace(Grant.given(GrantOption(word, word), HERE, always=True), **more)
+
+
+def test_of_too_many_the_oldest_are_given_up(book: GrantBook, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grantbook, "MOST", 3)
+    for word in "abcde":
+        book.add(lasting(word))
+    assert [grant.option.tool for grant in book.read()] == ["c", "d", "e"]
+
+
+def test_a_file_of_megabytes_is_kept_aside(book: GrantBook, caplog: pytest.LogCaptureFixture) -> None:
+    book.add(lasting("a"))
+    with book.file.open("ab") as file:
+        file.write(b" " * 5_000_000)
+    assert book.read() == ()
+    assert "at most 4,194,304 are read" in caplog.text
+    assert len(list(book.file.parent.glob("*.broken-*"))) == 1
 
 
 def test_what_is_added_is_read_again(book: GrantBook) -> None:

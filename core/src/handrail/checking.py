@@ -20,12 +20,28 @@ Where = Callable[[tuple[int | str, ...]], str]
 
 def check(values: dict[str, Any], *, where: Where) -> None:
     """Raise `ConfigError` for the first value that does not fit."""
+    for key in _with_nul(values):
+        raise ConfigError(
+            f"{where(key)}: {mistakes.dotted(key)} holds the character U+0000, which no path or name can have"
+        )
     for key in _stray(values):
         raise ConfigError(f"{where(key)}: {mistakes.unknown(key, Settings)}")
     try:
         Settings.model_validate(values)
     except ValidationError as exc:
         raise _explained(mistakes.first(exc), where) from exc
+
+
+def _with_nul(value: Any, key: tuple[int | str, ...] = ()) -> Iterator[tuple[int | str, ...]]:
+    """Texts with a NUL in them: every program takes them for something else."""
+    if isinstance(value, str) and "\0" in value:
+        yield key
+    elif isinstance(value, dict):
+        for name, each in cast("dict[str, Any]", value).items():
+            yield from _with_nul(each, (*key, name))
+    elif isinstance(value, list):
+        for index, each in enumerate(cast("list[Any]", value)):
+            yield from _with_nul(each, (*key, index))
 
 
 def _stray(values: dict[str, Any]) -> Iterator[tuple[int | str, ...]]:

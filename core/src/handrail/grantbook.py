@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+# Beyond it, the oldest are given up: each call is held against all of them. A file that is larger was not written here.
+MOST = 1_000
+MAX_BYTES = 4_194_304
+
 
 @dataclass(frozen=True, slots=True)
 class GrantBook:
@@ -44,7 +48,7 @@ class GrantBook:
                 return self._reliable()
 
     def add(self, grant: Grant) -> Grant:
-        """Keep a grant; one for the same is renewed and keeps its id."""
+        """Keep a grant; one for the same is renewed and keeps its id. Of more than a thousand the oldest are given up."""
 
         def added(known: Sequence[Grant]) -> Sequence[Grant]:
             before = next((each for each in known if each.same(grant)), None)
@@ -71,18 +75,21 @@ class GrantBook:
         self._change(lambda known: [replace(each, uses=each.uses + uses.get(each.id, 0)) for each in known])
 
     def _read(self) -> tuple[Grant, ...]:
-        mode = self.file.stat().st_mode
+        found = self.file.stat()
+        mode = found.st_mode
         if not stat.S_ISREG(mode):
             raise PermissionError("it is no ordinary file")
         if mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise PermissionError("other users can change it")
+        if found.st_size > MAX_BYTES:
+            raise PermissionError(f"it has {found.st_size:,} bytes, and at most {MAX_BYTES:,} are read")
         text = self.file.read_bytes()
-        return tuple(grant for grant in _adapter().validate_json(text) if not grant.expired())
+        return tuple(grant for grant in _adapter().validate_json(text) if not grant.expired())[-MOST:]
 
     def _change(self, change: Callable[[Sequence[Grant]], Sequence[Grant]]) -> Sequence[Grant]:
         with self._locked():
             known = self._reliable()
-            after = tuple(change(known))
+            after = tuple(change(known))[-MOST:]
             if after != known:
                 write_private(self.file, _adapter().dump_json(list(after), indent=2).decode() + "\n")
             return after

@@ -304,6 +304,23 @@ async def on_host(
     return (again, answered) if answered.decision is Decision.ALLOW else None
 
 
+def _cure(verdict: Verdict) -> str | None:
+    """How a person can allow what was denied; nothing for what is asked about, and for what nobody should."""
+    if verdict.decision is not Decision.DENY or verdict.catastrophic:
+        return None
+    kind, _, name = verdict.rule.partition(":")
+    match kind:
+        case "policy":
+            return f"it is denied by the rule {name!r}; `handrail policy list` shows where it stands, and a person can change it"
+        case "mode":
+            return 'a person can allow it by a rule with decision = "allow", or be there to be asked; see `handrail policy explain`'
+        case _:
+            return (
+                f'a person can allow it by a rule in their own config.toml with decision = "allow" and lifts = ["{verdict.rule}"]; '
+                "`handrail policy explain` tells what a rule would do"
+            )
+
+
 def judged(session: Session, invocation: Invocation, verdict: Verdict) -> Verdict:
     """The verdict, when those who listen have been told."""
     if session.bus.listening:
@@ -317,7 +334,7 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
         reason = verdict.reasons[-1] if verdict.reasons else Reason("denied", "policy refuses it")
         told = "; ".join(dict.fromkeys(r.text for r in verdict.reasons)) or reason.text
         error = REFUSALS.get(reason.code, Denied)
-        raise error(f"{invocation.tool.name} was not run: {told}", details={"rule": verdict.rule})
+        raise error(f"{invocation.tool.name} was not run: {told}", hint=_cure(verdict), details={"rule": verdict.rule})
     tool = invocation.tool
     sandbox = await session.confinement(tool) if verdict.route is Route.SANDBOX else None
     if not tool.read_only:

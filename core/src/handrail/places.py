@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import stat
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
+
+from handrail.errors import ConfigError
 
 # How the variables begin that mark processes of ours, so that they can be found again. They are settings of nobody.
 MARK = "HANDRAIL_MARK_"
@@ -28,10 +32,11 @@ class Places:
     def of(cls, environment: Mapping[str, str]) -> Places:
         """`$HANDRAIL_HOME/{config,data,cache,state}` when that is set, else the platform's own folders.
 
+        Raises `ConfigError` for a `HANDRAIL_HOME` that is no whole path, or that others can write: they could put a configuration there.
         A private desktop has folders of its own for its programs; it says in a mark where the person's are.
         """
         if home := environment.get("HANDRAIL_HOME"):
-            root = Path(home).expanduser().absolute()
+            root = _own_root(home)
             return cls(root / "config", root / "data", root / "cache", root / "state")
         if marked := environment.get(DESKTOP_PLACES):
             return cls(*(Path(folder) for folder in marked.split(os.pathsep)))
@@ -57,6 +62,25 @@ class Places:
     @property
     def all(self) -> tuple[Path, ...]:
         return (self.config, self.data, self.cache, self.state)
+
+
+def _own_root(text: str) -> Path:
+    """The folder that `HANDRAIL_HOME` names, which need not be there yet."""
+    cure = "name a folder of your own, from / or ~ on"
+    root = Path(text).expanduser() if "\0" not in text else Path()
+    if not root.is_absolute():
+        raise ConfigError(f"HANDRAIL_HOME is {text!r}, which is no whole path", hint=cure)
+    try:
+        found = root.stat()
+    except FileNotFoundError:
+        return root
+    except OSError as exc:
+        raise ConfigError(f"HANDRAIL_HOME is {text!r}: {exc.strerror}", hint=cure) from exc
+    if not stat.S_ISDIR(found.st_mode):
+        raise ConfigError(f"HANDRAIL_HOME is {text!r}, which is no folder", hint=cure)
+    if sys.platform != "win32" and found.st_mode & stat.S_IWOTH:
+        raise ConfigError(f"HANDRAIL_HOME is {text!r}, which every user can write", hint=f"chmod o-w {text}, or {cure}")
+    return root
 
 
 def home_folder(environment: Mapping[str, str]) -> Path:

@@ -361,10 +361,10 @@ class Runtime:
         cwd: Path | None = None,
         workspace: Iterable[Path] | None = None,
     ) -> AsyncGenerator[Session, None]:
-        """A session, closed at the end with everything it started."""
+        """A session, closed at the end with everything it started. Raises `ConfigError` for a root of the workspace that is no folder."""
         settings = self.settings if desktop is None else self.settings.model_copy(update={"desktop": desktop})
         folder = (cwd or self.cwd).absolute()
-        roots = workspace if workspace is not None else (folder / root for root in settings.workspace)
+        roots = workspace if workspace is not None else _roots(folder, settings.workspace)
         session = Session(
             self, settings=settings, confirmer=confirm, cwd=folder, workspace=[Path(root).resolve() for root in roots]
         )
@@ -560,3 +560,14 @@ def _stamps(files: Iterable[Path]) -> list[Stamp]:
         else:
             stamps.append((found.st_mtime_ns, found.st_size, found.st_ino))
     return stamps
+
+
+def _roots(folder: Path, names: Iterable[str]) -> Iterator[Path]:
+    for name in names:
+        root = folder / Path(name).expanduser()
+        if not root.is_dir():
+            raise ConfigError(
+                f"workspace holds {name!r}, and there is no folder {str(root)!r}",
+                hint="make it, or name another with --workspace or `workspace`",
+            )
+        yield root

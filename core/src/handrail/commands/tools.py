@@ -71,6 +71,9 @@ async def _list(choices: Choices, model: str | None) -> Sequence[Listed]:
 
 async def _listed(choices: Choices, config: Config) -> Sequence[Listed]:
     async with _runtime(choices, config) as runtime, runtime.session() as session:
+        if choices.desktop not in (None, "current", "private"):
+            # A name that none was started under is a mistake.
+            await session.desktop()
         return await session.all_tools()
 
 
