@@ -30,6 +30,11 @@ class BackendContext(Protocol):
     @property
     def desktop(self) -> Desktop: ...
 
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment that Handrail was started with."""
+        ...
+
     async def service(self, capability: str) -> Any:
         """The service that supplies `capability`; `ToolUnavailable` when no plugin does."""
         ...
@@ -108,7 +113,7 @@ class VisionBackend(ABC):
     name: ClassVar[str]
     capabilities: ClassVar[frozenset[str]] = frozenset()
     Config: ClassVar[type[BaseModel]] = NoSettings
-    deadline: ClassVar[float] = DEADLINE_S
+    deadline: float = DEADLINE_S
 
     def __init__(self, config: BaseModel | None = None) -> None:
         self.config = config if config is not None else self.Config()

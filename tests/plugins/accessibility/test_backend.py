@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -60,6 +61,7 @@ async def test_a_session_bus_that_is_not_there_says_so(tmp_path: Path) -> None:
 async def test_the_backend_is_unavailable_where_there_is_no_bus(tmp_path: Path) -> None:
     class Context:
         desktop = Desktop("bare", ":0")
+        environment: Mapping[str, str] = {}
 
         async def service(self, capability: str) -> AtSpi:
             return AtSpi(self.desktop, no_service)

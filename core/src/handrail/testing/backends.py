@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -39,9 +39,10 @@ INTENT = "the button that saves"
 
 
 class Surroundings:
-    """What a backend under test may ask for: a desktop that is only a name, and no services."""
+    """What a backend under test may ask for: a desktop that is only a name, this process's environment, and no services."""
 
     desktop = Desktop("test", ":0")
+    environment: Mapping[str, str] = os.environ
 
     async def service(self, capability: str) -> Any:
         """None is supplied."""

@@ -1,0 +1,89 @@
+"""Boxes and icons, by edges alone: where somebody could click that has no text of its own, or has a frame around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+
+from handrail_vision_ocr.changes import Box, around, touch
+from handrail_vision_ocr.wire import Found
+
+if TYPE_CHECKING:
+    from handrail_vision_ocr.wire import Picture
+
+# Pixels.
+SMALLEST = 8
+LARGEST_ICON = 72
+LOWEST_BOX, HIGHEST_BOX = 16, 90
+# Two are the same when they share so much of the area that they cover together.
+SAME = 0.6
+MOST = 300
+
+
+def controls(pixels: Picture, texts: Iterable[Found]) -> list[Found]:
+    """Boxes that a button, field or tab may be, named by the text in them, and icons without any."""
+    texts = list(texts)
+    found: list[Found] = []
+    for shape in _shapes(pixels):
+        within = [text for text in texts if _holds(shape, text.box)]
+        if not within and any(touch(shape, text.box) for text in texts):
+            # Letters, or a piece of a line.
+            continue
+        if not within and _is_icon(shape):
+            found.append(Found("icon", "", shape, look=_look(pixels, shape)))
+        elif len(within) <= 1 and _is_box(shape):
+            found.append(Found("box", within[0].text if within else "", shape, look=_look(pixels, shape)))
+    return found[:MOST]
+
+
+def _shapes(pixels: Picture) -> list[Box]:
+    """What has an outline, largest first, each once."""
+    gray = cv2.cvtColor(pixels, cv2.COLOR_BGR2GRAY)
+    edges = cv2.morphologyEx(cv2.Canny(gray, 30, 90), cv2.MORPH_CLOSE, np.ones((3, 5), np.uint8))
+    outlines, _ = cv2.findContours(edges, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
+    boxes = [tuple(int(v) for v in cv2.boundingRect(outline)) for outline in outlines]
+    large = [(x, y, w, h) for x, y, w, h in boxes if min(w, h) >= SMALLEST and h <= HIGHEST_BOX]
+    kept: list[Box] = []
+    for box in sorted(large, key=lambda box: -box[2] * box[3])[: 4 * MOST]:
+        if not any(_same(box, other) for other in kept):
+            kept.append(box)
+    return kept
+
+
+def _is_box(shape: Box) -> bool:
+    _, _, width, height = shape
+    return LOWEST_BOX <= height <= HIGHEST_BOX and width >= height
+
+
+def _is_icon(shape: Box) -> bool:
+    _, _, width, height = shape
+    return max(width, height) <= LARGEST_ICON and 0.4 <= width / height <= 2.5
+
+
+def _holds(outer: Box, inner: Box) -> bool:
+    """Whether the middle of the inner one is in the outer one, and most of its width."""
+    x, y = inner[0] + inner[2] / 2, inner[1] + inner[3] / 2
+    inside = outer[0] <= x < outer[0] + outer[2] and outer[1] <= y < outer[1] + outer[3]
+    return inside and inner[2] <= outer[2] * 1.1
+
+
+def _same(one: Box, other: Box) -> bool:
+    if not touch(one, other):
+        return False
+    wide = min(one[0] + one[2], other[0] + other[2]) - max(one[0], other[0])
+    high = min(one[1] + one[3], other[1] + other[3]) - max(one[1], other[1])
+    both = around(one, other)
+    return wide * high > SAME * both[2] * both[3]
+
+
+def _look(pixels: Picture, shape: Box) -> str:
+    """A few bits of what it looks like, equal while it looks the same: which of 64 parts are lighter than the whole."""
+    x, y, width, height = shape
+    small = cv2.resize(
+        cv2.cvtColor(pixels[y : y + height, x : x + width], cv2.COLOR_BGR2GRAY), (8, 8), interpolation=cv2.INTER_AREA
+    )
+    bits = (small > small.mean()).flatten()
+    return f"{int(''.join('1' if bit else '0' for bit in bits), 2):016x}"

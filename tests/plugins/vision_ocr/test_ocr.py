@@ -1,0 +1,174 @@
+"""The backend `ocr` on pictures whose text is known, and on a real window."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import anyio
+import cv2
+import numpy as np
+import psutil
+import pytest
+
+import handrail
+from handrail import Answer, Approval, BackendUnavailable, Choice, VisionBackend
+from handrail.testing import VisionBackendContract
+from handrail.testing.backends import Surroundings, framed
+from handrail_vision_ocr.backend import Ocr, OcrConfig
+
+pytestmark = pytest.mark.anyio
+
+
+def picture(*texts: tuple[str, int, int], width: int = 640, height: int = 200) -> Any:
+    """Black on white, each text with its left end and its line."""
+    pixels = np.full((height, width, 3), 255, np.uint8)
+    for text, x, y in texts:
+        cv2.putText(pixels, text, (x, y), cv2.FONT_HERSHEY_SIMPLEX, 0.7, (0, 0, 0), 1, cv2.LINE_AA)
+    return pixels
+
+
+@pytest.fixture
+async def ocr() -> AsyncGenerator[Ocr, None]:
+    backend = Ocr()
+    await backend.open(Surroundings())
+    yield backend
+    await backend.close()
+
+
+def texts(elements: Any) -> list[str]:
+    return [element.text for element in elements if element.role == "text"]
+
+
+class TestOcr(VisionBackendContract):
+    @pytest.fixture
+    def backend(self) -> VisionBackend:
+        return Ocr()
+
+    @pytest.fixture
+    def pixels(self) -> Any:
+        return picture(("Save", 20, 40))
+
+
+async def test_lines_are_read_where_they_are(ocr: Ocr) -> None:
+    frame = framed(picture(("Open file", 40, 60), ("Total 1,234.50", 300, 140)), -640, 100)
+    seen = {element.text: element for element in await ocr.parse(frame, "")}
+    assert {"Open file", "Total 1,234.50"} <= set(seen)
+    rect = seen["Open file"].rect
+    assert rect is not None
+    assert rect.contains(-640 + 80, 100 + 54)
+    assert seen["Open file"].source == "ocr"
+
+
+async def test_only_what_changed_is_read_again_and_the_rest_stays(ocr: Ocr) -> None:
+    before = picture(("First line", 20, 40), ("Second line", 20, 100), ("Third line", 20, 160))
+    after = picture(("First line", 20, 40), ("Another text", 20, 100), ("Third line", 20, 160))
+    first = await ocr.parse(framed(before, 0, 0), "")
+    second = await ocr.parse(framed(after, 0, 0), "")
+    assert texts(second) == ["First line", "Another text", "Third line"]
+    kept = [element for element in second if element.text in ("First line", "Third line") and element.role == "text"]
+    assert all(element in first for element in kept)
+
+
+async def test_what_is_gone_is_not_remembered(ocr: Ocr) -> None:
+    await ocr.parse(framed(picture(("Going", 20, 40), ("Staying", 20, 160)), 0, 0), "")
+    assert texts(await ocr.parse(framed(picture(("Staying", 20, 160)), 0, 0), "")) == ["Staying"]
+    assert texts(await ocr.parse(framed(picture(), 0, 0), "")) == []
+
+
+async def test_a_button_is_found_by_its_frame_and_named_by_its_text(ocr: Ocr) -> None:
+    pixels = picture(("Apply", 60, 66))
+    cv2.rectangle(pixels, (40, 40), (160, 80), (120, 120, 120), 1)
+    cv2.circle(pixels, (312, 52), 14, (200, 80, 20), -1)
+    seen = await ocr.parse(framed(pixels, 0, 0), "")
+    (box,) = [element for element in seen if element.role == "box" and element.text == "Apply"]
+    assert box.rect is not None
+    assert abs(box.rect.x - 40) <= 3
+    assert any(e.rect and e.rect.contains(312, 52) and e.fingerprint.startswith("icon:") for e in seen)
+
+
+async def test_controls_are_left_out_when_they_are_not_wanted() -> None:
+    pixels = picture(("Apply", 60, 66))
+    cv2.rectangle(pixels, (40, 40), (160, 80), (120, 120, 120), 1)
+    backend = Ocr(OcrConfig(controls=False))
+    await backend.open(Surroundings())
+    try:
+        assert {element.role for element in await backend.parse(framed(pixels, 0, 0), "")} == {"text"}
+    finally:
+        await backend.close()
+
+
+def children() -> set[int]:
+    return {child.pid for child in psutil.Process().children() if "handrail_vision_ocr.worker" in child.cmdline()}
+
+
+async def test_a_question_that_is_cancelled_ends_the_process_and_the_next_one_is_answered(ocr: Ocr) -> None:
+    frame = framed(picture(("Still here", 20, 40)), 0, 0)
+    assert texts(await ocr.parse(frame, "")) == ["Still here"]
+    (worker,) = children()
+    noise = np.random.default_rng(1).integers(0, 255, (800, 1280, 3), np.uint8)
+    with anyio.move_on_after(0.02):
+        await ocr.parse(framed(noise, 0, 0), "")
+    assert not psutil.pid_exists(worker)
+    assert texts(await ocr.parse(frame, "")) == ["Still here"]
+
+
+async def test_a_process_that_dies_is_said_and_started_anew(ocr: Ocr) -> None:
+    frame = framed(picture(("Back again", 20, 40)), 0, 0)
+    await ocr.parse(frame, "")
+    (worker,) = children()
+    os.kill(worker, 9)
+    with pytest.raises(BackendUnavailable, match="reads pictures"):
+        await ocr.parse(frame, "")
+    assert texts(await ocr.parse(frame, "")) == ["Back again"]
+
+
+async def test_nothing_of_it_is_left_after_closing() -> None:
+    backend = Ocr()
+    await backend.open(Surroundings())
+    await backend.parse(framed(picture(("Bye", 20, 40)), 0, 0), "")
+    assert children()
+    await backend.close()
+    assert not children()
+
+
+async def test_chinese_and_japanese_are_read(ocr: Ocr) -> None:
+    from PIL import Image, ImageDraw, ImageFont
+
+    page = Image.new("RGB", (480, 120), "white")
+    font = ImageFont.truetype("/usr/share/fonts/opentype/noto/NotoSansCJK-Regular.ttc", 24)
+    ImageDraw.Draw(page).text((20, 30), "保存文件 設定を変更", fill="black", font=font)
+    seen = "".join(texts(await ocr.parse(framed(np.asarray(page)[:, :, ::-1], 0, 0), "")))
+    assert "保存文件" in seen
+    assert "設定を変更" in seen
+
+
+async def yes(approval: Approval) -> Answer:
+    return Answer(Choice.ONCE)
+
+
+async def test_a_program_without_a_tree_is_worked_by_what_is_written_on_it(tmp_path: Any) -> None:
+    async with handrail.open(desktop="private", backend="ocr", confirm=yes, cwd=tmp_path) as session:
+        desktop = await session.desktop()
+        environment = {**os.environ, **desktop.environment, "NO_AT_BRIDGE": "1"}
+        async with await anyio.open_process(["galculator"], env=environment, stdout=-3, stderr=-3) as calculator:
+            screen = await session.service("screen")
+            with anyio.fail_after(30):
+                while not await screen.windows():
+                    await anyio.sleep(0.1)
+            await anyio.sleep(1)
+            for key in ("7", "8"):
+                seen = await session.call("observe_screen", {"image": "none"})
+                assert seen["actual_backend"] == "ocr"
+                found = next(e for e in seen["ui_elements"] if e["text"] == key)
+                clicked = await session.call("execute_gui", {"action": "click", "element_id": found["id"]})
+                assert clicked.ok
+            seen = await session.call("observe_screen", {"image": "none"})
+            assert any(e["text"] == "78" for e in seen["ui_elements"])
+            calculator.kill()
+
+
+def test_settings_are_checked() -> None:
+    with pytest.raises(ValueError, match="threads"):
+        OcrConfig(threads=0)
