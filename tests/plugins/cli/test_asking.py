@@ -320,3 +320,11 @@ async def test_an_editor_in_the_foreground_ends_with_its_time_and_the_result_say
     result = await run("vi -u NONE notes.txt", pty="60x12", timeout=2)
     assert (result.status, result["prompt"]["kind"]) == ("timeout", "editor")
     assert "waiting at" in result["error"]["message"]
+
+
+async def test_a_folder_that_nobody_trusts_answers_nothing(folder: Path, asks: str) -> None:
+    text = _config(folder, {"command": [sys.executable], "prompt": "Is this OK?", "answer": "yes"}).read_text()
+    (folder / "handrail.toml").write_text(text)
+    async with handrail.open(cwd=folder, confirm=yes, sandbox={"use": ["none"]}) as session:
+        result = await session.call("execute_cli", {"command": asks})
+    assert (result.status, "answered" in result["stdout"]) == ("error", False)
