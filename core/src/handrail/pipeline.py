@@ -49,13 +49,20 @@ BYTES = (bytes, bytearray, memoryview)
 REFUSALS: Mapping[str, type[Denied]] = {"denied_by_user": DeniedByUser, "no_confirmer": NoConfirmer}
 
 
-async def run_call(
+def run_call(
     session: Session, call: ToolCall, parent: Invocation | None = None, *, running: Running | None = None
-) -> ToolResult:
-    """Bind, judge, confirm, run, record. Never raises to the agent, except the cancellation of its own task.
+) -> Coroutine[Any, Any, ToolResult]:
+    """The call, made; within a span where somebody traces. Never raises to the agent, except the cancellation of its own task.
 
     `running`: what the scheduler has entered already for the call.
     """
+    if session.tracing is None:
+        return through(session, call, parent, running)
+    return session.tracing.call(through, call, parent, running)
+
+
+async def through(session: Session, call: ToolCall, parent: Invocation | None, running: Running | None) -> ToolResult:
+    """Bind, judge, confirm, run, record."""
     began = perf_counter()
     under_way = session.running
     if running is None:

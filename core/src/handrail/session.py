@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+import sys
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from handrail.confining import Confinement, Confines
     from handrail.event_stream import EventStream
     from handrail.runtime import Runtime
+    from handrail.telemetry import Tracing
 
 
 log = logging.getLogger(__name__)
@@ -143,6 +145,8 @@ class Session:
         self._confines: Confines | None = None
         # None: nobody looks at calls.
         self.watch: Watch | None = None
+        # None: nobody traces calls.
+        self.tracing = self._trace()
         self._observe()
         self._alarm: asyncio.TimerHandle | None = None
         self._set_alarm()
@@ -434,6 +438,14 @@ class Session:
         if self.runtime.stops.engaged(self.settings.desktop):
             raise Failsafe("a person has stopped this desktop", hint="they resume it with `handrail resume`")
 
+    def _trace(self) -> Tracing | None:
+        enabled = self.settings.telemetry.enabled
+        if enabled is False or (enabled is None and "opentelemetry.trace" not in sys.modules):
+            return None
+        from handrail.telemetry import tracing
+
+        return tracing(self)
+
     def _observe(self) -> None:
         """Take over who looks at calls."""
         observers: list[Observer] = list(self.runtime.observers.values())
@@ -569,6 +581,7 @@ class Session:
             self.bus.publish(BackendChanged("", backend or ""))
         self._look_again()
         self._seats.clear()
+        self.tracing = self._trace()
         self._observe()
         self._change()
         self.bus.publish(ToolsChanged("", "the configuration was changed"))

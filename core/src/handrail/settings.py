@@ -235,6 +235,17 @@ class SandboxSettings(Section):
     file_size: int = Field(default=4096, ge=1, description="Megabytes that one file written in the sandbox may have.")
 
 
+class TelemetrySettings(Section):
+    """`[telemetry]`: spans of OpenTelemetry."""
+
+    enabled: bool | None = Field(
+        default=None, description="Whether spans are made; unset: where the program has set up a tracer provider."
+    )
+    arguments: bool = Field(
+        default=False, description="Whether spans hold arguments and results, with secrets taken out."
+    )
+
+
 class SecretSettings(Section):
     """`[secrets]`: where `secret:NAME` in arguments is looked up."""
 
@@ -436,6 +447,7 @@ class Settings(Section):
     confirmation: ConfirmationSettings = ConfirmationSettings()
     network: NetworkSettings = NetworkSettings()
     secrets: SecretSettings = SecretSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
     observers: tuple[ObserverSettings, ...] = Field(default=(), description="Commands that look at calls.")
     audit: AuditSettings = AuditSettings()
     artifacts: ArtifactSettings = ArtifactSettings()
