@@ -14,6 +14,19 @@ from pydantic import BaseModel
 from benchmarks.measure import LEAD_IN, Absent, Contender, Effort, each, take_turns
 from benchmarks.report import Row, compare
 from benchmarks.sessions import trivial_session
+from handrail import (
+    Change,
+    Evaluator,
+    Invocation,
+    Judging,
+    Observer,
+    Opinion,
+    Remark,
+    Tool,
+    Verdict,
+    hookimpl,
+    tool,
+)
 
 LIMIT = "pydantic validation + await"
 ROUNDS = 60
@@ -69,7 +82,6 @@ async def dispatch(effort: Effort) -> Row:
         limit=LIMIT,
         goal=8,
         absent=absent,
-        note="the row with five observers and the loop guard (goal 20x) is left out: neither exists yet",
     )
 
 
@@ -81,8 +93,72 @@ async def dispatch_audit(effort: Effort) -> Row:
     return compare("the same with both audit lines", timings, limit=LIMIT, goal=40)
 
 
-async def _ours(stack: AsyncExitStack, *, audit: bool) -> Contender:
-    session = await stack.enter_async_context(trivial_session(audit=audit))
+async def dispatch_observers(effort: Effort) -> Row:
+    """The same with observers in Python that look before and after each call, and find nothing."""
+    return await _beside(effort, "observers in Python", lambda number: Looking(f"o{number}"), goal=20)
+
+
+async def dispatch_plugins(effort: Effort) -> Row:
+    """The same with plugins beside it that bring a tool and a judge of it each."""
+    return await _beside(effort, "other plugins", Bystander, goal=8)
+
+
+async def _beside(effort: Effort, what: str, make: Callable[[int], object], *, goal: float) -> Row:
+    """A call of the trivial tool with 0, 5 and 20 plugins beside it."""
+    async with AsyncExitStack() as stack:
+        contenders: dict[str, Contender] = {LIMIT: limit}
+        for count in (0, 5, 20):
+            plugins = {f"beside{number}": make(number) for number in range(count)}
+            contenders[f"{count} {what}"] = await _ours(stack, audit=False, beside=plugins)
+        timings = await take_turns(contenders, rounds=effort.rounds(ROUNDS))
+    return compare(f"dispatch with 5 {what}", timings, limit=LIMIT, goal=goal, ours=f"5 {what}")
+
+
+class Looking(Observer):
+    """Looks at every call and its result, and lets them be. It is a plugin of its own."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.looked = 0
+
+    async def before(self, invocation: Invocation) -> Change | None:
+        self.looked += 1
+
+    async def after(self, invocation: Invocation, verdict: Verdict, result: Mapping[str, Any]) -> Remark | None:
+        self.looked += 1
+
+    @hookimpl
+    def handrail_register_observers(self) -> list[Observer]:
+        return [self]
+
+
+class Bystander(Evaluator):
+    """A plugin with a tool that nobody calls, and a judge of that tool alone."""
+
+    def __init__(self, number: int) -> None:
+        self.name = f"bystander{number}"  # pyright: ignore[reportAttributeAccessIssue] # one for each
+
+    def applies(self, tool: Tool) -> bool:
+        return tool.name == self.name
+
+    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+        return None
+
+    @hookimpl
+    def handrail_register_tools(self) -> list[Tool]:
+        @tool(name=self.name)
+        async def bystander(a: int) -> None:
+            """Do nothing."""
+
+        return [bystander]
+
+    @hookimpl
+    def handrail_register_evaluators(self) -> list[Evaluator]:
+        return [self]
+
+
+async def _ours(stack: AsyncExitStack, *, audit: bool, beside: Mapping[str, object] | None = None) -> Contender:
+    session = await stack.enter_async_context(trivial_session(audit=audit, beside=beside))
     if (result := await session.call("add", {"a": 2, "b": 3})) != {**result, "status": "success", "sum": 5}:
         raise Absent(f"add gave {dict(result)}")
 
@@ -208,4 +284,9 @@ PEERS: Mapping[str, Peer] = {
     "fastmcp in-memory client": fastmcp_client,
     "LangChain StructuredTool": langchain,
 }
-ROWS = {"dispatch": dispatch, "dispatch-audit": dispatch_audit}
+ROWS = {
+    "dispatch": dispatch,
+    "dispatch-audit": dispatch_audit,
+    "dispatch-observers": dispatch_observers,
+    "dispatch-plugins": dispatch_plugins,
+}

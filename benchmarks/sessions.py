@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import AsyncGenerator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,16 @@ PERSONAL = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "AT_SPI_BU
 FOREIGN = ("HANDRAIL_", "PYTHON")
 
 
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """An entry point whose plugin is there already."""
+
+    plugin: object
+
+    def load(self) -> object:
+        return self.plugin
+
+
 @contextmanager
 def environment(**variables: str) -> Iterator[dict[str, str]]:
     """The variables for one measurement, with a HANDRAIL_HOME that is gone afterwards."""
@@ -37,11 +48,13 @@ def environment(**variables: str) -> Iterator[dict[str, str]]:
 
 
 @asynccontextmanager
-async def trivial_session(*, audit: bool) -> AsyncGenerator[Session, None]:
-    """A session with the tool `add` and core's own, and no other plugin."""
+async def trivial_session(*, audit: bool, beside: Mapping[str, object] | None = None) -> AsyncGenerator[Session, None]:
+    """A session with the tool `add` and core's own, and no other plugin but those given `beside`, by name."""
     found = Found("trivial", EntryPoint("trivial", "benchmarks.trivial", "handrail"), "handrail-benchmarks", "0")
     with environment(HANDRAIL_AUDIT_ENABLED=str(audit).lower()) as variables:
-        async with _runtime(variables, [found]) as runtime, runtime.session() as session:
+        others = [Found(name, Ready(plugin), "handrail-benchmarks", "0") for name, plugin in (beside or {}).items()]
+        async with _runtime(variables, [found, *others]) as runtime, runtime.session() as session:
+            require(session, *(beside or {}))
             yield session
 
 

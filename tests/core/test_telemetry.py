@@ -49,6 +49,12 @@ def spans(monkeypatch: pytest.MonkeyPatch) -> Iterator[InMemorySpanExporter]:
     provider.shutdown()
 
 
+def around(span: ReadableSpan) -> trace.SpanContext:
+    context = span.get_span_context()
+    assert context is not None
+    return context
+
+
 def attributes(span: ReadableSpan) -> dict[str, Any]:
     return dict(span.attributes or {})
 
@@ -84,16 +90,16 @@ async def test_nested_calls_are_children_and_a_hosts_span_is_the_parent(spans: I
     assert (inner.name, above.name) == ("execute_tool say", "execute_tool outer")
     assert inner.parent is not None
     assert above.parent is not None
-    assert inner.parent.span_id == above.context.span_id
+    assert inner.parent.span_id == around(above).span_id
     assert above.parent.span_id == agent.get_span_context().span_id
 
 
 async def test_the_span_that_started_the_program_is_the_parent(spans: InMemorySpanExporter) -> None:
-    around = {"TRACEPARENT": f"00-{'a' * 32}-{'b' * 16}-01"}
-    async with open_test_session(tools=[say], environment=around) as session:
+    variables = {"TRACEPARENT": f"00-{'a' * 32}-{'b' * 16}-01"}
+    async with open_test_session(tools=[say], environment=variables) as session:
         await session.call("say", {"text": "hi"})
     (span,) = spans.get_finished_spans()
-    assert (f"{span.context.trace_id:x}", span.parent and f"{span.parent.span_id:x}") == ("a" * 32, "b" * 16)
+    assert (f"{around(span).trace_id:x}", span.parent and f"{span.parent.span_id:x}") == ("a" * 32, "b" * 16)
 
 
 async def test_arguments_are_told_where_that_is_wanted_and_hold_no_secret(spans: InMemorySpanExporter) -> None:

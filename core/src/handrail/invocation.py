@@ -14,13 +14,18 @@ from pydantic import BaseModel
 
 from handrail.context import ToolContext
 from handrail.judging import Touch
-from handrail.tools import Delete, Effect, Input, Read, Run, Send, Tool, Write
+from handrail.tools import KINDS, Delete, Effect, Input, Read, Run, Send, Tool, Write
 
 if TYPE_CHECKING:
     from handrail.judging import Verdict
     from handrail.observers import Seen
 
 SHOWN = 200
+# Characters of what a call says of itself.
+LINE = 1_000
+# What arguments name by a path, and what makes a path a pattern.
+PLACES = frozenset(("file", "folder", "glob"))
+WILD = frozenset("*?[")
 CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
 
 
@@ -209,30 +214,35 @@ class Invocation:
     def describe(self) -> str:
         """What it will do, for a person, on one line."""
         if self.tool.describe is not None:
-            return self.tool.describe(self.params)
+            return _line(self.tool.describe(self.params))
         given = ", ".join(f"{key}={_short(value)}" for key, value in self.args.items())
         return f"{self.tool.title}: {given}" if given else self.tool.title
 
     def locations(self) -> Sequence[Location]:
-        """The files it touches, as the arguments name them."""
+        """The files and folders it touches, each once, as the arguments name them. Patterns that stand for several are left out."""
         if self.tool.locations is not None:
             return self.tool.locations(self.params)
-        files = (e for e in self.tool.effects if e.what == "file" and isinstance(e, Read | Write | Delete | Run))
-        return tuple(Location(path) for effect in files for path in paths_in(self.argument(effect)))
+        named = (e for e in self.tool.effects if e.what in PLACES and isinstance(e, Read | Write | Delete | Run))
+        paths = ((e.what, path) for e in named for path in paths_in(self.argument(e)))
+        plain = (path for what, path in paths if what != "glob" or WILD.isdisjoint(path))
+        return tuple(map(Location, dict.fromkeys(plain)))
 
     def confirmation(self, verdict: Verdict) -> Confirmation:
         """What a person is shown before saying yes: pure data. The verdict's parts say which real files and hosts it is about."""
         if self.tool.confirmation is not None:
             return self.tool.confirmation(self.params, verdict)
         title = self.describe()
-        for effect in self.tool.effects:
+        if self.tool.server is not None:
+            return McpConfirmation(title, self.tool.server, self.tool.name, self.args)
+        # What weighs most is what a person is asked about, in whatever order it was declared.
+        for effect in sorted(self.tool.effects, key=_weight):
             value = self.argument(effect)
             match effect:
                 case Run() if value is not None:
                     return ExecConfirmation(title, str(value))
                 case Send() if value is not None:
                     return UrlConfirmation(title, str(value))
-                case Input():
+                case Input(what="desktop") | Write(what="windows" | "clipboard"):
                     return GuiConfirmation(title, str(self.args.get("action", self.tool.name)))
                 case _:
                     pass
@@ -247,6 +257,15 @@ def hash_of(name: str, args: Any) -> str:
     """The `call_hash` of a call that need not be bound."""
     canonical = CANONICAL.encode({"tool": name, "args": args})
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _weight(effect: Effect) -> int:
+    return next((place for place, kind in enumerate(KINDS) if isinstance(effect, kind)), len(KINDS))
+
+
+def _line(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= LINE else f"{text[:LINE]}…"
 
 
 def paths_in(value: Any) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 import anyio.to_thread
 from pydantic import Field
 
-from handrail import Downstream, Media, NotFound, Read, ToolContext, opened, tool
+from handrail import Downstream, Location, Media, NotFound, Read, ToolContext, opened, tool
 from handrail.opened import Opened
 from handrail_files.known import Known
 from handrail_files.naming import near
@@ -69,7 +69,13 @@ MAGIC = (
 )
 
 
-@tool(layer="file", title="Read a file", effects=[Read("file", arg="file_path")], timeout=30)
+@tool(
+    layer="file",
+    title="Read a file",
+    effects=[Read("file", arg="file_path")],
+    timeout=30,
+    locations=lambda asked: (Location(asked.file_path, asked.offset + 1),),
+)
 async def read_file(
     file_path: Annotated[str, Field(description="Path of the file, from the session's working directory.")],
     offset: Annotated[int, Field(ge=0, description="Lines to leave out at the beginning.")] = 0,
