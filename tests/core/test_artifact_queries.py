@@ -8,11 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from handrail import Read, Send, tool
 from handrail.artifacts import Text
+from handrail.errors import InvalidArguments
 from handrail.events import Event, ToolsChanged
 from handrail.results import ToolResult
+from handrail.searching import Pattern, needle_in
 from handrail.session import Session
 from handrail.testing import open_test_session
 from handrail.tools import Tool
@@ -423,3 +427,41 @@ async def test_markdown_sections_blocks_links_and_front_matter(session: Session)
 async def test_front_matter_that_would_grow_without_end_is_refused(session: Session) -> None:
     await ask(session, "write_up", text="---\na: &a [x, x]\nb: [*a, *a]\n---\n# A\n")
     assert (await session.call("artifact_md_frontmatter", {"artifact": "a1"})).error_code == "not_found"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "needle"),
+    [
+        ("needle", b"needle"),
+        (r"^ab\.cd [0-9]+ longer$", b" longer"),
+        ("abcd?efg", b"abc"),
+        ("abcd*", b"abc"),
+        ("abcd{0,2}", b"abc"),
+        ("abcd+e", b"abcd"),
+        ("(abcdef)?xyz", b"xyz"),
+        ("[abcdef]", None),
+        ("[]abcdef]x", None),
+        (r"\dabc\w", b"abc"),
+        ("abc|def", None),
+        ("(?i)abcdef", None),
+        (r"\x41bcdef", None),
+        (r"\Qa.b\E", None),
+        ("zwölf", "zwölf".encode()),
+        ("ab", None),
+    ],
+)
+def test_a_text_that_must_be_in_a_line_is_told_from_the_pattern(pattern: str, needle: bytes | None) -> None:
+    assert needle_in(pattern) == needle
+
+
+@given(st.text("ab c.*+?^$()[]{}2\\d", max_size=12), st.text("abc d2\n", max_size=200))
+def test_looking_for_that_text_first_changes_nothing(pattern: str, text: str) -> None:
+    try:
+        quick, plain = Pattern(pattern), Pattern(f"(?:{pattern})")
+    except InvalidArguments:
+        return
+    data = bytearray(text.encode())
+    for start in range(0, len(data) + 1, 7):
+        found = [each.find(data, start, len(data)) for each in (quick, plain)]
+        ends = [data.count(b"\n", 0, at) if at >= 0 else -1 for at in found]
+        assert ends[0] == ends[1]

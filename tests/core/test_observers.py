@@ -397,3 +397,23 @@ async def test_who_listens_is_told_what_observers_did() -> None:
 async def test_sessions_that_nobody_observes_look_for_nobody() -> None:
     async with open_test_session(tools=[say]) as session:
         assert session.watch is None
+
+
+async def test_what_an_observer_withheld_or_rewrote_cannot_be_had_from_an_artifact() -> None:
+    class Masks(Observer):
+        name = "masks"
+
+        async def after(self, invocation: Invocation, verdict: Verdict, result: Mapping[str, Any]) -> Remark | None:
+            return Remark(replace={"content": "masked"}) if "original" in result.get("content", "") else None
+
+    @tool(artifact="text")
+    async def tell(text: str) -> str:
+        """Tell it."""
+        return text
+
+    async with open_test_session(tools=[tell], observers=[Masks()]) as session:
+        masked = await session.call("tell", {"text": "original"})
+        assert (masked["content"], "artifact" in masked, len(session.artifacts)) == ("masked", False, 0)
+        assert [path.name for path in session.runtime.places.artifacts.rglob("a*")] == []
+        left = await session.call("tell", {"text": "else"})
+        assert session.artifacts.get(left["artifact"]["id"]) is not None

@@ -263,6 +263,19 @@ class Artifacts:
             spool.source = source
         self.unclaimed = [made for made in self.unclaimed if made[0] != call_id]
 
+    def withdraw(self, call_id: str) -> frozenset[str]:
+        """What a call that is just over has made is shown to nobody; the handles that are gone."""
+        made = [spool for made_by, spool in self.unclaimed if made_by == call_id]
+        for spool in made:
+            spool.close()
+            spool.path.unlink(missing_ok=True)
+            del self._held[spool.id]
+        self.unclaimed = [each for each in self.unclaimed if each[0] != call_id]
+        if made:
+            self._tools = None
+            self._changed()
+        return frozenset(spool.id for spool in made)
+
     def get(self, id: str) -> Artifact | None:
         """The artifact of that handle."""
         return self._held.get(id)
@@ -290,12 +303,13 @@ class Artifacts:
     def drop(self, spool: Spool) -> None:
         """Nothing will come of a file that was being written."""
         self._writing = [each for each in self._writing if each is not spool]
+        self.unclaimed = [made for made in self.unclaimed if made[1] is not spool]
 
     def hold(self, spool: Spool) -> Artifact:
         """A file that has been written, as an artifact."""
         from handrail.kinds import kind_of
 
-        self.drop(spool)
+        self._writing = [each for each in self._writing if each is not spool]
         kind = spool.declared or KINDS[kind_of(spool.path)]
         artifact = self._held[spool.id] = kind(spool.id, spool.path, limit=self.limit, source=spool.source)
         self._tools = None
@@ -326,8 +340,7 @@ class CallArtifacts:
     def create(self, kind: str | type[Artifact] | None = None) -> Spool:
         """A new, empty file for an artifact of that kind; without one, its kind is found when it is closed. Raises OSError when there is no room."""
         spool = self._artifacts.create(kind, source=self._source)
-        if self._source is not None:
-            self._artifacts.unclaimed.append((self._call_id, spool))
+        self._artifacts.unclaimed.append((self._call_id, spool))
         return spool
 
     def keep(self, data: str | bytes, kind: str | type[Artifact] | None = None) -> dict[str, Any]:

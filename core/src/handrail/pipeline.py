@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from handrail.context import ToolContext
 from handrail.errors import (
@@ -118,7 +118,16 @@ async def finish(
         # Nobody is given a result any more, and what happened is kept.
         record(session, call, invocation, verdict, result, began)
         raise
+    if looked.original is not None and (gone := session.artifacts.withdraw(call.call_id)):
+        # They hold what an observer has rewritten or withheld.
+        kept = {key: value for key, value in looked.result.items() if not _names(value, gone)}
+        looked = replace(looked, result=ToolResult(kept))
     return record(session, call, invocation, verdict, looked.result, began, looked)
+
+
+def _names(value: Any, handles: Collection[str]) -> bool:
+    """Whether a part of a result is the handle of one of these artifacts."""
+    return isinstance(value, dict) and cast("dict[str, Any]", value).get("id") in handles
 
 
 async def _stages(
@@ -371,16 +380,15 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
         if running.watched:
             running.stop_clock()
         aside = sandbox.put_aside() if sandbox is not None else []
-    if session.secrets.forms and isinstance(returned, str):
-        # What is kept as an artifact is not looked through later.
-        returned = session.secrets.hidden(returned)
     if isinstance(returned, TailCall):
         if running.why is not None:
             raise running.why
         return returned
     if tool.artifact is not None or isinstance(returned, BYTES):
-        from handrail.spooling import spooled
+        from handrail.spooling import plain, spooled
 
+        # What is kept as an artifact is not looked through later.
+        returned = session.secrets.hidden(plain(returned))
         result = await spooled(returned, tool, context.artifacts, limit=session.settings.output.max_bytes)
     else:
         result = as_result(returned)
@@ -431,6 +439,8 @@ def record(
         except Exception as exc:
             log.exception("the result of %s cannot be shown", invocation.tool.name)
             result = ToolResult.failure(_masked(exc, invocation.tool.name), title=invocation.tool.title)
+    elif invocation is not None and session.artifacts.unclaimed:
+        session.artifacts.claim(invocation.call_id, None)
     result.setdefault("duration_ms", round((perf_counter() - began) * 1000))
     if invocation is not None and invocation.before is not None:
         # What ran, or was refused, is not what the model asked for.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import FileIO
@@ -19,6 +20,10 @@ PIECE = 2**18
 # Of a longer line, so much of the piece before is looked at once more with the next.
 OVERLAP = 4_096
 LINE_FEED = 0x0A
+# A shorter text stands in too many lines to be worth looking for by itself; and so does one that missed so often in one piece.
+NEEDLE = 3
+MISSES = 60
+_TOKENS = re.compile(r"\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|\{[0-9,]*\}|.", re.DOTALL)
 # What RE2 may use for one pattern.
 MEMORY = 16 * 2**20
 
@@ -53,11 +58,57 @@ class Pattern:
                 hint="the syntax is RE2's: no backreferences, no lookaround",
             ) from exc
         self._search = compiled.search
+        needle = None if ignore_case else needle_in(pattern)
+        # RE2 finds plain text faster than Python does.
+        options.literal = True
+        self._needle: Any = None if needle is None else re2.compile(needle, options).search
 
     def find(self, data: bytearray, start: int, end: int) -> int:
         """Where it first fits between the two places; -1 for nowhere."""
+        needle = self._needle
+        if needle is None:
+            return self._first(data, start, end)
+        misses = 0
+        # Only a line that has the needle can fit, and looking for that is several times faster.
+        while (plain := needle(data, start, end)) is not None:
+            at = plain.start()
+            begin = data.rfind(b"\n", start, at) + 1 or start
+            stop = data.find(b"\n", at, end)
+            stop = end if stop < 0 else stop
+            if (found := self._first(data, begin, stop)) >= 0:
+                return found
+            start, misses = stop + 1, misses + 1
+            if misses > MISSES:
+                self._needle = None
+                return self._first(data, start, end) if start < end else -1
+        return -1
+
+    def _first(self, data: bytearray, start: int, end: int) -> int:
         found = self._search(data, start, end)
         return -1 if found is None else found.start()
+
+
+def needle_in(pattern: str) -> bytes | None:
+    """A text that stands in every line which the pattern fits, the longest that is plain to see; None where there is none to speak of."""
+    if "|" in pattern or "(?" in pattern:
+        return None
+    runs, depth = [""], 0
+    for token in _TOKENS.findall(pattern):
+        depth += (token == "(") - (token == ")")
+        escaped = token[0] == "\\" and len(token) == 2
+        literal = token[-1] if len(token) == 1 or (escaped and not token[-1].isalnum()) else ""
+        if escaped and not literal and token[1] not in "dDwWsSbB":
+            # It may go on in what follows: \x41, \pL, \Q…
+            return None
+        if token in ("*", "?") or token[0] == "{":
+            # What stands before may be absent.
+            runs[-1] = runs[-1][:-1]
+        if literal and not depth and (escaped or token not in "^$.+*?(){"):
+            runs[-1] += literal
+        else:
+            runs.append("")
+    longest = max(runs, key=len)
+    return longest.encode("utf-8", "surrogatepass") if len(longest) >= NEEDLE else None
 
 
 def hits(file: FileIO, pattern: Pattern, artifact: Artifact, *, first: int = 1, position: int = 0) -> Iterator[Hit]:

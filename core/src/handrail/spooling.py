@@ -17,13 +17,23 @@ from handrail.tools import Tool
 MUCH = 2**20
 
 
+def plain(returned: Any) -> Any:
+    """A model as a mapping, and bytes as the text that they are; what is no text stays as it is."""
+    if isinstance(returned, BaseModel):
+        return returned.model_dump(mode="json", by_alias=True)
+    if not isinstance(returned, bytes | bytearray | memoryview):
+        return returned
+    data = bytes(cast("bytes", returned))
+    return data if _is_binary(data) else data.decode()
+
+
 async def spooled(returned: Any, tool: Tool, artifacts: CallArtifacts, *, limit: int) -> ToolResult:
     """The result with its text or bytes kept as an artifact, where the tool declares one or they are more than `limit` bytes.
 
     Shown are the text, or its head and tail, and the handle. When there is no room for an artifact, a note says so.
     """
     kind = _declared(tool)
-    if isinstance(returned, (*MAPPINGS, BaseModel)):
+    if isinstance(returned, MAPPINGS):
         return await _of_mapping(as_result(returned), kind, artifacts, limit)
     if not isinstance(returned, str | bytes | bytearray | memoryview):
         return as_result(returned)
