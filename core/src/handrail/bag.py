@@ -6,6 +6,8 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
+_NOTHING = object()
+
 
 class Bag:
     """Values under dotted paths: `bag.set("mail.folder", "inbox")`. Reading gives copies, so that nobody changes a value unseen."""
@@ -34,6 +36,23 @@ class Bag:
                 raise ValueError(f"{path!r} goes through {part!r}, which holds a value")
             node = cast("dict[str, Any]", below)
         node[last] = copy.deepcopy(value)
+
+    def has(self, path: str) -> bool:
+        """Whether there is a value at `path`, be it None."""
+        return self.get(path, _NOTHING) is not _NOTHING
+
+    def delete(self, path: str) -> None:
+        """Take away what is at `path`; nothing happens when there is nothing."""
+        *parents, last = path.split(".")
+        node: Any = self._values
+        for part in parents:
+            node = cast("dict[str, Any]", node).get(part) if isinstance(node, dict) else None
+        if isinstance(node, dict):
+            cast("dict[str, Any]", node).pop(last, None)
+
+    def all(self) -> dict[str, Any]:
+        """A copy of everything, as nested mappings."""
+        return copy.deepcopy(self._values)
 
     def keys(self) -> Iterator[str]:
         """The dotted paths of all values that are not mappings themselves."""

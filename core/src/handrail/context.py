@@ -65,6 +65,11 @@ class ToolContext:
         return self.session.stash
 
     @property
+    def turn_stash(self) -> Bag:
+        """Values that tools keep until the host begins the next turn (`Session.begin_turn`)."""
+        return self.session.turn_stash
+
+    @property
     def observations(self) -> Observations:
         """What this session has seen, and the only place where element ids are given."""
         return self.session.observations

@@ -118,6 +118,7 @@ class Session:
         )
         self.intake = Intake(self.history, self.artifacts.source_of)
         self.stash = Bag()
+        self.turn_stash = Bag()
         self.policy = Policy(runtime.rules)
         self.policy.lasting = runtime.grants
         self._uses: Counter[str] = Counter()
@@ -195,6 +196,13 @@ class Session:
         from handrail.event_stream import EventStream
 
         return EventStream(self.bus)
+
+    def begin_turn(self, values: Mapping[str, Any] | None = None) -> None:
+        """A new turn: from what a person says to the agent's answer to it. `values` are what its stash begins with.
+
+        A host that knows no turns leaves the session in its first one.
+        """
+        self.turn_stash = Bag(values)
 
     # Tools
 

@@ -1,0 +1,53 @@
+"""A session's tools for models of LangChain: `model.bind_tools(await tools(session))`, anew before each step."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any, Literal
+
+from langchain_core.tools import BaseTool, ToolException
+
+from handrail.declarations import declare
+from handrail.families import family_of
+from handrail.session import Session
+from handrail.telling import Shown, told
+
+KINDS = ("image", "audio", "video")
+
+
+async def tools(session: Session, *, model: str | None = None) -> list[BaseTool]:
+    """What the session shows in the step that begins, as the named model understands it."""
+    declared = [declare(tool, dialect="mcp", family=family_of(model)) for tool in await session.tools()]
+    return [
+        SessionTool(
+            session=session, name=said["name"], description=said["description"], args_schema=said["inputSchema"]
+        )
+        for said in declared
+    ]
+
+
+class SessionTool(BaseTool):
+    """One tool. What goes wrong is a message with status "error"; the message's artifact is the result itself."""
+
+    session: Any
+    handle_tool_error: Any = True
+    response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
+
+    def _run(self, **arguments: Any) -> Any:
+        raise NotImplementedError("Handrail is asynchronous; use ainvoke")
+
+    async def _arun(self, **arguments: Any) -> tuple[list[dict[str, Any]], Any]:
+        result = await self.session.call(self.name, arguments)
+        said = await told(result)
+        if not result.ok:
+            raise ToolException(said.text)
+        return [{"type": "text", "text": said.text}, *map(_block, said.media)], result
+
+
+def _block(shown: Shown) -> dict[str, Any]:
+    kind = shown.mime_type.partition("/")[0]
+    return {
+        "type": kind if kind in KINDS else "file",
+        "base64": base64.b64encode(shown.data).decode("ascii"),
+        "mime_type": shown.mime_type,
+    }

@@ -1,0 +1,58 @@
+"""A session's tools for an agent of Pydantic AI: `Agent(model, toolsets=[HandrailToolset(session)])`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic_ai import AbstractToolset, BinaryContent, RunContext, ToolDefinition, ToolsetTool
+from pydantic_core import SchemaValidator, core_schema
+
+from handrail.declarations import declare
+from handrail.families import family_of
+from handrail.session import Session
+from handrail.telling import told
+from handrail.tools import Tool
+
+# The session checks arguments itself, and says what is wrong in its result.
+ANYTHING = SchemaValidator(core_schema.any_schema())
+
+
+class HandrailToolset(AbstractToolset[Any]):
+    """What the session shows, asked anew at each step of the agent and told as the step's model understands it.
+
+    Whatever becomes of a call is data for the model: nothing is raised. A run of the agent is a turn of the session.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    @property
+    def id(self) -> str:
+        return self._session.id
+
+    async def for_run(self, ctx: RunContext[Any]) -> AbstractToolset[Any]:
+        self._session.begin_turn()
+        return self
+
+    async def get_tools(self, ctx: RunContext[Any]) -> dict[str, ToolsetTool[Any]]:
+        """The tools of the step that begins."""
+        family = family_of(ctx.model.model_name)
+        return {tool.name: self._tool(tool, family) for tool in await self._session.tools()}
+
+    def _tool(self, tool: Tool, family: str) -> ToolsetTool[Any]:
+        said = declare(tool, dialect="mcp", family=family)
+        definition = ToolDefinition(
+            name=said["name"],
+            description=said["description"],
+            parameters_json_schema=said["inputSchema"],
+            sequential=not tool.read_only,
+        )
+        return ToolsetTool(toolset=self, tool_def=definition, max_retries=0, args_validator=ANYTHING)
+
+    async def call_tool(
+        self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
+    ) -> Any:
+        """The result as text, with its pictures and other media beside it."""
+        result = await told(await self._session.call(name, tool_args, call_id=ctx.tool_call_id))
+        media = [BinaryContent(shown.data, media_type=shown.mime_type) for shown in result.media]
+        return [result.text, *media] if media else result.text
