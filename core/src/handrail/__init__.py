@@ -268,6 +268,9 @@ if TYPE_CHECKING:
         Finding as Finding,
     )
     from handrail.services import (
+        Memory as Memory,
+    )
+    from handrail.services import (
         Service as Service,
     )
     from handrail.services import (
@@ -395,7 +398,7 @@ _HOMES = {
     "denials": ("Denial",),
     "rules": ("Rule",),
     "sandboxes": ("Bounds", "Confined", "Limits", "Sandbox"),
-    "services": ("Finding", "Service", "ServiceContext"),
+    "services": ("Finding", "Memory", "Service", "ServiceContext"),
     "session": ("Session",),
     "dialects": ("PIXELS", "TO_1000", "TO_999", "UNIT", "Dialect", "Size"),
     "seeing": ("Answered", "Vision"),

@@ -1,8 +1,8 @@
 """Where settings come from: files, environment and flags, each value with its source.
 
 default < /etc/handrail/config.toml < the user's config.toml < the project's handrail.toml < environment < flags. Later beats earlier, save
-that for what guards (`mode`, `tools.disabled`, `plugins.disabled`, `plugins.require`, `policy.rules`, `audit.enabled`, most of
-`sandbox` and `limits`) the stricter value wins or all of them count.
+that for what guards (`mode`, `tools.disabled`, `plugins.disabled`, `plugins.require`, `policy.rules`, `audit.enabled`,
+`serve.approvals`, most of `sandbox` and `limits`) the stricter value wins or all of them count.
 A project file in a folder that nobody trusted may only tighten. Loading reads, and never writes.
 """
 
@@ -58,6 +58,7 @@ SECRETS: Key = ("secrets", "variables")
 # What only the person's own files may set.
 PERSONAL: frozenset[Key] = COMMON | {PROXY, KEYRING, SECRETS, ("audit", "keep_days"), ("audit", "keep_bytes")}
 AUDIT: Key = ("audit", "enabled")
+APPROVALS: Key = ("serve", "approvals")
 # Tables with a table for each of what plugins register.
 NAMED_TABLES = ("backends", "sandboxes")
 DISABLED_TOOLS: Key = ("tools", "disabled")
@@ -416,6 +417,7 @@ def _tighten(key: Key, value: Any, layer: Layer, merge: _Merge) -> None:
         _unite(key, value, layer, merge)
     elif (
         (key == AUDIT and value is True)
+        or (key == APPROVALS and value == "local")
         or (key == USE and NO_SANDBOXES in value)
         or (key in (NETWORK, *CEILINGS) and not _looser(key, value, merge.values.get(key, _typed(key, None))))
     ):
@@ -436,6 +438,8 @@ def _looser(key: Key, value: Any, held: Any) -> bool:
         return False
     if key == AUDIT:
         return held is True and _is_off(value)
+    if key == APPROVALS:
+        return held == "local" and value != "local"
     if key == USE:
         return NO_SANDBOXES in held and NO_SANDBOXES not in value
     if key == NETWORK:

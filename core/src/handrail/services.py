@@ -63,6 +63,14 @@ class ServiceContext(Protocol):
         ...
 
 
+class Memory(Closable, Protocol):
+    """What a service of the capability `memory` offers: what is remembered beyond one session."""
+
+    async def text(self) -> str:
+        """All of it, as Markdown."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that was looked at: whether it works, what there is to say of it, and the cure where it does not."""

@@ -284,6 +284,22 @@ class ArtifactSettings(Section):
     )
 
 
+class ServeSettings(Section):
+    """`[serve]`"""
+
+    approvals: Literal["client", "local"] = Field(
+        default="client",
+        description="Who is asked: the person behind the client, through it; or one at this machine, by `handrail approvals`.",
+    )
+    tokens: Words = Field(
+        default=(),
+        description="Names of environment variables with the bearer tokens of `serve --http`; unset: one token is made at the start.",
+    )
+    idle: float = Field(
+        default=1_800, gt=0, le=86_400, description="Seconds without a request after which a session over HTTP ends."
+    )
+
+
 class OutputSettings(Section):
     """`[output]`"""
 
@@ -454,3 +470,4 @@ class Settings(Section):
     output: OutputSettings = OutputSettings()
     limits: LimitSettings = LimitSettings()
     mcp: McpSettings = McpSettings()
+    serve: ServeSettings = ServeSettings()

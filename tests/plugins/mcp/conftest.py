@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .place import Place
+from .place import Place, made
 
 
 @pytest.fixture(scope="session")
@@ -17,21 +17,12 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> str:
     info = folder / "mcp_stage-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mcp-stage\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[handrail]\nmcp_stage = handrail_mcp_stage\n")
+    (info / "entry_points.txt").write_text(
+        "[handrail]\nmcp_stage = handrail_mcp_stage\nmcp_memory = handrail_mcp_memory\n"
+    )
     return os.pathsep.join((str(folder), str(Path(__file__).with_name("plugin"))))
 
 
 @pytest.fixture
 def place(tmp_path: Path, stage: str) -> Place:
-    folder = tmp_path / "project"
-    folder.mkdir()
-    (folder / "handrail.toml").write_text('backend = "treeish"\n')
-    environment = {
-        "PATH": os.environ["PATH"],
-        "HOME": str(tmp_path),
-        "PYTHONPATH": stage,
-        "HANDRAIL_PLUGINS": "mcp,mcp_stage",
-        "HANDRAIL_HOME": str(tmp_path / "home"),
-        "HANDRAIL_CONFIG": str(folder / "handrail.toml"),
-    }
-    return Place(folder, environment)
+    return made(tmp_path, stage)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -67,8 +68,13 @@ class Place:
         return newest.read_text().splitlines()
 
     @asynccontextmanager
-    async def client(self, era: str, decide: Decide | None = None) -> AsyncGenerator[Client, None]:
-        """The SDK's client, connected. `decide` answers for its person; without it the client cannot ask."""
+    async def client(
+        self, era: str, decide: Decide | None = None, *, hear: Callable[..., Any] | None = None, to: Any = None
+    ) -> AsyncGenerator[Client, None]:
+        """The SDK's client, connected over stdio or `to` an address. `decide` answers for its person; without it the client cannot ask.
+
+        `hear` is told of what the server says by itself.
+        """
 
         async def answer(context: Any, params: types.ElicitRequestParams) -> types.ElicitResult:
             assert decide is not None
@@ -77,14 +83,16 @@ class Place:
             given = decide(params)
             return await given if isawaitable(given) else given
 
-        async def hear(message: Any) -> None:
+        async def note(message: Any) -> None:
+            if hear is not None:
+                await hear(message)
             if isinstance(message, types.ToolListChangedNotification):
                 self.changes.set()
 
         with anyio.fail_after(60):
-            transport = stdio_client(self.parameters)
+            transport = stdio_client(self.parameters) if to is None else to
             asking = answer if decide is not None else None
-            async with Client(transport, mode=era, elicitation_callback=asking, message_handler=hear) as client:
+            async with Client(transport, mode=era, elicitation_callback=asking, message_handler=note) as client:
                 yield client
 
     @asynccontextmanager
@@ -94,6 +102,22 @@ class Place:
             async with stdio_client(self.parameters) as (reading, writing), ClientSession(reading, writing) as session:
                 await session.initialize()
                 yield session
+
+
+def made(folder: Path, stage: str) -> Place:
+    """A place in an empty folder; `stage` is where the tests' plugins are installed."""
+    project = folder / "project"
+    project.mkdir()
+    (project / "handrail.toml").write_text('backend = "treeish"\n')
+    environment = {
+        "PATH": os.environ["PATH"],
+        "HOME": str(folder),
+        "PYTHONPATH": stage,
+        "HANDRAIL_PLUGINS": "mcp,mcp_stage",
+        "HANDRAIL_HOME": str(folder / "home"),
+        "HANDRAIL_CONFIG": str(project / "handrail.toml"),
+    }
+    return Place(project, environment)
 
 
 def structured(result: types.CallToolResult) -> dict[str, Any]:

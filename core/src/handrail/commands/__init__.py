@@ -23,13 +23,14 @@ from handrail.commands._common import (
     load_config,
     open_runtime_for,
     print_json,
+    read_config,
     run,
     session_options,
 )
 from handrail.errors import HandrailError
 from handrail.words import nearest
 
-__all__ = ["Choices", "main", "open_runtime_for", "print_json", "program", "run", "session_options"]
+__all__ = ["Choices", "main", "open_runtime_for", "print_json", "program", "read_config", "run", "session_options"]
 
 # New objects that may be there before the collector looks for garbage; Python's own figure is 700.
 EAGERNESS = 50_000

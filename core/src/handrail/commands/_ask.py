@@ -70,6 +70,11 @@ class Person:
 
 async def _ask(approval: Approval) -> Answer:
     _say(question(approval, width=_width()))
+    return await ask_for_answer(approval)
+
+
+async def ask_for_answer(approval: Approval) -> Answer:
+    """What a person answers to a question that was shown to them."""
     if approval.phrase:
         return await _phrase(approval.phrase)
     _offer(approval.grants)

@@ -107,14 +107,22 @@ def without_audit(config: Config) -> Config:
 
 
 def open_runtime_for(
-    choices: Choices, *, config: Config | None = None, follow: bool = True
+    choices: Choices,
+    *,
+    config: Config | None = None,
+    follow: bool = True,
+    environment: Mapping[str, str] | None = None,
 ) -> AbstractAsyncContextManager[Runtime]:
-    """A runtime by these options, for `async with`. It follows changes of the configuration files, unless `follow` is False."""
+    """A runtime by these options, for `async with`. It follows changes of the configuration files, unless `follow` is False.
+
+    `environment`: what tools and their children are given; None for the program's own.
+    """
     from handrail.runtime import open_runtime
 
     config = config or read_config(choices)
     reload = functools.partial(load_config, choices) if follow else None
-    return open_runtime(config, environment=os.environ, cwd=current_folder(), reload=reload)
+    environment = os.environ if environment is None else environment
+    return open_runtime(config, environment=environment, cwd=current_folder(), reload=reload)
 
 
 def load_config(choices: Choices, flags: Mapping[str, Any] | None = None) -> Config:

@@ -8,7 +8,8 @@ from typing import Any, cast
 
 from mcp import types
 
-from handrail import Answer, Approval, Choice
+from handrail import Answer, Approval, Choice, Confirmer, Session
+from handrail.pending import ask_here
 from handrail.questions import question, short
 
 MEANINGS: Mapping[Choice, str] = {
@@ -18,6 +19,19 @@ MEANINGS: Mapping[Choice, str] = {
     Choice.EDIT: "do it with the arguments given below",
     Choice.DENY: "no; the feedback is told to the model",
 }
+
+
+class Asker:
+    """The confirmer of a session that is served: asks through the client, or a person at this machine where `[serve] approvals` says so."""
+
+    def __init__(self, session: Session, client: Confirmer) -> None:
+        self._session = session
+        self._client = client
+
+    async def __call__(self, approval: Approval) -> Answer:
+        if self._session.settings.serve.approvals == "local":
+            return await ask_here(approval, places=self._session.runtime.places, session=self._session.id)
+        return await self._client(approval)
 
 
 def can_ask(capabilities: types.ClientCapabilities | None) -> bool:

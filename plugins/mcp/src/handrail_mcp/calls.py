@@ -7,9 +7,7 @@ case.
 
 from __future__ import annotations
 
-import json
 import logging
-import secrets
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,29 +19,34 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
-from handrail import Answer, Approval, Choice, Denied, Session, Stopped, ToolResult
-from handrail.errors import NoConfirmer
+from handrail import Answer, Approval, Choice, Denied, Session, Stopped, ToolResult, ToolUnavailable
+from handrail.errors import HandrailError, NoConfirmer
 from handrail.events import Event, Output, Progress
+from handrail.invocation import hash_of
 from handrail_mcp import asking
 from handrail_mcp.progress import Reporter
 from handrail_mcp.rendering import rendered
+from handrail_mcp.sealing import Claims, Seal
 
 log = logging.getLogger(__name__)
 
 Request = ServerRequestContext[Any, Any]
 
+# Calls that may be under way at a time: each keeps memory, and a client may send without end.
+UNDER_WAY = 2_048
 # How many questions may be with the client at a time, on a connection where it has to come back with the answers.
 OPEN = 32
 # How long a call that was told to stop is waited for.
 STOP_S = 5.0
 QUESTION = "confirmation"
+ANEW = "call the tool again, without requestState, to be asked anew"
 
 
 @dataclass(eq=False, slots=True)
 class Question:
-    """One question that the client takes to its person. `nonce` is how it is named on the way back, once."""
+    """One question that the client takes to its person. `state` names it on the way back, once."""
 
-    nonce: str
+    state: str
     call: Call
     approval: Approval
     answer: Answer | None = None
@@ -52,10 +55,10 @@ class Question:
 
 @dataclass(eq=False, slots=True)
 class Call:
-    """One tool call. `request` is the newest one that waits for it; `asked_for` tells whether a later one means the same call."""
+    """One tool call. `request` is the newest one that waits for it; `hash` tells whether a later one means the same call."""
 
     id: str
-    asked_for: str
+    hash: str
     request: Request
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
     moved: anyio.Event = field(default_factory=anyio.Event)
@@ -75,21 +78,23 @@ class Calls:
         self._session = session
         self._tasks = tasks
         self._calls: dict[str, Call] = {}
+        # By the nonces of their states.
         self._questions: dict[str, Question] = {}
+        self._seal = Seal()
         self._count = 0
 
     async def serve(
         self, request: Request, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         """`tools/call`: a new call, or the answer to a question of one that waits."""
-        if params.request_state is None:
-            call = self._begin(request, params)
-        else:
-            try:
-                call = self._take_answer(request, params)
-            except Denied as exc:
-                log.warning("an answer was refused: %s", exc)
-                return await rendered(ToolResult.failure(exc, title=params.name), self._session.artifacts)
+        try:
+            if params.request_state is None:
+                call = self._begin(request, params)
+            else:
+                call = self._take_answer(request, params, params.request_state)
+        except HandrailError as exc:
+            log.warning("a request was refused: %s", exc)
+            return await rendered(ToolResult.failure(exc, title=params.name), self._session.artifacts)
         try:
             return await self._next(call)
         except anyio.get_cancelled_exc_class():
@@ -117,6 +122,11 @@ class Calls:
             self._tasks.start_soon(call.reporter.run)
         call.reporter.heard(event)
 
+    def request_of(self, call_id: str) -> Request | None:
+        """The request that waits for a call, or for the one it is a part of."""
+        call = self._of(call_id)
+        return call.request if call is not None else None
+
     def _of(self, call_id: str) -> Call | None:
         """The call, or the one it is a part of: core names nested calls `id.1`, `id.1.2`."""
         return self._calls.get(call_id.partition(".")[0])
@@ -124,8 +134,12 @@ class Calls:
     # One call
 
     def _begin(self, request: Request, params: types.CallToolRequestParams) -> Call:
+        if len(self._calls) >= UNDER_WAY:
+            raise ToolUnavailable(
+                f"{UNDER_WAY} calls are under way, and no other is begun", hint="wait until some of them have ended"
+            )
         self._count += 1
-        call = Call(f"m{self._count}", _asked_for(params), request)
+        call = Call(f"m{self._count}", hash_of(params.name, params.arguments or {}), request)
         self._calls[call.id] = call
         self._tasks.start_soon(self._run, call, params.name, params.arguments or {})
         return call
@@ -178,8 +192,7 @@ class Calls:
     # Asking where it may not (2026-07-28): the client comes back
 
     async def _have_asked(self, call: Call, approval: Approval) -> Answer:
-        question = Question(secrets.token_urlsafe(32), call, approval)
-        self._open(question)
+        question = self._open(call, approval)
         call.questions.append(question)
         call.moved.set()
         try:
@@ -191,25 +204,28 @@ class Calls:
         assert question.answer is not None
         return question.answer
 
-    def _open(self, question: Question) -> None:
+    def _open(self, call: Call, approval: Approval) -> Question:
         for nonce in [nonce for nonce, other in self._questions.items() if other.call.result is not None]:
             del self._questions[nonce]
         if len(self._questions) >= OPEN:
             raise NoConfirmer(f"{OPEN} questions wait for an answer already")
-        self._questions[question.nonce] = question
+        claims = Claims.new(call.hash, approval.call_hash, seconds=approval.expires)
+        question = Question(self._seal.sealed(claims), call, approval)
+        self._questions[claims.nonce] = question
+        return question
 
-    def _take_answer(self, request: Request, params: types.CallToolRequestParams) -> Call:
-        """The call whose question this request answers. The client wrote all of it: only a nonce of ours counts, and only once.
+    def _take_answer(self, request: Request, params: types.CallToolRequestParams, state: str) -> Call:
+        """The call whose question this request answers. The client wrote all of it: only a state that was sealed here counts, only once,
+        only in time, and only for exactly the call it was sealed for.
 
         Raises `Denied` for an answer to no open question, and for one that comes with another call than it was asked about: that is a no.
         """
-        question = self._questions.pop(params.request_state or "", None)
+        claims = self._seal.opened(state)
+        question = self._questions.pop(claims.nonce, None)
         if question is None:
-            raise Denied(
-                "this answer belongs to no open question: it was used, it came too late, or it was never asked",
-                hint="call the tool again, without requestState, to be asked anew",
-            )
-        same = _asked_for(params) == question.call.asked_for
+            raise Denied("this answer was used already, or its question is no longer open", hint=ANEW)
+        same = claims.call_hash == question.call.hash == hash_of(params.name, params.arguments or {})
+        same = same and claims.asked_hash == question.approval.call_hash
         given = (params.input_responses or {}).get(QUESTION)
         question.answer = asking.answer(given, question.approval) if same else Answer(Choice.DENY)
         question.answered.set()
@@ -223,9 +239,4 @@ class Calls:
 
 def _required(question: Question) -> types.InputRequiredResult:
     asked = types.ElicitRequest(params=asking.form(question.approval))
-    return types.InputRequiredResult(input_requests={QUESTION: asked}, request_state=question.nonce)
-
-
-def _asked_for(params: types.CallToolRequestParams) -> str:
-    """Tool and arguments in one spelling, whatever the order of keys."""
-    return json.dumps({"tool": params.name, "args": params.arguments or {}}, sort_keys=True)
+    return types.InputRequiredResult(input_requests={QUESTION: asked}, request_state=question.state)

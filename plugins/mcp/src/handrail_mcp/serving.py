@@ -5,24 +5,34 @@ from __future__ import annotations
 import logging
 import signal
 import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import anyio.abc
 from mcp import types
-from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
 from mcp.server.session import ServerSession
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ResourcesListChanged, ToolsListChanged
 
 import handrail
 from handrail import Session
-from handrail.events import Event, ToolsChanged
-from handrail_mcp.calls import Calls
+from handrail.events import Event, Finished, ToolsChanged
+from handrail_mcp.asking import Asker
+from handrail_mcp.calls import Calls, Request
 from handrail_mcp.declaring import declared
+from handrail_mcp.notes import Notes
+from handrail_mcp.resources import Resources
 from handrail_mcp.wire import streams
 
 log = logging.getLogger(__name__)
+
+CHANGES = NotificationOptions(tools_changed=True, resources_changed=True)
+# Connections of one client that are told of changes.
+CONNECTIONS = 64
+# How long one of them is waited for.
+PATIENCE_S = 5.0
 
 INSTRUCTIONS = """\
 Handrail gives you hands on a computer. Every call is checked first; some are shown to a person, who may say no.
@@ -40,54 +50,102 @@ it is not allowed here. no_confirmer: it needed a yes, and nobody could be asked
 async def serve(session: Session, wire: tuple[int, int] | None) -> None:
     """Serve the session on what `claim` gave, until the client leaves or the process is told to end."""
     async with anyio.create_task_group() as tasks:
-        calls = Calls(session, tasks)
-        listing = Listing(session)
-        session.confirmer = calls.confirm
-        stop_calls, stop_listing = session.bus.subscribe(calls.heard), session.bus.subscribe(listing.heard)
         serving = anyio.CancelScope()
+        await tasks.start(end_when_told, serving.cancel)
+        with serving:
+            async with offered(session) as server:
+                await _run(server, wire)
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def offered(session: Session) -> AsyncGenerator[Server[Any], None]:
+    """The session as a server of the protocol, whatever carries its messages. Its calls end with it."""
+    async with anyio.create_task_group() as tasks:
+        calls = Calls(session, tasks)
+        resources = Resources(session)
+        listing = Listing(session, resources)
+        notes = Notes(calls.request_of)
+        session.confirmer = Asker(session, calls.confirm)
+        stops = [session.bus.subscribe(heard) for heard in (calls.heard, listing.heard, notes.heard)]
         tasks.start_soon(listing.follow)
-        await tasks.start(_end_when_told, serving)
+        tasks.start_soon(notes.send)
         try:
-            with serving:
-                await _run(_server(calls, listing), wire)
+            yield _server(calls, listing, resources, notes)
         finally:
-            stop_calls()
-            stop_listing()
+            for stop in stops:
+                stop()
             tasks.cancel_scope.cancel()
 
 
 class Listing:
-    """What the client is told of the session's tools, and when it has to ask again."""
+    """What clients are told of the session's tools and resources, and when they have to ask again."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, resources: Resources) -> None:
         self.changes = InMemorySubscriptionBus()
         self._session = session
-        self._client: ServerSession | None = None
+        self._resources = resources
+        # The newest of each connection that can be told of changes; over stdio there is one.
+        self._clients: dict[str, ServerSession] = {}
         self._told: list[types.Tool] = []
+        self._held = len(resources)
+        self._tools_changed = False
         self._news = anyio.Event()
 
-    async def serve(
-        self, request: ServerRequestContext[Any, Any], params: types.PaginatedRequestParams | None
-    ) -> types.ListToolsResult:
+    async def serve(self, request: Request, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         """`tools/list`: all tools that can be called now, in one page."""
-        self._client = request.session
+        self._remember(request)
         self._told = [declared(tool) for tool in await self._session.tools()]
         return types.ListToolsResult(tools=self._told)
 
+    async def resources(
+        self, request: Request, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """`resources/list`"""
+        self._remember(request)
+        return await self._resources.list(request, params)
+
+    def schema(self, name: str) -> Mapping[str, Any] | None:
+        """The schema of a tool that was listed."""
+        return next((tool.input_schema for tool in self._told if tool.name == name), None)
+
     def heard(self, event: Event) -> None:
-        """Take note that the list may be another one."""
+        """Take note that a list may be another one."""
         if isinstance(event, ToolsChanged):
+            self._tools_changed = True
+            self._news.set()
+        elif isinstance(event, Finished) and len(self._resources) != self._held:
             self._news.set()
 
     async def follow(self) -> None:
-        """Tell the client whenever the list is another one than it was last given."""
+        """Tell the clients whenever a list is another one than they were last given."""
         while True:
             await self._news.wait()
             self._news = anyio.Event()
-            if self._client is not None and await self._differs():
-                # Each reaches clients of one era only: the SDK drops the other.
-                await self._client.send_tool_list_changed()
-                await self.changes.publish(ToolsListChanged())
+            # Each notification reaches clients of one era only: the SDK drops the other.
+            if self._tools_changed:
+                self._tools_changed = False
+                if self._clients and await self._differs():
+                    await self._tell(ServerSession.send_tool_list_changed)
+                    await self.changes.publish(ToolsListChanged())
+            if len(self._resources) != self._held:
+                self._held = len(self._resources)
+                await self._tell(ServerSession.send_resource_list_changed)
+                await self.changes.publish(ResourcesListChanged())
+
+    async def _tell(self, send: Callable[[ServerSession], Awaitable[None]]) -> None:
+        """Tell each connection; one that takes nothing in keeps the others waiting for a moment only."""
+        for client in list(self._clients.values()):
+            with anyio.move_on_after(PATIENCE_S):
+                await send(client)
+
+    def _remember(self, request: Request) -> None:
+        headers = getattr(request.request, "headers", {})
+        connection = headers.get("mcp-session-id", "")
+        self._clients.pop(connection, None)
+        self._clients[connection] = request.session
+        while len(self._clients) > CONNECTIONS:
+            del self._clients[next(iter(self._clients))]
 
     async def _differs(self) -> bool:
         try:
@@ -101,20 +159,44 @@ class Listing:
             return True
 
 
-def _server(calls: Calls, listing: Listing) -> Server[Any]:
-    return Server(
+class Offer(Server[Any]):
+    """A server of the protocol whose lists change, which it says on every transport."""
+
+    def get_capabilities(
+        self, notification_options: NotificationOptions | None = None, *args: Any, **kwargs: Any
+    ) -> types.ServerCapabilities:
+        """What clients may expect."""
+        return super().get_capabilities(CHANGES, *args, **kwargs)
+
+
+def _server(calls: Calls, listing: Listing, resources: Resources, notes: Notes) -> Server[Any]:
+    async def call(
+        request: Request, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        result = await calls.serve(request, params)
+        await notes.flush()
+        return result
+
+    server = Offer(
         "handrail",
         title="Handrail",
         version=handrail.__version__,
         instructions=INSTRUCTIONS,
+        get_tool_input_schema=listing.schema,
         on_list_tools=listing.serve,
-        on_call_tool=calls.serve,
+        on_call_tool=call,
+        on_list_resources=listing.resources,
+        on_list_resource_templates=resources.templates,
+        on_read_resource=resources.read,
         on_subscriptions_listen=ListenHandler(listing.changes, max_subscriptions=16),
     )
+    # Only up to 2025-11-25, which is why the constructor's own parameter warns.
+    server.add_request_handler("logging/setLevel", types.SetLevelRequestParams, notes.set_level)
+    return server
 
 
 async def _run(server: Server[Any], wire: tuple[int, int] | None) -> None:
-    options = server.create_initialization_options(NotificationOptions(tools_changed=True))
+    options = server.create_initialization_options()
     try:
         async with streams(wire) as (reading, writing):
             await server.run(reading, writing, options)
@@ -122,9 +204,10 @@ async def _run(server: Server[Any], wire: tuple[int, int] | None) -> None:
         log.info("the client closed its end")
 
 
-async def _end_when_told(
-    serving: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
+async def end_when_told(
+    end: Callable[[], object], *, task_status: anyio.abc.TaskStatus[None] = anyio.TASK_STATUS_IGNORED
 ) -> None:
+    """Call `end` whenever the process is told to end."""
     told = [signal.SIGINT, signal.SIGTERM]
     if sys.platform == "win32":
         # Signals cannot be awaited there; the client ends the server by closing its input.
@@ -133,4 +216,4 @@ async def _end_when_told(
     with anyio.open_signal_receiver(*told, signal.SIGHUP) as signals:
         task_status.started()
         async for _ in signals:
-            serving.cancel()
+            end()

@@ -17,6 +17,10 @@ from handrail_mcp.refusing import refusal
 # A message that is longer is dropped, as any other line that is no message.
 MAX_LINE = 64 * 2**20
 CHUNK = 2**16
+# What is taken from a client that does not read what it is told: so many characters of messages, and then no more until it reads.
+TAKEN = 8 * 2**20
+# What a message counts for beside its length.
+MESSAGE = 2_000
 # What a pipe takes without blocking when it says that it can be written.
 PIPE_BUF = 512 if sys.platform == "win32" else select.PIPE_BUF
 
@@ -92,6 +96,7 @@ class Messages:
 
     async def __aiter__(self) -> AsyncGenerator[str, None]:
         async for line in self._lines:
+            await self._answers.keep_up(len(line) + MESSAGE)
             if (error := refusal(line)) is None:
                 yield line
             else:
@@ -106,6 +111,9 @@ class Pipe:
         self._room = select.poll()
         self._room.register(descriptor, select.POLLOUT)
         self._turn = anyio.Lock()
+        self._blocked = False
+        self._taken = 0
+        self._moves = anyio.Event()
 
     async def write(self, text: str) -> None:
         left = memoryview(text.encode())
@@ -113,8 +121,22 @@ class Pipe:
             while left:
                 # To ask is cheaper than to wait, and there nearly always is room.
                 if not self._room.poll(0):
+                    self._blocked = True
                     await _until(anyio.wait_writable, self._descriptor)
+                    self._go_on()
                 left = left[os.write(self._descriptor, left[:PIPE_BUF]) :]
+
+    async def keep_up(self, size: int) -> None:
+        """Count what was read while the reader takes nothing; wait for it when that is much. A client that never reads is not read for ever."""
+        if self._blocked:
+            self._taken += size
+            while self._blocked and self._taken > TAKEN:
+                await self._moves.wait()
+
+    def _go_on(self) -> None:
+        self._blocked, self._taken = False, 0
+        self._moves.set()
+        self._moves = anyio.Event()
 
     async def flush(self) -> None:
         """Nothing is buffered."""

@@ -84,6 +84,18 @@ async def pictures(path: str | None = None, *, context: ToolContext) -> dict[str
 
 
 @tool(effects=[])
+async def lines(to: int) -> str:
+    """Many numbered lines."""
+    return "".join(f"line {number} \u00e4\u20ac\U0001f600\n" for number in range(to))
+
+
+@tool(effects=[])
+async def surroundings(*, context: ToolContext) -> dict[str, Any]:
+    """The names of the variables that children are given."""
+    return {"names": sorted(context.host_environment)}
+
+
+@tool(effects=[])
 async def oddities() -> dict[str, Any]:
     """What JSON cannot say."""
     return {"name": "lone \udce4", "ratio": float("nan"), "list": [float("inf")]}
@@ -130,7 +142,20 @@ def png() -> bytes:
 
 @hookimpl
 def handrail_register_tools() -> list[Any]:
-    return [scribble, scribble_both, nurse, count, pictures, oddities, see_tree, plan_it, post, arrange]
+    return [
+        scribble,
+        scribble_both,
+        nurse,
+        count,
+        pictures,
+        lines,
+        surroundings,
+        oddities,
+        see_tree,
+        plan_it,
+        post,
+        arrange,
+    ]
 
 
 @hookimpl

@@ -1,0 +1,125 @@
+"""`handrail approvals`"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from handrail.commands._common import for_terminal, json_option, print_json, run
+from handrail.errors import HandrailError, NotFound
+
+if TYPE_CHECKING:
+    from handrail.confirm import Answer
+    from handrail.pending import Pending
+    from handrail.places import Places
+
+POLL_S = 0.3
+
+
+@click.command("approvals")
+@click.option("--list", "only_list", is_flag=True, help="Print what waits, and exit.")
+@json_option
+def command(only_list: bool, as_json: bool) -> None:
+    """Answer what servers ask a person at this machine.
+
+    Questions come here where `[serve] approvals = "local"` is set. Each is shown as soon as it is asked, until Ctrl-C.
+
+    Example: handrail approvals
+    """
+    from handrail.pending import pending
+    from handrail.places import Places
+
+    places = Places.of(os.environ)
+    if only_list or as_json:
+        _list(pending(places), as_json=as_json)
+        return
+    _check_terminal()
+    run(lambda: _answer_all(places))
+
+
+def _list(waiting: list[Pending], *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            [
+                {"id": left.id, "session": left.session, "tool": left.tool, "call_hash": left.call_hash}
+                | {"args": left.args, "question": left.text, "answers": left.choices, "grants": left.grants}
+                for left in waiting
+            ]
+        )
+        return
+    for left in waiting:
+        click.echo(f"{left.session}  {left.id}")
+        click.echo("\n".join(for_terminal(line) for line in left.text.split("\n")))
+    if not waiting:
+        click.echo("nothing waits")
+
+
+def _check_terminal() -> None:
+    """Answers come from a person, and questions must not wrap: a line that does could pass for one of ours."""
+    from handrail.commands._ask import at_terminal
+    from handrail.pending import WIDTH
+
+    if at_terminal() is None or not sys.stdin.isatty():
+        raise HandrailError(
+            "questions are answered at a terminal, and this is none", hint="handrail approvals --list shows them"
+        )
+    if (columns := shutil.get_terminal_size().columns) <= WIDTH:
+        raise HandrailError(
+            f"this terminal has {columns} columns, and questions need {WIDTH + 1}", hint="make it wider"
+        )
+
+
+async def _answer_all(places: Places) -> None:
+    import anyio
+
+    from handrail.pending import pending
+
+    click.echo(
+        "Questions are shown here as they are asked. Ctrl-C ends this; what is left unanswered is a no.", err=True
+    )
+    while True:
+        for left in pending(places):
+            await _ask(places, left)
+        await anyio.sleep(POLL_S)
+
+
+async def _ask(places: Places, left: Pending) -> None:
+    from handrail.pending import give
+
+    click.echo(f"\nIn the session {left.session}:\n{left.text}", err=True)
+    answer, grant = await _answered(left)
+    try:
+        give(places, left, answer.choice, grant=grant, args=answer.args, feedback=answer.feedback)
+    except NotFound as exc:
+        click.echo(f"{exc}: it was cancelled, or came too late", err=True)
+
+
+async def _answered(left: Pending) -> tuple[Answer, int | None]:
+    """The person's answer, and the place of its grant."""
+    from handrail.approvals import Approvals
+    from handrail.commands._ask import ask_for_answer
+    from handrail.confirm import Approval
+    from handrail.invocation import GrantOption, InfoConfirmation
+    from handrail.judging import Decision, Verdict
+
+    grants = [GrantOption(label, left.tool) for label in left.grants]
+    shown = Approval(
+        id=left.id,
+        call_id="",
+        call_hash=left.call_hash,
+        tool=left.tool,
+        args=left.args,
+        confirmation=InfoConfirmation(left.tool, ""),
+        verdict=Verdict(Decision.CONFIRM),
+        grants=grants,
+        expires=0,
+        among=Approvals(),
+    )
+    answer = await ask_for_answer(shown)
+    if answer.grant is None:
+        return answer, None
+    return answer, next(number for number, grant in enumerate(grants) if grant is answer.grant)

@@ -1,0 +1,204 @@
+"""What a session holds, as resources: its artifacts, and the memory where a plugin keeps one."""
+
+from __future__ import annotations
+
+import base64
+import math
+import mimetypes
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+from mcp import types
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+
+from handrail import Memory, Session, ToolUnavailable
+from handrail.artifacts import Artifact
+from handrail.results import Source
+from handrail.untrusted import clean, envelope
+from handrail_mcp.rendering import PROVENANCE
+
+ARTIFACTS = "handrail://artifacts/"
+MEMORY = "handrail://memory"
+PAGES = "{?page}"
+ADDRESS = re.compile(
+    r"(?P<uri>handrail://(?:artifacts/(?P<id>[A-Za-z0-9_-]{1,64})|memory))(?:\?page=(?P<page>[0-9]{1,9}))?"
+)
+# The key in `_meta` that says which page it is, of how many, and where the next one is.
+PAGE_META = "handrail/page"
+# Bytes of one page.
+PAGE = 51_200
+# Resources of one listing.
+LISTED = 200
+# Text whose mime type does not begin with `text/`.
+TEXTS = frozenset(("application/json", "application/jsonl", "application/xml", "application/yaml", "application/toml"))
+KINDS = {
+    "text": "text/plain",
+    "json": "application/json",
+    "jsonl": "application/jsonl",
+    "markdown": "text/markdown",
+    "xml": "application/xml",
+    "yaml": "application/yaml",
+    "csv": "text/csv",
+}
+
+Request = ServerRequestContext[Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One page of bytes, and how many pages there are."""
+
+    data: bytes
+    page: int
+    pages: int
+
+
+class Resources:
+    """The resources of one session, and of no other."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __len__(self) -> int:
+        return len(self._session.artifacts) + self._remembers
+
+    @property
+    def _remembers(self) -> bool:
+        try:
+            self._session.runtime.scope_of("memory")
+        except ToolUnavailable:
+            return False
+        return True
+
+    async def list(self, request: Request, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+        """`resources/list`: so many at a time, oldest first."""
+        cursor = params.cursor if params is not None else None
+        if cursor is not None and not (cursor.isascii() and cursor.isdigit()):
+            raise MCPError(types.INVALID_PARAMS, f"{cursor[:80]!r} is no cursor of this server")
+        start = int(cursor or 0)
+        found = list(self._all())
+        more = str(start + LISTED) if len(found) > start + LISTED else None
+        return types.ListResourcesResult(resources=found[start : start + LISTED], next_cursor=more)
+
+    async def templates(
+        self, request: Request, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """`resources/templates/list`: how a page of an artifact is named."""
+        template = types.ResourceTemplate(
+            name="artifact",
+            uri_template=f"{ARTIFACTS}{{id}}{PAGES}",
+            description=f"A page ({PAGE:,} bytes) of a result that was too long to show, by its handle; pages count from 1.",
+        )
+        return types.ListResourceTemplatesResult(resource_templates=[template])
+
+    async def read(self, request: Request, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        """`resources/read`: one page, the first unless the address says another."""
+        address = ADDRESS.fullmatch(str(params.uri))
+        if address is None:
+            raise _unknown(str(params.uri))
+        page = int(address["page"] or 1)
+        if address["id"] is None:
+            return await self._read_memory(address["uri"], page)
+        artifact = next((held for held in self._session.artifacts if held.id == address["id"]), None)
+        if artifact is None:
+            raise _unknown(address["uri"])
+        try:
+            piece = await anyio.to_thread.run_sync(_piece, artifact.path, page)
+        except OSError as exc:
+            raise MCPError(types.INTERNAL_ERROR, f"the artifact {artifact.id} cannot be read: {exc.strerror}") from exc
+        return _result(address["uri"], piece, _mime_type(artifact), Source(artifact.id, origin="an artifact"))
+
+    async def _read_memory(self, uri: str, page: int) -> types.ReadResourceResult:
+        try:
+            memory: Memory = await self._session.service("memory")
+        except ToolUnavailable as exc:
+            raise _unknown(uri) from exc
+        text = (await memory.text()).encode("utf-8", "replace")
+        pages = _pages(len(text))
+        _check(page, pages)
+        return _result(uri, Piece(_part(text, page), page, pages), "text/markdown", Source("memory"))
+
+    def _all(self) -> Iterator[types.Resource]:
+        if self._remembers:
+            yield types.Resource(name="memory", title="Memory", uri=MEMORY, mime_type="text/markdown")
+        for artifact in self._session.artifacts:
+            yield types.Resource(
+                name=artifact.id,
+                title=f"Artifact {artifact.id}",
+                description=f"A result that was too long to show: {artifact.kind}, {artifact.size:,} bytes.",
+                uri=f"{ARTIFACTS}{artifact.id}",
+                mime_type=_mime_type(artifact),
+                size=artifact.size,
+            )
+
+
+def _result(uri: str, piece: Piece, mime_type: str, source: Source) -> types.ReadResourceResult:
+    """A page for the client. Text is cleaned and stands in an envelope, as that of results does."""
+    told: dict[str, Any] = {"page": piece.page, "pages": piece.pages}
+    if piece.page < piece.pages:
+        told["next"] = f"{uri}?page={piece.page + 1}"
+    here = uri if piece.page == 1 else f"{uri}?page={piece.page}"
+    contents: types.TextResourceContents | types.BlobResourceContents
+    if mime_type.startswith("text/") or mime_type in TEXTS:
+        wrapped = envelope(clean(piece.data.decode("utf-8", "replace")).text, source=source)
+        meta = {PAGE_META: told, PROVENANCE: wrapped.wire()}
+        contents = types.TextResourceContents(uri=here, mime_type=mime_type, text=wrapped.text, _meta=meta)
+    else:
+        blob = base64.b64encode(piece.data).decode("ascii")
+        contents = types.BlobResourceContents(uri=here, mime_type=mime_type, blob=blob, _meta={PAGE_META: told})
+    return types.ReadResourceResult(contents=[contents])
+
+
+def _mime_type(artifact: Artifact) -> str:
+    known = KINDS.get(artifact.kind) or mimetypes.guess_type(f"x.{artifact.kind}")[0]
+    return known or "application/octet-stream"
+
+
+def _piece(path: Path, page: int) -> Piece:
+    """One page of a file, of which no more is read."""
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    with open(descriptor, "rb") as file:
+        pages = _pages(os.fstat(descriptor).st_size)
+        _check(page, pages)
+        start = (page - 1) * PAGE
+        file.seek(start)
+        # As far as its last character may reach.
+        data = file.read(PAGE + 3)
+    return Piece(_whole(data, first=page == 1), page, pages)
+
+
+def _part(text: bytes, page: int) -> bytes:
+    return _whole(text[(page - 1) * PAGE : page * PAGE + 3], first=page == 1)
+
+
+def _whole(data: bytes, *, first: bool) -> bytes:
+    """A page from its first whole character to the end of its last one. Pages joined are the whole, whatever it holds."""
+    start = 0 if first else _ahead(data, 0)
+    return data[start : PAGE + _ahead(data, PAGE)]
+
+
+def _ahead(data: bytes, at: int) -> int:
+    """How many bytes from there on belong to a character that began before."""
+    count = 0
+    while count < 3 and at + count < len(data) and data[at + count] & 0xC0 == 0x80:
+        count += 1
+    return count
+
+
+def _pages(size: int) -> int:
+    return max(1, math.ceil(size / PAGE))
+
+
+def _check(page: int, pages: int) -> None:
+    if not 1 <= page <= pages:
+        raise MCPError(types.INVALID_PARAMS, f"there is no page {page}; it has {pages}")
+
+
+def _unknown(uri: str) -> MCPError:
+    return MCPError(types.INVALID_PARAMS, f"this session holds no resource {uri[:200]!r}", data={"uri": uri[:200]})

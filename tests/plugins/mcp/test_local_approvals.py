@@ -1,0 +1,195 @@
+"""Questions that go to a person at this machine, and never to the client."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import stat
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from handrail import Choice
+from handrail.errors import NotFound
+from handrail.pending import Pending, give, pending
+from handrail.places import Places
+
+from .place import ERAS, HANDRAIL, LEGACY, MODERN, Place, accept, structured, wait_for
+
+
+@pytest.fixture
+def local(place: Place) -> Place:
+    place.configure('backend = "treeish"\n[serve]\napprovals = "local"\n')
+    return place
+
+
+def places(place: Place) -> Places:
+    return Places.of(place.environment)
+
+
+async def asked(place: Place) -> Pending:
+    (left,) = await wait_for(lambda: pending(places(place)))
+    return left
+
+
+async def during(place: Place, era: str, answer: Any) -> dict[str, Any]:
+    """The result of a call, while `answer` does something with its question."""
+    results: list[dict[str, Any]] = []
+
+    async def call() -> None:
+        results.append(structured(await client.call_tool("scribble", {"word": "hello"})))
+
+    # This client would say yes to anything.
+    async with place.client(era, lambda _: accept("once")) as client, anyio.create_task_group() as group:
+        group.start_soon(call)
+        answer(await asked(place))
+    return results[0]
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_person_at_this_machine_says_yes_and_the_client_is_not_asked(local: Place, era: str):
+    result = await during(local, era, lambda left: give(places(local), left, Choice.ONCE))
+    assert result["status"] == "success"
+    assert local.scribbled == ["hello"]
+    assert local.asked == []
+    assert not list(Path(places(local).state, "approvals").glob("*/*"))
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_a_no_is_told_with_its_reason(local: Place, era: str):
+    result = await during(local, era, lambda left: give(places(local), left, Choice.DENY, feedback="write less"))
+    assert "write less" in result["error"]["message"]
+    assert local.scribbled == []
+
+
+async def test_nobody_there_is_a_no(local: Place):
+    local.configure('[serve]\napprovals = "local"\n[confirmation]\nexpires = 0.5\n')
+    async with local.client(LEGACY, lambda _: accept("once")) as client:
+        result = structured(await client.call_tool("scribble", {"word": "hello"}))
+    assert result["error"]["code"] == "no_confirmer"
+    assert (local.scribbled, local.asked) == ([], [])
+
+
+NONSENSE = (
+    b"yes",
+    b"[" * 10_000,
+    b'{"choice": "once"}',
+    b'{"nonce": "made up", "choice": "once"}',
+    b'{"nonce": 7, "choice": "once"}',
+    b"\xff",
+)
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE, ids=range(len(NONSENSE)))
+async def test_an_answer_that_is_none_is_a_no(local: Place, nonsense: bytes):
+    def answer(left: Pending) -> None:
+        new = reply(local, left).with_suffix(".new")
+        new.write_bytes(nonsense)
+        new.replace(reply(local, left))
+
+    assert (await during(local, LEGACY, answer))["error"]["code"] == "denied_by_user"
+    assert local.scribbled == []
+
+
+async def test_an_answer_that_was_not_offered_and_a_link_are_a_no(local: Place, tmp_path: Path):
+    def other_word(left: Pending) -> None:
+        text = json.dumps({"nonce": left.nonce, "choice": "session", "grant": 99})
+        reply(local, left).with_suffix(".new").write_text(text)
+        reply(local, left).with_suffix(".new").replace(reply(local, left))
+
+    def link(left: Pending) -> None:
+        real = tmp_path / "elsewhere"
+        real.write_text(json.dumps({"nonce": left.nonce, "choice": "once"}))
+        reply(local, left).symlink_to(real)
+
+    for answer in (other_word, link):
+        assert (await during(local, LEGACY, answer))["status"] == "denied"
+    assert local.scribbled == []
+
+
+def reply(place: Place, left: Pending) -> Path:
+    return Path(places(place).state, "approvals", left.session, f"{left.id}.answer")
+
+
+async def test_a_question_is_answered_once_and_only_its_owner_reads_it(local: Place):
+    def answer(left: Pending) -> None:
+        (file,) = Path(places(local).state, "approvals").glob("*/*.question")
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+        give(places(local), left, Choice.ONCE)
+        kept.append(left)
+
+    kept: list[Pending] = []
+    await during(local, MODERN, answer)
+    with pytest.raises(NotFound):
+        give(places(local), kept[0], Choice.ONCE)
+    assert local.scribbled == ["hello"]
+
+
+async def test_the_command_lists_what_waits_and_answers_only_at_a_terminal(local: Place):
+    async with local.client(LEGACY) as client, anyio.create_task_group() as group:
+        group.start_soon(client.call_tool, "scribble", {"word": "hello"})
+        left = await asked(local)
+        listed = await run(local, "--list", "--json")
+        refused = await run(local)
+        give(places(local), left, Choice.DENY)
+    (shown,) = json.loads(listed.stdout)
+    assert (shown["tool"], shown["args"]) == ("scribble", {"word": "hello"})
+    assert "nonce" not in shown
+    assert refused.returncode == 1
+    assert b"at a terminal" in refused.stderr
+
+
+async def run(place: Place, *args: str) -> Any:
+    with anyio.fail_after(60):
+        return await anyio.run_process([str(HANDRAIL), "approvals", *args], env=place.environment, check=False)
+
+
+async def test_a_person_answers_at_a_terminal(local: Place):
+    screen: list[str] = []
+    async with local.client(LEGACY) as client, anyio.create_task_group() as group:
+        results: list[Any] = []
+
+        async def call() -> None:
+            results.append(structured(await client.call_tool("scribble", {"word": "hello"})))
+
+        group.start_soon(call)
+        await asked(local)
+        with Terminal(local) as descriptor:
+            await said(descriptor, "Do it?", screen)
+            os.write(descriptor, b"y\n")
+            await wait_for(lambda: results)
+    assert "may scribble run this command" in "".join(screen)
+    assert results[0]["status"] == "success"
+
+
+class Terminal:
+    """`handrail approvals` at a terminal of its own; ended by Ctrl-C."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+
+    def __enter__(self) -> int:
+        self._pid, self._descriptor = pty.fork()
+        if self._pid == 0:
+            environment = {**self._place.environment, "COLUMNS": "100", "LINES": "40", "TERM": "dumb"}
+            os.execve(HANDRAIL, [str(HANDRAIL), "approvals"], environment)
+        os.set_blocking(self._descriptor, False)
+        return self._descriptor
+
+    def __exit__(self, *_: object) -> None:
+        os.write(self._descriptor, b"\x03")
+        status = os.waitpid(self._pid, 0)[1]
+        os.close(self._descriptor)
+        assert os.waitstatus_to_exitcode(status) == 130
+
+
+async def said(descriptor: int, text: str, screen: list[str]) -> None:
+    """Read what the terminal shows until it shows `text`."""
+    with anyio.fail_after(60):
+        while text not in "".join(screen):
+            await anyio.wait_readable(descriptor)
+            screen.append(os.read(descriptor, 65_536).decode())
