@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import json
 from typing import Any
 
 import anyio
@@ -235,3 +238,59 @@ async def answered(client: Any, word: str, question: types.InputRequiredResult) 
     return await client.session.call_tool(
         "scribble", {"word": word}, request_state=question.request_state, input_responses=responses
     )
+
+
+@pytest.mark.parametrize("place_of_change", [0, 20, -1])
+async def test_a_state_that_was_changed_is_refused_and_the_question_stays_open(place: Place, place_of_change: int):
+    async with place.client(MODERN, lambda _: accept("once")) as client:
+        question = await asked(client, "hello")
+        state = question.request_state or ""
+        letters = list(state)
+        letters[place_of_change] = "A" if letters[place_of_change] != "A" else "B"
+        changed = types.InputRequiredResult(request_state="".join(letters))
+        refused = await answered(client, "hello", changed)
+        assert structured(refused)["error"]["code"] == "denied_by_policy"
+        assert place.scribbled == []
+        assert structured(await answered(client, "hello", question))["status"] == "success"
+    assert place.scribbled == ["hello"]
+
+
+async def test_a_state_names_the_call_by_its_hash_and_when_it_expires(place: Place):
+    async with place.client(MODERN, lambda _: accept("once")) as client:
+        question = await asked(client, "hello")
+    said, _, mark = (question.request_state or "").partition(".")
+    claims = json.loads(base64.urlsafe_b64decode(said))
+    canonical = b'{"args":{"word":"hello"},"tool":"scribble"}'
+    assert claims["call_hash"] == claims["asked_hash"] == hashlib.sha256(canonical).hexdigest()
+    assert len(claims["nonce"]) >= 32
+    assert claims["expires"] > 0
+    assert len(mark) == 64
+
+
+async def test_a_state_is_too_old_when_its_question_is(place: Place):
+    place.configure("[confirmation]\nexpires = 0.5\n")
+    async with place.client(MODERN, lambda _: accept("once")) as client:
+        question = await asked(client, "hello")
+        await anyio.sleep(0.6)
+        late = structured(await answered(client, "hello", question))
+    assert late["error"]["code"] == "no_confirmer"
+    assert place.scribbled == []
+
+
+async def test_the_order_of_arguments_is_not_part_of_a_call(place: Place):
+    given = [accept("once"), accept("once")]
+    async with place.client(MODERN, lambda _: given.pop()) as client:
+        args = {"first": "one", "second": "two"}
+        question = await client.session.call_tool("scribble_both", args, allow_input_required=True)
+        assert isinstance(question, types.InputRequiredResult)
+        answers: types.InputResponses = {"confirmation": accept("once")}
+        second = await client.session.call_tool(
+            "scribble_both",
+            dict(reversed(args.items())),
+            request_state=question.request_state,
+            input_responses=answers,
+            allow_input_required=True,
+        )
+    # The other part is asked about in its turn.
+    assert isinstance(second, types.InputRequiredResult)
+    assert place.scribbled == ["one"]

@@ -195,7 +195,7 @@ class Server:
 
 
 @contextmanager
-def serving(place: Place) -> Iterator[Server]:
+def serving(place: Place, handshake: tuple[bytes, ...] = HANDSHAKE) -> Iterator[Server]:
     with (place.folder / "stderr").open("wb") as errors:
         process = subprocess.Popen(
             command(place),
@@ -207,8 +207,9 @@ def serving(place: Place) -> Iterator[Server]:
         )
     server = Server(place, process)
     try:
-        server.send(*HANDSHAKE)
-        server.answer(1)
+        if handshake:
+            server.send(*handshake)
+            server.answer(1)
         yield server
     finally:
         process.kill()

@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 Request = ServerRequestContext[Any, Any]
 
 # Calls that may be under way at a time: each keeps memory, and a client may send without end.
-UNDER_WAY = 2_048
+UNDER_WAY = 1_024
 # How many questions may be with the client at a time, on a connection where it has to come back with the answers.
 OPEN = 32
 # How long a call that was told to stop is waited for.
