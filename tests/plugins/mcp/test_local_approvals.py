@@ -6,11 +6,13 @@ import json
 import os
 import pty
 import stat
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from mcp import Client
 
 from handrail import Choice
 from handrail.errors import NotFound
@@ -37,13 +39,18 @@ async def asked(place: Place) -> Pending:
 
 async def during(place: Place, era: str, answer: Any) -> dict[str, Any]:
     """The result of a call, while `answer` does something with its question."""
+    # This client would say yes to anything.
+    async with place.client(era, lambda _: accept("once")) as client:
+        return await while_asked(place, client, answer)
+
+
+async def while_asked(place: Place, client: Client, answer: Any) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
 
     async def call() -> None:
         results.append(structured(await client.call_tool("scribble", {"word": "hello"})))
 
-    # This client would say yes to anything.
-    async with place.client(era, lambda _: accept("once")) as client, anyio.create_task_group() as group:
+    async with anyio.create_task_group() as group:
         group.start_soon(call)
         answer(await asked(place))
     return results[0]
@@ -83,30 +90,24 @@ NONSENSE = (
 )
 
 
-@pytest.mark.parametrize("nonsense", NONSENSE, ids=range(len(NONSENSE)))
-async def test_an_answer_that_is_none_is_a_no(local: Place, nonsense: bytes):
-    def answer(left: Pending) -> None:
+async def test_an_answer_that_is_none_is_a_no(local: Place, tmp_path: Path):
+    def write(left: Pending, text: bytes) -> None:
         new = reply(local, left).with_suffix(".new")
-        new.write_bytes(nonsense)
+        new.write_bytes(text)
         new.replace(reply(local, left))
 
-    assert (await during(local, LEGACY, answer))["error"]["code"] == "denied_by_user"
-    assert local.scribbled == []
-
-
-async def test_an_answer_that_was_not_offered_and_a_link_are_a_no(local: Place, tmp_path: Path):
     def other_word(left: Pending) -> None:
-        text = json.dumps({"nonce": left.nonce, "choice": "session", "grant": 99})
-        reply(local, left).with_suffix(".new").write_text(text)
-        reply(local, left).with_suffix(".new").replace(reply(local, left))
+        write(left, json.dumps({"nonce": left.nonce, "choice": "session", "grant": 99}).encode())
 
     def link(left: Pending) -> None:
         real = tmp_path / "elsewhere"
         real.write_text(json.dumps({"nonce": left.nonce, "choice": "once"}))
         reply(local, left).symlink_to(real)
 
-    for answer in (other_word, link):
-        assert (await during(local, LEGACY, answer))["status"] == "denied"
+    answers = [other_word, link, *(partial(write, text=text) for text in NONSENSE)]
+    async with local.client(LEGACY, lambda _: accept("once")) as client:
+        for answer in answers:
+            assert (await while_asked(local, client, answer))["error"]["code"] == "denied_by_user"
     assert local.scribbled == []
 
 

@@ -76,7 +76,9 @@ def test_to_cancel_what_is_not_there_harms_nothing(place: Place):
 
 def test_an_answer_of_nonsense_is_a_no_and_a_second_answer_is_none(place: Place):
     with serving(place, handshake=(CAN_ASK, b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')) as server:
-        for number, nonsense in enumerate(({}, {"action": "yes"}, {"action": "accept", "content": []}, {"action": 1}), 10):
+        for number, nonsense in enumerate(
+            ({}, {"action": "yes"}, {"action": "accept", "content": []}, {"action": 1}), 10
+        ):
             server.call(number, "scribble", {"word": "hello"})
             question = asked(server)
             server.send(answer(question, nonsense))

@@ -43,6 +43,8 @@ async def test_a_long_result_is_a_resource_that_is_read_page_by_page_and_whole(p
         await client.call_tool("lines", {"to": LINES})
         (listed,) = (await client.list_resources()).resources
         read = await pages(client, listed.uri)
+        (template,) = (await client.list_resource_templates()).resource_templates
+    assert template.uri_template == "handrail://artifacts/{id}{?page}"
     assert len(read) > 3
     assert all(len(told(content).encode()) <= 51_200 + 3 for content in read)
     whole = "".join(map(told, read))
@@ -51,35 +53,30 @@ async def test_a_long_result_is_a_resource_that_is_read_page_by_page_and_whole(p
     assert listed.mime_type == "text/plain"
 
 
-@both_eras
-async def test_how_pages_are_named_is_listed(place: Place, era: str):
-    async with place.client(era) as client:
-        (template,) = (await client.list_resource_templates()).resource_templates
-    assert template.uri_template == "handrail://artifacts/{id}{?page}"
-
-
-@both_eras
-@pytest.mark.parametrize(
-    "uri",
-    [
-        "handrail://artifacts/a2",
-        "handrail://artifacts/a1?page=0",
-        "handrail://artifacts/a1?page=999999",
-        "handrail://artifacts/a1?page=1&page=2",
-        "handrail://artifacts/../a1",
-        "handrail://artifacts/%2e%2e/a1",
-        "handrail://memory",
-        "file:///etc/passwd",
-        "x",
-    ],
+ELSEWHERE = (
+    "handrail://artifacts/a2",
+    "handrail://artifacts/a1?page=0",
+    "handrail://artifacts/a1?page=999999",
+    "handrail://artifacts/a1?page=1&page=2",
+    "handrail://artifacts/../a1",
+    "handrail://artifacts/%2e%2e/a1",
+    "handrail://memory",
+    "file:///etc/passwd",
+    "x",
 )
-async def test_no_other_address_is_read(place: Place, era: str, uri: str):
+
+
+@both_eras
+async def test_no_other_address_is_read(place: Place, era: str):
+    codes: list[int] = []
     async with place.client(era) as client:
         await client.call_tool("lines", {"to": LINES})
-        with pytest.raises(MCPError) as refused:
-            await client.read_resource(uri)
+        for uri in ELSEWHERE:
+            with pytest.raises(MCPError) as refused:
+                await client.read_resource(uri)
+            codes.append(refused.value.error.code)
         assert (await client.read_resource("handrail://artifacts/a1")).contents
-    assert refused.value.error.code == types.INVALID_PARAMS
+    assert set(codes) == {types.INVALID_PARAMS}
 
 
 async def test_another_sessions_artifact_is_not_there(place: Place):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import base64
 import math
-import mimetypes
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import anyio
@@ -17,7 +15,7 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
-from handrail import Memory, Session, ToolUnavailable
+from handrail import Memory, NotFound, Session, ToolUnavailable
 from handrail.artifacts import Artifact
 from handrail.results import Source
 from handrail.untrusted import clean, envelope
@@ -35,9 +33,7 @@ PAGE_META = "handrail/page"
 PAGE = 51_200
 # Resources of one listing.
 LISTED = 200
-# Text whose mime type does not begin with `text/`.
-TEXTS = frozenset(("application/json", "application/jsonl", "application/xml", "application/yaml", "application/toml"))
-KINDS = {
+MIME_TYPES = {
     "text": "text/plain",
     "json": "application/json",
     "jsonl": "application/jsonl",
@@ -46,6 +42,7 @@ KINDS = {
     "yaml": "application/yaml",
     "csv": "text/csv",
 }
+BINARY = "application/octet-stream"
 
 Request = ServerRequestContext[Any, Any]
 
@@ -109,10 +106,10 @@ class Resources:
         if artifact is None:
             raise _unknown(address["uri"])
         try:
-            piece = await anyio.to_thread.run_sync(_piece, artifact.path, page)
-        except OSError as exc:
-            raise MCPError(types.INTERNAL_ERROR, f"the artifact {artifact.id} cannot be read: {exc.strerror}") from exc
-        return _result(address["uri"], piece, _mime_type(artifact), Source(artifact.id, origin="an artifact"))
+            piece = await anyio.to_thread.run_sync(_piece, artifact, page)
+        except (NotFound, OSError) as exc:
+            raise MCPError(types.INTERNAL_ERROR, f"the artifact {artifact.id!r} cannot be read any more") from exc
+        return _result(address["uri"], piece, _mime_type(artifact), artifact.source)
 
     async def _read_memory(self, uri: str, page: int) -> types.ReadResourceResult:
         try:
@@ -131,46 +128,56 @@ class Resources:
             yield types.Resource(
                 name=artifact.id,
                 title=f"Artifact {artifact.id}",
-                description=f"A result that was too long to show: {artifact.kind}, {artifact.size:,} bytes.",
+                description=f"What a tool gave: {artifact.kind}.",
                 uri=f"{ARTIFACTS}{artifact.id}",
                 mime_type=_mime_type(artifact),
-                size=artifact.size,
+                size=_size(artifact),
             )
 
 
-def _result(uri: str, piece: Piece, mime_type: str, source: Source) -> types.ReadResourceResult:
-    """A page for the client. Text is cleaned and stands in an envelope, as that of results does."""
+def _result(uri: str, piece: Piece, mime_type: str, source: Source | None) -> types.ReadResourceResult:
+    """A page for the client. Text that nobody vouches for is cleaned and stands in an envelope, as that of results does."""
     told: dict[str, Any] = {"page": piece.page, "pages": piece.pages}
     if piece.page < piece.pages:
         told["next"] = f"{uri}?page={piece.page + 1}"
     here = uri if piece.page == 1 else f"{uri}?page={piece.page}"
+    meta: dict[str, Any] = {PAGE_META: told}
     contents: types.TextResourceContents | types.BlobResourceContents
-    if mime_type.startswith("text/") or mime_type in TEXTS:
-        wrapped = envelope(clean(piece.data.decode("utf-8", "replace")).text, source=source)
-        meta = {PAGE_META: told, PROVENANCE: wrapped.wire()}
-        contents = types.TextResourceContents(uri=here, mime_type=mime_type, text=wrapped.text, _meta=meta)
-    else:
+    if mime_type == BINARY:
         blob = base64.b64encode(piece.data).decode("ascii")
-        contents = types.BlobResourceContents(uri=here, mime_type=mime_type, blob=blob, _meta={PAGE_META: told})
+        contents = types.BlobResourceContents(uri=here, mime_type=mime_type, blob=blob, _meta=meta)
+    else:
+        text = piece.data.decode("utf-8", "replace")
+        if source is not None:
+            wrapped = envelope(clean(text, foreign=source.origin is not None).text, source=source)
+            text, meta[PROVENANCE] = wrapped.text, wrapped.wire()
+        contents = types.TextResourceContents(uri=here, mime_type=mime_type, text=text, _meta=meta)
     return types.ReadResourceResult(contents=[contents])
 
 
 def _mime_type(artifact: Artifact) -> str:
-    known = KINDS.get(artifact.kind) or mimetypes.guess_type(f"x.{artifact.kind}")[0]
-    return known or "application/octet-stream"
+    """By its kind, or the nearest one that its kind belongs to."""
+    kinds = (getattr(cls, "kind", "") for cls in type(artifact).__mro__)
+    return next((MIME_TYPES[kind] for kind in kinds if kind in MIME_TYPES), BINARY)
 
 
-def _piece(path: Path, page: int) -> Piece:
+def _size(artifact: Artifact) -> int | None:
+    """Bytes; None when its file is gone."""
+    try:
+        return artifact.size
+    except OSError:
+        return None
+
+
+def _piece(artifact: Artifact, page: int) -> Piece:
     """One page of a file, of which no more is read."""
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
-    with open(descriptor, "rb") as file:
-        pages = _pages(os.fstat(descriptor).st_size)
+    with artifact.open() as file:
+        pages = _pages(os.fstat(file.fileno()).st_size)
         _check(page, pages)
-        start = (page - 1) * PAGE
-        file.seek(start)
+        file.seek((page - 1) * PAGE)
         # As far as its last character may reach.
         data = file.read(PAGE + 3)
-    return Piece(_whole(data, first=page == 1), page, pages)
+    return Piece(_whole(data or b"", first=page == 1), page, pages)
 
 
 def _part(text: bytes, page: int) -> bytes:
