@@ -111,6 +111,7 @@ async def test_a_blocked_call_does_not_run_and_says_why() -> None:
     assert (result.status, result.error_code, RAN) == ("denied", "denied_by_policy", [])
     assert "not on a Sunday" in result["error"]["message"]
     assert result["error"]["details"]["rule"] == "observer:guard"
+    assert "lifts" not in result["error"]["message"]
 
 
 async def test_confirm_turns_an_allow_into_a_question_that_names_the_reason() -> None:

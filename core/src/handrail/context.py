@@ -169,6 +169,9 @@ class ToolContext:
 
             if self.session.secrets.forms:
                 text = self.session.secrets.streamed(self.call_id, stream, text)
+            if not text:
+                # All of it may be the beginning of a secret, and is told when more has come.
+                return
             shown = text if self.invocation.tool.trusted else clean(text, foreign=False).text
             self.session.bus.publish(Output(self.call_id, stream, shown))
 

@@ -326,6 +326,9 @@ def _cure(verdict: Verdict) -> str | None:
         return None
     kind, _, name = verdict.rule.partition(":")
     match kind:
+        case "observer":
+            # A block is final, and the message names who blocks.
+            return None
         case "policy":
             return f"it is denied by the rule {name!r}; `handrail policy list` shows where it stands, and a person can change it"
         case "mode":
