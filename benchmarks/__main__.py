@@ -12,13 +12,13 @@ import sys
 import traceback
 from collections.abc import Mapping
 
-from benchmarks import artifacts, declarations, dispatch, documents, files, screen, serving, shell, start, verdicts
+from benchmarks import artifacts, declarations, dispatch, documents, files, screen, servers, serving, shell, start, verdicts
 from benchmarks.measure import Absent, Effort
 from benchmarks.report import Measurement, Row, markdown
 
 ROWS: Mapping[str, Measurement] = {
     name: row
-    for group in (dispatch, shell, files, documents, artifacts, screen, start, serving, declarations)
+    for group in (dispatch, shell, files, documents, artifacts, screen, start, serving, servers, declarations)
     for name, row in group.ROWS.items()
 }
 

@@ -187,10 +187,10 @@ async def test_two_sessions_have_servers_of_their_own() -> None:
         assert await echoed(one, "docs") == "hi"
 
 
-async def test_a_thousand_calls_leave_nothing_behind() -> None:
+async def test_hundreds_of_calls_leave_nothing_behind() -> None:
     async with using({"docs": raw("plain")}) as session:
         await session.tools()
-        for number in range(1_000):
+        for number in range(300):
             result = await session.call("mcp_docs_echo", {"text": f"n{number}"})
             assert result["content"] == f"n{number}"
         servers = await session.service("mcp_servers")

@@ -12,7 +12,7 @@ from handrail import Answer, Choice, Decision, Media, ToolCall
 from handrail.confirm import no
 from handrail.events import Progress, ToolsChanged
 
-from .using import deciding, helpful, names, raw, until, using
+from .using import at, deciding, helpful, names, raw, until, using
 
 pytestmark = pytest.mark.anyio
 
@@ -26,45 +26,47 @@ async def test_a_servers_tools_are_called_under_its_name() -> None:
     assert result.source.origin == "the server docs"
 
 
-async def test_a_server_is_reached_over_http(address: str) -> None:
-    async with using({"web": {"url": address}}) as session:
+@pytest.mark.parametrize("transport", [None, "http"])
+async def test_a_server_is_reached_over_http(web: str, transport: str | None) -> None:
+    async with using({"web": at(web, transport=transport)}) as session:
         result = await session.call("mcp_web_add", {"a": 2, "b": 3})
     assert result["structured"] == {"total": 5}
 
 
-async def test_a_transport_can_be_named(address: str) -> None:
-    transport = "sse" if address.endswith("/sse") else "http"
-    async with using({"web": {"url": address, "transport": transport}}) as session:
-        assert (await session.call("mcp_web_add", {"a": 1, "b": 1})).ok
+@pytest.mark.parametrize("transport", [None, "sse"])
+async def test_a_server_is_reached_over_sse(sse: str, transport: str | None) -> None:
+    async with using({"web": at(sse, transport=transport)}) as session:
+        result = await session.call("mcp_web_add", {"a": 2, "b": 3})
+    assert result["structured"] == {"total": 5}
 
 
-async def test_what_does_not_fit_the_schema_never_reaches_the_server() -> None:
-    async with using({"docs": helpful()}) as session:
+async def test_what_does_not_fit_the_schema_never_reaches_the_server(web: str) -> None:
+    async with using({"docs": at(web)}) as session:
         wrong = await session.call("mcp_docs_add", {"a": "two"})
     assert wrong.error_code == "invalid_arguments"
     assert {each["field"] for each in wrong["error"]["details"]["problems"]} == {"a", "b"}
 
 
-async def test_without_a_yes_nothing_is_called() -> None:
-    async with using({"docs": helpful()}, confirm=None) as session:
+async def test_without_a_yes_nothing_is_called(web: str) -> None:
+    async with using({"docs": at(web)}, confirm=None) as session:
         nobody = await session.call("mcp_docs_add", {"a": 1, "b": 1})
-    async with using({"docs": helpful()}, confirm=no) as session:
+    async with using({"docs": at(web)}, confirm=no) as session:
         denied = await session.call("mcp_docs_add", {"a": 1, "b": 1})
     assert nobody.error_code == "no_confirmer"
     assert denied.error_code == "denied_by_user"
 
 
-async def test_the_question_names_server_tool_and_arguments() -> None:
+async def test_the_question_names_server_tool_and_arguments(web: str) -> None:
     confirm, asked = deciding(Answer(Choice.ONCE))
-    async with using({"docs": helpful()}, confirm=confirm) as session:
+    async with using({"docs": at(web)}, confirm=confirm) as session:
         await session.call("mcp_docs_add", {"a": 1, "b": 1})
     shown = asked[0].confirmation
     assert (shown.kind, shown.server, shown.tool, shown.args) == ("mcp", "docs", "add", {"a": 1, "b": 1})
     assert [option.label for option in asked[0].grants][-1] == "every tool of the server docs"
 
 
-async def test_a_picture_is_media_and_a_failure_is_an_error() -> None:
-    async with using({"docs": helpful()}) as session:
+async def test_a_picture_is_media_and_a_failure_is_an_error(web: str) -> None:
+    async with using({"docs": at(web)}) as session:
         picture = await session.call("mcp_docs_picture")
         failed = await session.call("mcp_docs_fail")
     (media,) = picture["media"]
@@ -76,8 +78,8 @@ async def test_a_picture_is_media_and_a_failure_is_an_error() -> None:
     assert "disk is on fire" in failed["error"]["message"]
 
 
-async def test_progress_is_passed_on() -> None:
-    async with using({"docs": helpful()}) as session:
+async def test_progress_is_passed_on(web: str) -> None:
+    async with using({"docs": at(web)}) as session:
         heard: list[Progress] = []
         session.bus.subscribe(lambda event: heard.append(event) if isinstance(event, Progress) else None)
         await session.call("mcp_docs_slow", {"steps": 3})
@@ -85,9 +87,9 @@ async def test_progress_is_passed_on() -> None:
     assert heard[-1].fraction == 1
 
 
-async def test_a_cancelled_call_is_cancelled_on_the_server(tmp_path: Path) -> None:
+async def test_a_cancelled_call_is_cancelled_on_the_server(web: str, tmp_path: Path) -> None:
     marker = tmp_path / "done"
-    async with using({"docs": helpful()}) as session:
+    async with using({"docs": at(web)}) as session:
         await session.tools()
         async with anyio.create_task_group() as tasks:
             results: list[str] = []
@@ -115,8 +117,8 @@ async def test_a_call_ends_at_the_servers_time_limit() -> None:
         assert (await session.call("mcp_raw_echo"))["status"] == "timeout"
 
 
-async def test_calls_of_one_server_run_side_by_side() -> None:
-    async with using({"docs": helpful(read_only=["slow"])}) as session:
+async def test_calls_of_one_server_run_side_by_side(web: str) -> None:
+    async with using({"docs": at(web, read_only=["slow"])}) as session:
         await session.tools()
         calls = [ToolCall("mcp_docs_slow", {"steps": 1}, f"c{number}") for number in range(5)]
         assert [result["content"] for result in await session.batch(calls)] == ["done"] * 5
@@ -171,13 +173,17 @@ async def test_a_yes_for_always_is_asked_for_again_when_the_server_changes_the_t
 
 
 async def test_a_server_gets_no_credentials_save_those_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
-    environment = {"GITHUB_TOKEN": "ghp_0123456789abcdefghij", "PLAIN": "seen", "TICKETS": "s3cret-value"}
-    settings = helpful(env={"OWN": "given", "PASS": "secret:TICKETS"})
+    environment = {
+        "GITHUB_TOKEN": "ghp_0123456789abcdefghij",
+        "PLAIN": "seen",
+        "HANDRAIL_SECRET_TICKETS": "s3cret-value",
+    }
+    settings = helpful(env={"OWN": "given", "PASS": "x secret:tickets"})
     async with using({"docs": settings}, environment=environment) as session:
         told = {}
         for name in ("GITHUB_TOKEN", "PLAIN", "OWN", "PASS"):
             told[name] = (await session.call("mcp_docs_variable", {"name": name}))["content"]
-    assert told == {"GITHUB_TOKEN": "(not set)", "PLAIN": "seen", "OWN": "given", "PASS": "s3cret-value"}
+    assert told == {"GITHUB_TOKEN": "(not set)", "PLAIN": "seen", "OWN": "given", "PASS": "x [redacted]"}
 
 
 async def test_roots_are_the_workspace_where_the_configuration_says_so() -> None:
@@ -199,18 +205,18 @@ async def test_roots_are_the_workspace_where_the_configuration_says_so() -> None
         pytest.param({"include": ["add", "fail"], "exclude": ["f*"]}, {"add"}, id="exclude-wins"),
     ],
 )
-async def test_which_tools_are_offered(settings: dict[str, list[str]], offered: set[str]) -> None:
-    async with using({"docs": helpful(**settings)}) as session:
+async def test_which_tools_are_offered(web: str, settings: dict[str, list[str]], offered: set[str]) -> None:
+    async with using({"docs": at(web, **settings)}) as session:
         tools = {tool.remote.name for tool in await session.tools() if tool.remote is not None}
     assert tools == offered
 
 
-async def test_policy_rules_speak_of_a_servers_tools() -> None:
+async def test_policy_rules_speak_of_a_servers_tools(web: str) -> None:
     rules = [
         {"tool": "mcp_docs_*", "server": "docs", "decision": "allow"},
         {"tool": "picture", "server": "docs", "decision": "deny"},
     ]
-    servers = {"docs": helpful(), "docs_evil": helpful()}
+    servers = {"docs": at(web), "docs_evil": at(web)}
     async with using(servers, confirm=None, policy={"rules": rules}) as session:
         assert (await session.call("mcp_docs_add", {"a": 1, "b": 1})).ok
         assert (await session.call("mcp_docs_evil_add", {"a": 1, "b": 1})).error_code == "no_confirmer"
@@ -218,8 +224,8 @@ async def test_policy_rules_speak_of_a_servers_tools() -> None:
         assert "mcp_docs_evil_picture" in await names(session)
 
 
-async def test_a_tool_changes_nothing_only_where_a_person_says_so() -> None:
-    servers = {"a": helpful(), "b": helpful(trust_hints=True), "c": helpful(read_only=["add"])}
+async def test_a_tool_changes_nothing_only_where_a_person_says_so(web: str) -> None:
+    servers = {"a": at(web), "b": at(web, trust_hints=True), "c": at(web, read_only=["add"])}
     async with using(servers, mode="plan") as session:
         offered = [name for name in await names(session) if name.startswith("mcp_")]
     assert offered == ["mcp_b_add", "mcp_c_add"]
@@ -233,8 +239,8 @@ async def test_a_disabled_server_is_not_started() -> None:
 # Resources
 
 
-async def test_resources_are_listed_and_read_while_a_server_has_any() -> None:
-    async with using({"docs": helpful()}) as session:
+async def test_resources_are_listed_and_read_while_a_server_has_any(web: str) -> None:
+    async with using({"docs": at(web)}) as session:
         listed = await session.call("list_resources")
         read = await session.call("read_resource", {"server": "docs", "uri": "note://hello"})
         nobody = await session.call("read_resource", {"server": "dox", "uri": "note://hello"})
@@ -256,9 +262,9 @@ async def test_resources_are_listed_and_read_while_a_server_has_any() -> None:
         pytest.param(Answer(Choice.DENY), "decline", id="a-no"),
     ],
 )
-async def test_a_server_asks_a_person(answer: Answer, told: str) -> None:
+async def test_a_server_asks_a_person(web: str, answer: Answer, told: str) -> None:
     confirm, asked = deciding(answer)
-    async with using({"docs": helpful()}, confirm=confirm) as session:
+    async with using({"docs": at(web)}, confirm=confirm) as session:
         result = await session.call("mcp_docs_paint")
     assert result["content"] == told
     assert "Which colour?" in asked[-1].confirmation.text
@@ -300,8 +306,8 @@ async def test_a_server_gets_no_model() -> None:
         assert "code" in json.loads((await session.call("mcp_raw_echo"))["content"])
 
 
-async def test_a_call_is_judged_by_default_as_one_that_is_asked_about() -> None:
-    async with using({"docs": helpful()}) as session:
+async def test_a_call_is_judged_by_default_as_one_that_is_asked_about(web: str) -> None:
+    async with using({"docs": at(web)}) as session:
         tools = {tool.name: tool for tool in await session.tools()}
         from handrail import Invocation
 

@@ -24,6 +24,11 @@ def helpful(**settings: Any) -> dict[str, Any]:
     return {"command": [sys.executable, str(HERE / "helpful.py"), "stdio"], **settings}
 
 
+def at(url: str, **settings: Any) -> dict[str, Any]:
+    """The table of a server that is reached at an address."""
+    return {"url": url, **settings}
+
+
 def raw(kind: str, **settings: Any) -> dict[str, Any]:
     """The table of a server that breaks the protocol in one way."""
     return {"command": [sys.executable, str(HERE / "raw.py"), kind], **settings}

@@ -238,7 +238,7 @@ class Connection:
     async def _attempt(self) -> str:
         """Reach the server and stay with it; why that is over."""
         try:
-            options = ways(self.settings, self.around, self._ended)
+            options = await ways(self.settings, self.around, self._ended)
         except HandrailError as exc:
             return f"{exc}; {exc.hint}" if exc.hint else str(exc)
         problems: list[str] = []

@@ -91,7 +91,8 @@ class Servers:
                 leaving.add_done_callback(self._leaving.discard)
         for name, settings in configured.items():
             if settings.enabled and name not in self._connections:
-                around = Surroundings(self._environment, self._session.cwd, self._session.workspace)
+                session = self._session
+                around = Surroundings(self._environment, session.cwd, session.workspace, session.secrets.take)
                 self._connections[name] = Connection(name, settings, around, self._changed)
                 self._connections[name].start()
 

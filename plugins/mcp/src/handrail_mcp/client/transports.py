@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from handrail import ConfigError
+from handrail.named_secrets import NAMED
 from handrail.redaction import without_credentials
 from handrail.settings import ServerSettings
 from handrail_mcp.client.process import MAX_MESSAGE, Streams, program
@@ -21,7 +21,6 @@ from handrail_mcp.client.process import MAX_MESSAGE, Streams, program
 STEP_S = 30.0
 # Seconds that an open stream may be silent.
 SILENCE_S = 3_600.0
-SECRET = "secret:"
 
 Way = Callable[[], AbstractAsyncContextManager[Streams]]
 
@@ -33,16 +32,18 @@ class Surroundings:
     environment: Mapping[str, str]
     cwd: Path
     workspace: tuple[Path, ...]
+    # The value of a secret by its name; an error for one that there is not.
+    secret: Callable[[str], Awaitable[str]]
 
 
-def ways(settings: ServerSettings, around: Surroundings, ended: Callable[[str], None]) -> Sequence[Way]:
+async def ways(settings: ServerSettings, around: Surroundings, ended: Callable[[str], None]) -> Sequence[Way]:
     """How the server is reached, in the order to try. `ended` is told why when a program is over."""
     if settings.command:
-        own = {name: resolved(value, around.environment) for name, value in settings.env.items()}
+        own = {name: await _filled(value, around) for name, value in settings.env.items()}
         environment = {**without_credentials(around.environment), **own}
         cwd = str(around.cwd / Path(settings.cwd or ".").expanduser())
         return [lambda: program(settings.command, environment=environment, cwd=cwd, ended=ended)]
-    headers = {name: resolved(value, around.environment) for name, value in settings.headers.items()}
+    headers = {name: await _filled(value, around) for name, value in settings.headers.items()}
     url = settings.url or ""
     http: Way = lambda: _http(url, headers)  # noqa: E731
     sse: Way = lambda: sse_client(url, headers, STEP_S, SILENCE_S, _client)  # noqa: E731
@@ -55,14 +56,10 @@ def ways(settings: ServerSettings, around: Surroundings, ended: Callable[[str], 
             return [http, sse]
 
 
-def resolved(value: str, environment: Mapping[str, str]) -> str:
-    """The value, or the secret that it names."""
-    if not value.startswith(SECRET):
-        return value
-    name = value.removeprefix(SECRET)
-    if name not in environment:
-        raise ConfigError(f"there is no secret {name!r}", hint=f"set the variable {name} in Handrail's environment")
-    return environment[name]
+async def _filled(text: str, around: Surroundings) -> str:
+    """The text with the values of the secrets that it names."""
+    values = {name: await around.secret(name) for name in NAMED.findall(text)}
+    return NAMED.sub(lambda found: values[found[1]], text)
 
 
 @asynccontextmanager
