@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import psutil
 import pytest
 
-from handrail import Session
+from handrail import Answer, Choice, Session
 from handrail_mcp.client.connection import MOST
 
 from .using import helpful, names, raw, until, using
@@ -215,3 +217,25 @@ async def test_a_server_is_told_of_a_call_that_was_cancelled(tmp_path: Path) -> 
             return told.exists()
 
         await until(heard)
+
+
+async def test_a_servers_question_is_closed_with_its_call() -> None:
+    asked = anyio.Event()
+
+    async def confirm(approval: Any) -> Answer:
+        if approval.verdict.rule == "mcp:elicitation":
+            asked.set()
+            await anyio.sleep_forever()
+        return Answer(Choice.ONCE)
+
+    async with using({"bad": raw("asker")}, confirm=confirm) as session:
+        await session.tools()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(session.call, "mcp_bad_echo", call_id="x"))
+            await asked.wait()
+            session.cancel("x")
+
+        async def closed() -> bool:
+            return not session.running
+
+        await until(closed)

@@ -24,7 +24,7 @@ import handrail
 from handrail import Downstream, HandrailError, TimedOut, ToolContext, ToolUnavailable
 from handrail.settings import ServerSettings
 from handrail.untrusted import clean
-from handrail_mcp.client.elicitation import CANCEL, ask
+from handrail_mcp.client.elicitation import CANCEL, ask, withdraw
 from handrail_mcp.client.transports import Surroundings, Way, ways
 
 log = logging.getLogger(__name__)
@@ -204,6 +204,8 @@ class Connection:
             raise Downstream(f"the server {self.name!r} gave an answer that is none ({type(exc).__name__})") from exc
         finally:
             self._calls.remove(call)
+            if call.asking:
+                withdraw(call.context)
             if not task.done():
                 task.add_done_callback(_forgotten)
                 # The SDK tells the server on the way out.
@@ -360,6 +362,10 @@ class Connection:
             return await ask(params, server=self.name, context=call.context, number=call.questions)
         except (HandrailError, ValueError) as exc:
             log.info("a question of the server %s was not asked: %s", self.name, exc)
+            return CANCEL
+        # The SDK would tell the server what went wrong here.
+        except Exception:
+            log.exception("a question of the server %s could not be asked", self.name)
             return CANCEL
         finally:
             call.asking -= 1

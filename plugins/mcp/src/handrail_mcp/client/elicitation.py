@@ -8,8 +8,21 @@ from urllib.parse import urlsplit
 
 from mcp import types
 
-from handrail import Decision, InfoConfirmation, Invocation, Mode, Reason, Tool, ToolContext, UrlConfirmation, Verdict
+from handrail import (
+    Decision,
+    InfoConfirmation,
+    Invocation,
+    Mode,
+    Reason,
+    Stopped,
+    Tool,
+    ToolCall,
+    ToolContext,
+    UrlConfirmation,
+    Verdict,
+)
 from handrail.confirming import confirm
+from handrail.running import Running
 from handrail.schema import GivenArguments
 from handrail.untrusted import clean
 from handrail_mcp.client.schemas import schema
@@ -37,7 +50,12 @@ async def ask(
         # Values that a person has written are the answer.
         return asked if now.before is None else Verdict(Decision.ALLOW, rule="mcp:elicitation")
 
-    answered, verdict = await confirm(session, invocation, asked, judge=judge)
+    running = Running(ToolCall(invocation.tool.name, invocation.args, invocation.call_id), True)
+    session.running[invocation.call_id] = running
+    try:
+        answered, verdict = await running.drive(confirm(session, invocation, asked, judge=judge))
+    finally:
+        del session.running[invocation.call_id]
     if verdict.decision is not Decision.ALLOW:
         return CANCEL if any(reason.code == "no_confirmer" for reason in verdict.reasons) else DECLINE
     if isinstance(params, types.ElicitRequestURLParams):
@@ -47,6 +65,13 @@ async def ask(
     if given is None or given.problems(answered.args):
         return CANCEL
     return types.ElicitResult(action="accept", content=cast("Any", dict(answered.args)))
+
+
+def withdraw(context: ToolContext) -> None:
+    """Close the questions that a call has open, as it is over."""
+    running = context.session.running
+    for question in [running[id] for id in running if id.startswith(f"{context.call_id}.q")]:
+        question.stop(Stopped("the call that it belongs to is over"))
 
 
 def _question(params: types.ElicitRequestParams, *, server: str, context: ToolContext, number: int) -> Invocation:
