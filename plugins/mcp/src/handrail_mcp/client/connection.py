@@ -215,6 +215,9 @@ class Connection:
         if exc.error.code in BROKEN and not self.settings.command:
             self._ended("the connection is lost")
         if exc.error.code == types.CONNECTION_CLOSED:
+            # The next call waits for another connection, and the transport has a moment to say why this one is over.
+            asyncio.get_running_loop().call_later(1.0, self._broken.set)
+            self._lost()
             return Downstream(
                 f"the server {self.name!r} was gone before it answered; whether {what} was done is not known",
                 hint="look before you call again",
