@@ -12,7 +12,19 @@ import sys
 import traceback
 from collections.abc import Mapping
 
-from benchmarks import artifacts, declarations, dispatch, documents, files, screen, servers, serving, shell, start, verdicts
+from benchmarks import (
+    artifacts,
+    declarations,
+    dispatch,
+    documents,
+    files,
+    screen,
+    servers,
+    serving,
+    shell,
+    start,
+    verdicts,
+)
 from benchmarks.measure import Absent, Effort
 from benchmarks.report import Measurement, Row, markdown
 
