@@ -181,7 +181,7 @@ class _Work:
         program = None if to == "csv" and suffix in BY_COMMAS else office.program(self._context.host_environment)
         if program is None:
             return await self._by_python()
-        with office.opened(program, self._context.cache, self._context.host_environment) as prepared:
+        with office.opened(program, self._context.host_environment) as prepared:
             return await self._by_office(prepared)
 
     async def _by_python(self) -> Made:

@@ -21,6 +21,8 @@ from handrail import Downstream
 
 PROGRAMS = ("soffice", "libreoffice")
 PLACES = ("/usr/lib/libreoffice/program/soffice", "/Applications/LibreOffice.app/Contents/MacOS/soffice")
+# Where its folders are made: it writes its profile's name in ways of its own, and this one has only plain letters. Its pipe lies there anyway.
+PLACE = "/tmp"
 # What it ends with when it wants to be started again, as it does once for a new profile.
 AGAIN = 81
 STARTS = 3
@@ -118,9 +120,9 @@ class Office:
 
 
 @contextmanager
-def opened(program: str, cache: Path, environment: Mapping[str, str]) -> Generator[Office, None, None]:
-    """A folder for one conversion, gone with the block."""
-    with tempfile.TemporaryDirectory(prefix="office-", dir=cache, ignore_cleanup_errors=True) as name:
+def opened(program: str, environment: Mapping[str, str]) -> Generator[Office, None, None]:
+    """A folder for one conversion, closed to other users, gone with the block."""
+    with tempfile.TemporaryDirectory(prefix="handrail-office-", dir=PLACE, ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / "tmp").mkdir()
         settings = folder / "profile" / "user"

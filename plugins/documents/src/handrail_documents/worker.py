@@ -34,8 +34,17 @@ JOBS = {
     "redraw": "handrail_documents.converting",
     "first_page": "handrail_documents.converting",
 }
-# Where Python's own modules and the libraries under them lie, beside what is on its path.
-SYSTEM = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/share/zoneinfo", "/lib", "/lib64")
+# Where Python's own modules, the libraries under them and fonts lie, beside what is on its path.
+SYSTEM = (
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/local/lib",
+    "/lib",
+    "/lib64",
+    "/usr/share/zoneinfo",
+    "/usr/share/fonts",
+    "/usr/local/share/fonts",
+)
 SETTINGS = ("/etc/ld.so.cache", "/etc/localtime", "/dev/urandom", "/dev/null")
 
 
