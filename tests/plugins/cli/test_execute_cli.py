@@ -352,3 +352,38 @@ async def test_a_folder_that_is_gone_does_not_end_the_session(session: Session, 
     assert refused.error_code == "not_found"
     again = await session.call("execute_cli", {"command": "pwd"})
     assert again["stdout"].strip() == str(session.workspace[0])
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("(echo $BASHPID; sleep 1; touch late) & echo $$; wait", id="a-child"),
+        pytest.param("trap '' TERM; echo $$; sleep 1; touch late; sleep 30", id="that-ignores-the-request"),
+        pytest.param(
+            "(setsid bash -c 'echo $$; sleep 1; touch late' &); sleep 30", id="forked-twice-into-a-group-of-its-own"
+        ),
+        pytest.param(
+            "(setsid bash -c 'trap \"\" TERM; echo $$; sleep 1; touch late; sleep 30' &); sleep 30",
+            id="forked-twice-and-ignoring",
+        ),
+    ],
+)
+async def test_nothing_of_a_cancelled_command_is_left_and_nothing_happens_afterwards(
+    session: Session, folder: Path, command: str
+) -> None:
+    told: list[str] = []
+    session.bus.subscribe(lambda event: told.append(event.text) if isinstance(event, Output) else None)
+    before = asyncio.create_task(session.call("execute_cli", {"command": command}, call_id="c"))
+    behind = asyncio.create_task(session.call("execute_cli", {"command": "touch behind"}, call_id="d"))
+    deadline = time.monotonic() + 10
+    while not told and time.monotonic() < deadline:
+        await asyncio.sleep(0.005)
+    assert session.cancel(["c", "d"]) == 2
+    result, queued = await before, await behind
+    pids = [int(word) for word in "".join(told).split()]
+    assert pids
+    assert not any(alive(pid) for pid in pids)
+    assert (result.status, queued.status) == ("cancelled", "cancelled")
+    assert str(pids[0]) in result["stdout"]
+    await asyncio.sleep(1.3)
+    assert not list(folder.iterdir())

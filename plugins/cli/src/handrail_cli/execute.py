@@ -244,7 +244,9 @@ async def _foreground(
     try:
         ended, window = await until_over(process, command.timeout, context, attention)
     except asyncio.CancelledError:
-        await processes.stop(process)
+        from handrail_cli.processes import CANCEL_S
+
+        await processes.stop(process, patience=CANCEL_S)
         # Raises when it was the call that was stopped, and then what was written is still told.
         try:
             context.checkpoint()

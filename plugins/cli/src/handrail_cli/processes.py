@@ -42,6 +42,8 @@ GRACE_S = 0.15
 BECOMING_S = 0.3
 # Between asking processes to end and ending them.
 TERM_S = 0.3
+# The same for a command that was cancelled: whoever did that waits.
+CANCEL_S = 0.02
 # For so long what a command writes stays in its pipes, unless somebody listens.
 UNREAD_S = 0.003
 # A command that runs no longer than this is not told to the warden.
@@ -200,18 +202,21 @@ class Process:
                 self._waiting.remove(future)
         return self._settled
 
-    async def stop(self) -> None:
-        """End it and everything it started, wherever that moved: asked first, then made to. Returns when nothing is left."""
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            members = await asyncio.to_thread(family, self.pid, mark=self.mark)
-            if self.confined is not None and number is signal.SIGTERM:
-                # What is inside ends with the sandbox itself, at once: that one is not asked.
-                members.discard(self.pid)
-            else:
+    async def stop(self, *, patience: float = TERM_S) -> None:
+        """End it and everything it started, wherever that moved: asked first, then made to. Returns when nothing is left.
+
+        `patience`: seconds between the two.
+        """
+        for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, TERM_S)):
+            # What is inside a sandbox ends with it, at once: the sandbox itself is not asked.
+            asked = self.confined is None or number is signal.SIGKILL
+            if asked:
+                # Its group is told before the others are looked for, so that less is done meanwhile.
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(self.pid, number)
-            send(number, members)
-            if await self._gone(TERM_S):
+            members = await asyncio.to_thread(family, self.pid, mark=self.mark)
+            send(number, members if asked else members - {self.pid})
+            if not members or await self._gone(seconds):
                 break
         await self.settle(GRACE_S + TERM_S)
         self.close()
@@ -402,7 +407,7 @@ class Process:
                 return True
             if time.monotonic() > deadline:
                 return False
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.005)
 
     async def _all_gone(self, pids: Sequence[int], seconds: float) -> bool:
         deadline = time.monotonic() + seconds
@@ -518,9 +523,9 @@ class Processes:
         """Those with a `process_id`, in the order they were started."""
         return list(self._known.values())
 
-    async def stop(self, process: Process) -> None:
-        """End a command and everything it started."""
-        await process.stop()
+    async def stop(self, process: Process, *, patience: float = TERM_S) -> None:
+        """End a command and everything it started, `patience` seconds after it was asked to end."""
+        await process.stop(patience=patience)
         self._over(process)
 
     def _over(self, process: Process) -> None:
