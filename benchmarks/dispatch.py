@@ -7,6 +7,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from time import perf_counter
 from typing import Any
 
 from pydantic import BaseModel
@@ -23,6 +24,7 @@ from handrail import (
     Opinion,
     Remark,
     Tool,
+    ToolCall,
     Verdict,
     hookimpl,
     tool,
@@ -157,8 +159,36 @@ class Bystander(Evaluator):
         return [self]
 
 
-async def _ours(stack: AsyncExitStack, *, audit: bool, beside: Mapping[str, object] | None = None) -> Contender:
-    session = await stack.enter_async_context(trivial_session(audit=audit, beside=beside))
+async def dispatch_guarded(effort: Effort) -> Row:
+    """The same with the loop guard at work: every call is hashed and compared with the last hundred."""
+    async with AsyncExitStack() as stack:
+        ours = await _ours(stack, audit=False, HANDRAIL_LIMITS_REPEATS="50")
+        timings = await take_turns({LIMIT: limit, "handrail": ours}, rounds=effort.rounds(ROUNDS))
+    return compare("the same with the loop guard at work", timings, limit=LIMIT, goal=20)
+
+
+async def batch(effort: Effort) -> Row:
+    """A call of a batch of a hundred that only read."""
+    async with AsyncExitStack() as stack:
+        session = await stack.enter_async_context(trivial_session(audit=False))
+
+        async def contender() -> float:
+            calls = [ToolCall("add", args, f"b{at}") for at, args in enumerate(fresh(CALLS)[LEAD_IN:])]
+            began = perf_counter()
+            results = await session.batch(calls)
+            seconds = perf_counter() - began
+            if not all(result.ok for result in results):
+                raise Absent("a call of the batch failed")
+            return seconds / len(calls)
+
+        timings = await take_turns({LIMIT: limit, "handrail": contender}, rounds=effort.rounds(ROUNDS))
+    return compare(f"a call in a batch of {CALLS} that run together", timings, limit=LIMIT, goal=None)
+
+
+async def _ours(
+    stack: AsyncExitStack, *, audit: bool, beside: Mapping[str, object] | None = None, **variables: str
+) -> Contender:
+    session = await stack.enter_async_context(trivial_session(audit=audit, beside=beside, **variables))
     if (result := await session.call("add", {"a": 2, "b": 3})) != {**result, "status": "success", "sum": 5}:
         raise Absent(f"add gave {dict(result)}")
 
@@ -289,4 +319,6 @@ ROWS = {
     "dispatch-audit": dispatch_audit,
     "dispatch-observers": dispatch_observers,
     "dispatch-plugins": dispatch_plugins,
+    "dispatch-guarded": dispatch_guarded,
+    "batch": batch,
 }

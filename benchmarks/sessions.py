@@ -48,18 +48,21 @@ def environment(**variables: str) -> Iterator[dict[str, str]]:
 
 
 @asynccontextmanager
-async def trivial_session(*, audit: bool, beside: Mapping[str, object] | None = None) -> AsyncGenerator[Session, None]:
-    """A session with the tool `add` and core's own, and no other plugin but those given `beside`, by name."""
-    found = Found("trivial", EntryPoint("trivial", "benchmarks.trivial", "handrail"), "handrail-benchmarks", "0")
-    with environment(HANDRAIL_AUDIT_ENABLED=str(audit).lower()) as variables:
-        others = [Found(name, Ready(plugin), "handrail-benchmarks", "0") for name, plugin in (beside or {}).items()]
-        async with _runtime(variables, [found, *others]) as runtime, runtime.session() as session:
+async def trivial_session(
+    *, audit: bool, beside: Mapping[str, object] | None = None, **variables: str
+) -> AsyncGenerator[Session, None]:
+    """A session with the tool `add` and core's own, and no other plugin but those given `beside`, by name; `variables` are settings."""
+    with environment(HANDRAIL_AUDIT_ENABLED=str(audit).lower(), **variables) as around:
+        async with trivial_runtime(around, beside or {}) as runtime, runtime.session() as session:
             require(session, *(beside or {}))
             yield session
 
 
 @asynccontextmanager
-async def _runtime(variables: Mapping[str, str], found: list[Found]) -> AsyncGenerator[Runtime, None]:
+async def trivial_runtime(variables: Mapping[str, str], beside: Mapping[str, object]) -> AsyncGenerator[Runtime, None]:
+    """A runtime for such sessions, in the places that `variables` name."""
+    add = Found("trivial", EntryPoint("trivial", "benchmarks.trivial", "handrail"), "handrail-benchmarks", "0")
+    found = [add, *(Found(name, Ready(plugin), "handrail-benchmarks", "0") for name, plugin in beside.items())]
     places = Places.of(variables)
     config = configuration.load(places=places, folder=Path(variables["HANDRAIL_HOME"]), environment=variables)
     async with open_runtime(config, environment=variables, places=places, plugins=load(found)) as runtime:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,9 @@ from handrail import (
 from handrail.audit import verify
 from handrail.confirm import yes
 from handrail.events import ApprovalAsked, Event, Finished, Queued, Scheduled, Started, event_wire
+from handrail.history import RING
+from handrail.invocation import Invocation
+from handrail.running import Running
 from handrail.testing import Always, ScriptedConfirmer, open_test_session
 
 Path_ = Annotated[str, Field(description="A file.")]
@@ -585,3 +589,8 @@ async def test_many_calls_leave_neither_tasks_nor_memory_behind(tmp_path: Path) 
             assert all(result.ok for result in results)
         assert not session.running
         assert asyncio.all_tasks() <= before
+        gc.collect()
+        kept = [type(value) for value in gc.get_objects() if isinstance(value, Running | Invocation)]
+    # What the session remembers of its last calls, and nothing of those that are over.
+    assert kept.count(Running) == 0
+    assert kept.count(Invocation) <= RING

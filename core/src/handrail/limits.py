@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections import deque
+from collections import Counter, deque
+from collections.abc import Iterable
 from typing import Any
 
 from handrail.errors import LimitReached, LoopDetected
@@ -26,19 +27,22 @@ class Limits:
     `watching` is False as long as there is nothing to count: no limit is set, and no call has failed lately.
     """
 
-    __slots__ = ("_began", "_calls", "_characters", "_last", "_set", "_settings", "watching")
+    __slots__ = ("_began", "_calls", "_characters", "_counts", "_hashed", "_last", "_set", "_settings", "watching")
 
     def __init__(self, settings: LimitSettings) -> None:
         self._began = time.monotonic()
         self._calls = 0
         self._characters = 0
+        # The last calls, by their hash and whether they failed, and how often each is among them.
         self._last: deque[tuple[str, bool]] = deque()
+        self._counts: Counter[tuple[str, bool]] = Counter()
+        self._hashed: tuple[ToolCall | None, str] = (None, "")
         self.apply(settings)
 
     def apply(self, settings: LimitSettings) -> None:
         """Take over changed settings; what was used stays used."""
         self._settings = settings
-        self._last = deque(self._last, maxlen=2 * max(settings.failures, settings.repeats))
+        self._remember(self._last)
         wanted = (settings.seconds, settings.calls, settings.output_tokens, settings.repeats or None)
         self._set = any(limit is not None for limit in wanted)
         self.watching = self._set or bool(self._last)
@@ -73,41 +77,63 @@ class Limits:
         failed = result["status"] in FAILED and result.error_code not in (LimitReached.code, LoopDetected.code)
         if self._settings.output_tokens is not None:
             self._characters += _size(result)
-        if result.error_code == LoopDetected.code or not self._last.maxlen:
+        if result.error_code == LoopDetected.code or not self._window:
             return
-        if changed and not failed:
+        if changed and not failed and self._last:
             # What failed before may work now.
-            kept = ((made, False) for made, _ in self._last) if self._settings.repeats else ()
-            self._last = deque(kept, maxlen=self._last.maxlen)
+            self._remember([(made, False) for made, _ in self._last] if self._settings.repeats else ())
         if failed or self._last or self._settings.repeats:
-            self._last.append((_hash(call), failed))
-        self.watching = self._set or any(before for _, before in self._last)
+            self._add((self._hash(call), failed))
+        self.watching = self._set or any(wrong for _, wrong in self._counts)
 
     def times(self, call_hash: str, *, failed: bool = False) -> int:
         """How often that call was made, or has failed, among the last ones that are counted."""
-        return sum(1 for made, went_wrong in self._last if made == call_hash and (went_wrong or not failed))
+        return self._counts[call_hash, True] + (0 if failed else self._counts[call_hash, False])
+
+    @property
+    def _window(self) -> int:
+        return 2 * max(self._settings.failures, self._settings.repeats)
+
+    def _remember(self, last: Iterable[tuple[str, bool]]) -> None:
+        kept = list(last)
+        self._last.clear()
+        self._counts.clear()
+        for one in kept:
+            self._add(one)
+
+    def _add(self, one: tuple[str, bool]) -> None:
+        self._last.append(one)
+        self._counts[one] += 1
+        while len(self._last) > self._window:
+            gone = self._last.popleft()
+            self._counts[gone] -= 1
+            if not self._counts[gone]:
+                del self._counts[gone]
+
+    def _hash(self, call: ToolCall) -> str:
+        """The call's hash, worked out once."""
+        if self._hashed[0] is not call:
+            try:
+                self._hashed = (call, hash_of(call.name, call.args))
+            # Hosts pass what a model wrote: cycles, depths, keys of several kinds.
+            except Exception:  # noqa: BLE001
+                self._hashed = (call, f"{call.name!r}: no hash")
+        return self._hashed[1]
 
     def _check_circles(self, call: ToolCall) -> None:
         settings = self._settings
         if not self._last:
             return
-        call_hash = _hash(call)
+        call_hash = self._hash(call)
         failed, made = self.times(call_hash, failed=True), self.times(call_hash)
+        if (not settings.failures or failed < settings.failures) and (not settings.repeats or made < settings.repeats):
+            return
         details = {"call_hash": call_hash, "failed": failed, "made": made}
         if settings.failures and failed >= settings.failures:
             text = f"exactly this call of {call.name} has failed {failed} times (limits.failures), and nothing has changed since"
             raise LoopDetected(text, hint=CIRCLES, details=details)
-        if settings.repeats and made >= settings.repeats:
-            text = f"exactly this call of {call.name} was made {made} times lately (limits.repeats)"
-            raise LoopDetected(text, hint=CIRCLES, details=details)
-
-
-def _hash(call: ToolCall) -> str:
-    try:
-        return hash_of(call.name, call.args)
-    # Hosts pass what a model wrote: cycles, depths, keys of several kinds.
-    except Exception:  # noqa: BLE001
-        return f"{call.name!r}: no hash"
+        text = f"exactly this call of {call.name} was made {made} times lately (limits.repeats)"
+        raise LoopDetected(text, hint=CIRCLES, details=details)
 
 
 def _size(result: ToolResult) -> int:

@@ -90,8 +90,8 @@ async def through(session: Session, call: ToolCall, parent: Invocation | None, r
         return await finish(session, running.call, running.invocation, running.verdict, result, began, running)
     finally:
         del under_way[call.call_id]
-        if running.waiters is not None:
-            session.scheduler.look_again(running)
+        if running.claim is not None or running.waiters is not None:
+            session.scheduler.leave(running)
 
 
 async def finish(
@@ -254,7 +254,7 @@ def not_begun(session: Session, running: Running) -> None:
     cancelled = _failed(running, Stopped("the host cancelled the call"))
     record(session, running.call, None, None, cancelled, perf_counter())
     del session.running[running.call.call_id]
-    session.scheduler.look_again(running)
+    session.scheduler.leave(running)
 
 
 async def find(session: Session, call: ToolCall, *, nested: bool) -> Tool:

@@ -39,6 +39,13 @@ class Scheduler:
     def __init__(self, session: Session) -> None:
         self.under_way: dict[str, Running] = {}
         self._session = session
+        # Those that any other may have to wait for: as long as there are none, readers need not look at each other.
+        self._holding: set[Running] = set()
+
+    def leave(self, running: Running) -> None:
+        """It has ended, and is recorded: whoever waits for it looks again."""
+        self._holding.discard(running)
+        self.look_again(running)
 
     def look_again(self, running: Running) -> None:
         """Something about it is new to those that wait for it."""
@@ -58,6 +65,7 @@ class Scheduler:
         """Wait until a call, as it is now bound, may run; whether other calls have run since it was judged."""
         running.executing = False
         running.claim = None
+        self._holding.discard(running)
         waited = await self._wait(running, early=False) or running.early
         running.executing = True
         running.early = False
@@ -88,6 +96,9 @@ class Scheduler:
             # The second of two with one id is refused where it runs.
             if call.call_id not in self.under_way:
                 entered[index] = self.under_way[call.call_id] = Running(call)
+        if len(self.under_way) > 1:
+            for running in entered.values():
+                self._claim(running)
         try:
             async with anyio.create_task_group() as group:
                 for index in range(len(calls)):
@@ -137,6 +148,10 @@ class Scheduler:
 
     def _in_the_way(self, running: Running) -> Running | None:
         """The nearest of the calls that this one has to wait for: earlier ones, and any that is executing."""
+        # Only the oldest can have come when there was nobody who wanted to know what it uses.
+        self._claim(next(iter(self.under_way.values())))
+        if not self._claim(running).writes and not self._holding:
+            return None
         later = True
         for other in reversed(self.under_way.values()):
             if other is running:
@@ -153,6 +168,8 @@ class Scheduler:
     def _claim(self, running: Running) -> Claim:
         if running.claim is None:
             running.claim = self._claim_of(running)
+            if running.claim.writes or running.call.wait_for_previous:
+                self._holding.add(running)
         return running.claim
 
     def _claim_of(self, running: Running) -> Claim:
