@@ -387,3 +387,16 @@ async def test_nothing_of_a_cancelled_command_is_left_and_nothing_happens_afterw
     assert str(pids[0]) in result["stdout"]
     await asyncio.sleep(1.3)
     assert not list(folder.iterdir())
+
+
+async def test_without_room_for_an_artifact_head_and_tail_are_shown_and_a_note_says_so(
+    run: Run, session: Session
+) -> None:
+    # The session's folder of artifacts cannot be made.
+    folder = session.runtime.places.artifacts / session.id
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.write_text("in the way")
+    result = await run("seq 200000")
+    assert (result.ok, result["truncated"], "artifact" in result) == (True, True, False)
+    assert result["stdout"].startswith("1\n2\n")
+    assert "no room to keep the whole of stdout" in result["note"]

@@ -235,7 +235,7 @@ class HeadTail:
             self._flush()
         self.close()
         if self._sink is None:
-            return shown
+            return replace(shown, cut=self.cut)
         return replace(shown, artifact=self._sink.wire(), cut=self.cut)
 
     def close(self) -> None:

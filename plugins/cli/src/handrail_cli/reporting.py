@@ -30,4 +30,6 @@ def told(outputs: Mapping[str, Shown]) -> tuple[dict[str, Any], list[str]]:
             notes.append(f"NUL bytes of {name} are shown as line ends.")
         if shown.cut and shown.artifact is not None:
             notes.append(f"The artifact of {name} ends after {shown.artifact['bytes']} bytes.")
+        elif shown.cut:
+            notes.append(f"There was no room to keep the whole of {name}.")
     return keys, notes
