@@ -17,10 +17,12 @@ from openai.types.responses import FunctionTool
 from pydantic import TypeAdapter
 from scripts import make_docs
 
+import handrail
 from handrail import Tool, declare
 from handrail.declarations import DIALECTS, Named
 from handrail.families import DEFAULT, FAMILIES
 from handrail.settings import ToolSettings
+from handrail.testing import open_test_session
 
 NAMES = [DEFAULT, *(family.name for family in FAMILIES)]
 TOOLS = [owned.tool for owned in asyncio.run(make_docs.owned_tools())]
@@ -92,3 +94,19 @@ def test_what_the_default_profile_declares_fits_into_eight_thousand_tokens() -> 
         for family in NAMES:
             declared = [declare(tool, dialect=dialect, family=family) for tool in shown]
             assert sum(len(json.dumps(each, ensure_ascii=False)) for each in declared) / 4 <= 8_000
+
+
+async def test_tools_that_look_into_artifacts_are_declared_like_all_others() -> None:
+    @handrail.tool(artifact="json")
+    async def report() -> str:
+        """Give a report."""
+        return '{"a": 1}'
+
+    async with open_test_session(tools=[report]) as session:
+        await session.call("report")
+        shown = [each for each in await session.tools() if each.layer == "artifact"]
+        assert shown
+        for each in shown:
+            for dialect in DIALECTS:
+                VALIDATORS[dialect](declare(each, dialect=dialect))
+            VALIDATORS["openai"](declare(each, dialect="openai", strict=True))
