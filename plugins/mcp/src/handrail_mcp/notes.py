@@ -28,7 +28,8 @@ class Notes:
     def __init__(self, request_of: Callable[[str], Request | None]) -> None:
         self._request_of = request_of
         self._level: types.LoggingLevel | None = None
-        self._pending = 0
+        # Notes that are not sent yet.
+        self.pending = 0
         self._sent = anyio.Event()
         self._put, self._take = anyio.create_memory_object_stream[Note](WAITING)
 
@@ -49,12 +50,12 @@ class Notes:
                 self._put.send_nowait((level, {"call_id": event.call_id, **data}, request))
             except anyio.WouldBlock:
                 return
-            self._pending += 1
+            self.pending += 1
 
     async def flush(self) -> None:
         """Wait until what was noted is sent: later than its result, a note on a call reaches nobody."""
         with anyio.move_on_after(PATIENCE_S):
-            while self._pending:
+            while self.pending:
                 self._sent = anyio.Event()
                 await self._sent.wait()
 
@@ -67,7 +68,7 @@ class Notes:
                     await request.session.send_notification(
                         types.LoggingMessageNotification(params=said), request.request_id
                     )
-                self._pending -= 1
+                self.pending -= 1
                 self._sent.set()
 
 

@@ -174,7 +174,8 @@ def _server(calls: Calls, listing: Listing, resources: Resources, notes: Notes) 
         request: Request, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
         result = await calls.serve(request, params)
-        await notes.flush()
+        if notes.pending:
+            await notes.flush()
         return result
 
     server = Offer(
