@@ -9,11 +9,9 @@ from dataclasses import replace
 from typing import Any, cast
 
 from handrail import untrusted
-from handrail.results import MAPPINGS, PICTURES, Media, ToolResult
+from handrail.results import BASE64, MAPPINGS, Media, ToolResult
 
 NESTED = (*MAPPINGS, list, tuple)
-# Keys whose values are no text at all.
-BASE64 = frozenset({*PICTURES, "data_b64"})
 # What a third party's text may hold that acts when it is shown.
 MARKUP = re.compile(r"\]\(|\]:|<")
 # So many times the usual size may have what a tool has measured itself.

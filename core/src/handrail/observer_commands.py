@@ -24,7 +24,8 @@ from handrail import mistakes
 from handrail.errors import Downstream
 from handrail.invocation import CANONICAL, Invocation
 from handrail.observers import Change, Observer, Remark
-from handrail.redaction import BULKY, without_credentials
+from handrail.redaction import without_credentials
+from handrail.results import BASE64
 
 if TYPE_CHECKING:
     from handrail.judging import Verdict
@@ -179,7 +180,7 @@ def _so_far(invocation: Invocation) -> dict[str, Any]:
 def _shown(value: Any, name: str = "") -> Any:
     """A result for a program: pictures by their size, texts to a length."""
     if isinstance(value, str):
-        return f"[{len(value)} characters]" if name in BULKY else value[:TEXT]
+        return f"[{len(value)} characters]" if name in BASE64 else value[:TEXT]
     if isinstance(value, Mapping):
         return {str(key): _shown(item, str(key)) for key, item in cast("Mapping[Any, Any]", value).items()}
     if isinstance(value, list | tuple):

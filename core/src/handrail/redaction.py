@@ -11,13 +11,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any, cast
 
-from handrail.results import PICTURES
+from handrail.results import BASE64
 
 TEXT = 2_000
 ITEMS = 50
 # Containers in one another that are looked into; no honest data has more.
 DEPTH = 100
-BULKY = frozenset({*PICTURES, "data_b64"})
 REDACTED = "[redacted]"
 
 # Whole words of a name, however they are joined: `api-key`, `apiKey`, `API_KEY`. PWD and SSH_AUTH_SOCK have none of them.
@@ -153,7 +152,7 @@ def redact(value: Any, *, name: str = "", depth: int = DEPTH) -> Any:
     if not depth:
         return "…"
     if isinstance(value, str):
-        if name in BULKY:
+        if name in BASE64:
             return f"[{len(value)} characters]"
         if name and is_secret_name(name) and not value.startswith("secret:"):
             return REDACTED

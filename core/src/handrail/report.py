@@ -18,7 +18,7 @@ from handrail.history import BULKY
 from handrail.places import write_private
 from handrail.plans import Plan, StepDone
 from handrail.redaction import redact
-from handrail.results import PICTURES, Media
+from handrail.results import PICTURES, Media, picture_type
 from handrail.session import Session
 
 # What is said under each picture of a result.
@@ -103,15 +103,11 @@ def row(done: StepDone) -> Row:
 def _pictures(result: Any) -> Iterator[Picture]:
     for key, caption in CAPTIONS.items():
         if isinstance(data := result.get(key), str):
-            yield Picture(f"data:{_mime_type(data)};base64,{data}", caption)
+            yield Picture(f"data:{picture_type(data)};base64,{data}", caption)
     for media in result.get("media", ()):
         if isinstance(media, Media) and media.type == "image" and media.data is not None:
             encoded = base64.b64encode(media.data).decode("ascii")
             yield Picture(f"data:{media.mime_type};base64,{encoded}", media.text or media.mime_type)
-
-
-def _mime_type(data_b64: str) -> str:
-    return "image/png" if data_b64.startswith("iVBOR") else "image/jpeg"
 
 
 def _pretty(value: Any) -> str:

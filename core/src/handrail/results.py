@@ -21,6 +21,16 @@ MAPPINGS: tuple[type[Mapping[str, Any]], ...] = (dict, Mapping)
 
 # Keys whose values are pictures in base64, the one to look at first.
 PICTURES = ("image_b64", "raw_image_b64")
+# Keys whose values are base64, and so no text at all.
+BASE64 = frozenset((*PICTURES, "data_b64"))
+# How pictures begin, in base64.
+BEGINNINGS = {
+    "iVBORw0KGgo": "image/png",
+    "/9j/": "image/jpeg",
+    "UklGR": "image/webp",
+    "R0lGOD": "image/gif",
+    "Qk": "image/bmp",
+}
 
 NO_TEXT = frozenset((int, float, bool, type(None)))
 
@@ -207,6 +217,11 @@ def holds_text(result: ToolResult) -> bool:
         if type(value) not in NO_TEXT and key != "status":
             return True
     return False
+
+
+def picture_type(data_b64: str) -> str:
+    """The mime type of a picture under one of the keys `PICTURES`."""
+    return next((mime_type for start, mime_type in BEGINNINGS.items() if data_b64.startswith(start)), "image/png")
 
 
 def _media(returned: Any) -> list[Media]:

@@ -1,78 +1,113 @@
-"""A result as a model is told it, by hosts that give a model text and media: what nobody vouches for stands in its envelope."""
+"""A result as hosts give it to a model: text, and the media that were in it. What nobody vouches for stands in its envelope."""
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+import mimetypes
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
-from handrail.results import PICTURES, Media, ToolResult
-from handrail.untrusted import envelope
+from handrail.artifacts import Artifacts
+from handrail.results import PICTURES, Media, ToolResult, picture_type
+from handrail.untrusted import Envelope, envelope
 
-# How pictures begin, in base64.
-BEGINNINGS = {"iVBORw0KGgo": "image/png", "/9j/": "image/jpeg", "UklGR": "image/webp", "R0lGOD": "image/gif"}
-# Larger media are told of in words.
+# A larger file is named, not shown.
 MAX_INLINE = 10 * 2**20
+KINDS = ("image", "audio", "video", "document")
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """Bytes that a model is shown beside the text."""
+    """Bytes that a model is shown beside the text. `type` is that of `Media`."""
 
+    type: str
     mime_type: str
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The text of a result, which is JSON or an envelope with JSON in it, and the media that were in the result, in their order."""
+    """A result in plain JSON types, the same as text, and the media that were in it, in their order. `envelope` is around the text."""
 
+    structure: dict[str, Any]
     text: str
-    media: tuple[Shown, ...] = ()
+    media: tuple[Shown, ...]
+    envelope: Envelope | None
 
 
-async def told(result: ToolResult) -> Told:
-    """The result for a model. Each medium that can be read is in `media`, and its place in the text says its type and words."""
-    media: list[Shown] = []
-    plain = await _without_media(result, media)
-    text = json.dumps(plain, ensure_ascii=False).encode("utf-8", "replace").decode()
-    return Told(text if result.source is None else envelope(text, source=result.source).text, tuple(media))
+async def told(result: ToolResult, artifacts: Artifacts, *, inline: Collection[str] = KINDS) -> Told:
+    """The result for a model whose host shows media of the types `inline`.
+
+    In the place of each medium stand its type and words, and of one that is not shown a path: its own, or that of a file of the session.
+    """
+    found: list[tuple[Media, dict[str, Any]]] = []
+    plain = _without_media(result, found)
+    shown = [await _shown(media, entry, artifacts, inline) for media, entry in found]
+    structure, text = _json(plain)
+    wrapped = None if result.source is None else envelope(text, source=result.source)
+    return Told(structure, wrapped.text if wrapped else text, tuple(each for each in shown if each), wrapped)
 
 
-async def _without_media(value: Any, media: list[Shown]) -> Any:
-    if isinstance(value, Media):
-        return await _entry(value, media)
+def _without_media(value: Any, found: list[tuple[Media, dict[str, Any]]]) -> Any:
+    """The value in plain JSON types; each medium is in `found`, with the entry that stands for it."""
+    if isinstance(value, str | int | float) or value is None:
+        return value
     if isinstance(value, Mapping):
-        kept: dict[str, Any] = {}
-        for key, item in cast("Mapping[Any, Any]", value).items():
-            if key in PICTURES and isinstance(item, str):
-                media.extend(_picture(item))
-            else:
-                kept[str(key)] = await _without_media(item, media)
-        return kept
+        items = cast("Mapping[Any, Any]", value).items()
+        return {str(key): _without_media(item, found) for key, item in items if not _is_picture(key, item, found)}
     if isinstance(value, list | tuple | set | frozenset):
-        return [await _without_media(item, media) for item in cast("list[Any]", value)]
-    return value if isinstance(value, str | int | float) or value is None else str(value)
+        return [_without_media(item, found) for item in cast("list[Any]", value)]
+    if isinstance(value, Media):
+        entry: dict[str, Any] = {"type": value.type, "mime_type": value.mime_type}
+        if value.words is not None:
+            entry["text"] = value.words
+        found.append((value, entry))
+        return entry
+    return str(value)
 
 
-async def _entry(item: Media, media: list[Shown]) -> dict[str, Any]:
-    entry: dict[str, Any] = {"type": item.type, "mime_type": item.mime_type}
+def _is_picture(key: Any, value: Any, found: list[tuple[Media, dict[str, Any]]]) -> bool:
+    """Whether it is a picture in base64, as observe_screen gives it; then it is in `found`, and nothing stands for it."""
+    if key not in PICTURES or not isinstance(value, str):
+        return False
     try:
-        data = await item.read(MAX_INLINE)
+        data = base64.b64decode(value)
+    except ValueError:
+        return False
+    if data:
+        found.append((Media("image", picture_type(value), data), {}))
+    return True
+
+
+async def _shown(media: Media, entry: dict[str, Any], artifacts: Artifacts, inline: Collection[str]) -> Shown | None:
+    """What is shown of it; None where the entry says instead where it is, or why it cannot be had."""
+    try:
+        if media.type in inline and (data := await _inline(media)) is not None:
+            return Shown(media.type, media.mime_type, data)
+        suffix = mimetypes.guess_extension(media.mime_type) or ".bin"
+        entry["path"] = str(media.path or artifacts.store(await media.read() or b"", suffix))
     except OSError as exc:
-        entry["note"] = f"it cannot be read ({type(exc).__name__})"
-    else:
-        if data is None:
-            entry["note"] = f"it is larger than {MAX_INLINE} bytes"
-        else:
-            media.append(Shown(item.mime_type, data))
-    return entry if item.words is None else {**entry, "text": item.words}
+        entry["note"] = f"it cannot be read ({exc.strerror or exc})"
+    return None
 
 
-def _picture(text: str) -> list[Shown]:
-    if not text:
-        return []
-    mime_type = next((mime for start, mime in BEGINNINGS.items() if text.startswith(start)), "image/png")
-    return [Shown(mime_type, base64.b64decode(text))]
+async def _inline(media: Media) -> bytes | None:
+    """Its bytes; None when they are too many. What is in memory already never is."""
+    return await media.read(MAX_INLINE) if media.data is None else media.data
+
+
+def _json(value: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The value and its text. What JSON in UTF-8 cannot say is replaced in both: lone surrogates by `?`, numbers that are none by null."""
+    try:
+        text = _ENCODER.encode(value)
+        text.encode()
+    except ValueError:
+        sound = json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")
+        value = json.loads(sound, parse_constant=lambda _: None)
+        text = _ENCODER.encode(value)
+    return value, text
+
+
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))

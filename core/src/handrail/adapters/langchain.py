@@ -12,8 +12,6 @@ from handrail.families import family_of
 from handrail.session import Session
 from handrail.telling import Shown, told
 
-KINDS = ("image", "audio", "video")
-
 
 async def tools(session: Session, *, model: str | None = None) -> list[BaseTool]:
     """What the session shows in the step that begins, as the named model understands it."""
@@ -38,16 +36,15 @@ class SessionTool(BaseTool):
 
     async def _arun(self, **arguments: Any) -> tuple[list[dict[str, Any]], Any]:
         result = await self.session.call(self.name, arguments)
-        said = await told(result)
+        said = await told(result, self.session.artifacts)
         if not result.ok:
             raise ToolException(said.text)
         return [{"type": "text", "text": said.text}, *map(_block, said.media)], result
 
 
 def _block(shown: Shown) -> dict[str, Any]:
-    kind = shown.mime_type.partition("/")[0]
     return {
-        "type": kind if kind in KINDS else "file",
+        "type": "file" if shown.type == "document" else shown.type,
         "base64": base64.b64encode(shown.data).decode("ascii"),
         "mime_type": shown.mime_type,
     }

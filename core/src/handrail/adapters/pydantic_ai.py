@@ -53,6 +53,7 @@ class HandrailToolset(AbstractToolset[Any]):
         self, name: str, tool_args: dict[str, Any], ctx: RunContext[Any], tool: ToolsetTool[Any]
     ) -> Any:
         """The result as text, with its pictures and other media beside it."""
-        result = await told(await self._session.call(name, tool_args, call_id=ctx.tool_call_id))
-        media = [BinaryContent(shown.data, media_type=shown.mime_type) for shown in result.media]
-        return [result.text, *media] if media else result.text
+        result = await self._session.call(name, tool_args, call_id=ctx.tool_call_id)
+        said = await told(result, self._session.artifacts)
+        media = [BinaryContent(shown.data, media_type=shown.mime_type) for shown in said.media]
+        return [said.text, *media] if media else said.text

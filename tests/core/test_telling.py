@@ -1,0 +1,48 @@
+"""Results as hosts give them to a model: text, and media beside it."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail import Media, ToolResult
+from handrail.artifacts import Artifacts
+from handrail.telling import Told, told
+
+PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(16)
+
+
+@pytest.fixture
+def artifacts(tmp_path: Path) -> Artifacts:
+    return Artifacts(tmp_path / "artifacts" / "s")
+
+
+async def telling(artifacts: Artifacts, **keys: Any) -> Told:
+    return await told(ToolResult(status="success", **keys), artifacts, inline=("image",))
+
+
+async def test_a_picture_in_base64_is_taken_out_and_shown(artifacts: Artifacts) -> None:
+    said = await telling(artifacts, image_b64=base64.b64encode(PIXEL).decode(), scale=2)
+    assert json.loads(said.text) == said.structure == {"status": "success", "scale": 2}
+    assert [(shown.mime_type, shown.data) for shown in said.media] == [("image/png", PIXEL)]
+
+
+async def test_what_is_not_shown_is_in_a_file_that_the_text_names(artifacts: Artifacts) -> None:
+    film = Media("video", "video/mp4", open=lambda: b"film", stash={"caption": "a cat"})
+    said = await telling(artifacts, media=[film])
+    (entry,) = said.structure["media"]
+    assert (said.media, entry["text"]) == ((), "caption: a cat")
+    assert Path(entry["path"]).read_bytes() == b"film"
+
+
+async def test_what_cannot_be_read_or_said_is_data_too(artifacts: Artifacts, tmp_path: Path) -> None:
+    gone = Media("image", "image/png", path=tmp_path / "gone.png")
+    said = await telling(artifacts, media=[gone], image_b64="abcde", odd=[float("nan"), "\ud800", {1}])
+    assert "is no file" in said.structure["media"][0]["note"]
+    assert said.structure["image_b64"] == "abcde"
+    assert said.structure["odd"] == [None, "?", [1]]
+    assert json.loads(said.text) == said.structure
