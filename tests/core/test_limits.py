@@ -138,3 +138,15 @@ async def test_nothing_is_left_of_a_limited_session(key: str) -> None:
     async with limited(**{key: 1000}) as session:
         await session.call("say", {"text": "a"})
     assert asyncio.all_tasks() <= before
+
+
+async def test_a_call_by_another_name_of_its_tool_is_the_same_call() -> None:
+    @tool(name="new_name", aliases=("old_name",))
+    async def locked() -> None:
+        """Fail."""
+        raise ToolError("it is locked")
+
+    async with open_test_session(tools=[locked], settings={"limits": {"failures": 2}}) as session:
+        assert await codes(session, "old_name", 1) == ["tool_error"]
+        assert await codes(session, "new_name", 1) == ["tool_error"]
+        assert await codes(session, "old_name", 1) == ["loop_detected"]

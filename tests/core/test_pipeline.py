@@ -26,7 +26,7 @@ from handrail import (
 )
 from handrail.audit import verify
 from handrail.builtin import get_action_history
-from handrail.testing import ScriptedConfirmer, open_test_session
+from handrail.testing import Always, ScriptedConfirmer, open_test_session
 
 
 def returning(value: Any, **declared: Any) -> Tool:
@@ -302,3 +302,11 @@ async def test_nothing_is_written_to_the_root_logger_by_a_good_call(caplog: pyte
     with caplog.at_level(logging.WARNING):
         await call(returning("fine"))
     assert not caplog.records
+
+
+async def test_the_cure_for_a_judge_that_crashes_is_no_rule() -> None:
+    async with open_test_session(tools=[returning("x")], evaluators=[Always(RuntimeError("broken"))]) as session:
+        result = await session.call("give")
+    assert result.status == "denied"
+    assert "no rule can allow it" in result["error"]["message"]
+    assert "lifts" not in result["error"]["message"]

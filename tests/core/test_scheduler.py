@@ -527,11 +527,59 @@ async def test_a_tail_call_waits_for_what_it_conflicts_with(tmp_path: Path) -> N
     assert (stage.order, stage.together) == (["w", "x"], set())
 
 
+def handing_on(stage: Stage) -> Tool:
+    """A tool that looks at a file, and then hands on to what writes another."""
+
+    @tool(effects=[Read("file", arg="path")])
+    async def turn(name: str, path: Path_) -> TailCall:
+        """Look, then write."""
+        await stage.run(name)
+        return TailCall("write", {"name": f"{name}!", "path": "y"})
+
+    return turn
+
+
+async def test_two_calls_that_hand_on_to_the_same_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    stage = Stage("a", "b")
+    async with open_test_session(tools=[handing_on(stage), *stage.tools()], folder=tmp_path, confirm=yes) as session:
+        task = asyncio.create_task(session.batch([call("turn", "a", path="y"), call("turn", "b", path="y")]))
+        for name in "ab":
+            await stage.came(name)
+        for name in "ab":
+            stage.let(name)
+            await anyio.wait_all_tasks_blocked()
+        with anyio.fail_after(10):
+            results = await task
+    assert [result.ok for result in results] == [True, True]
+    assert (stage.order[2:], pairs("ab") >= stage.together) == (["a!", "b!"], True)
+
+
+async def test_what_a_call_has_become_while_it_was_alone_is_waited_for(tmp_path: Path) -> None:
+    stage = Stage("a", "a!")
+    async with open_test_session(tools=[handing_on(stage), *stage.tools()], folder=tmp_path, confirm=yes) as session:
+        first = asyncio.create_task(session.call("turn", {"name": "a", "path": "x"}))
+        await stage.came("a")
+        assert (await session.call("read", {"name": "r", "path": "x"})).ok
+        stage.let("a")
+        await stage.came("a!")
+        last = asyncio.create_task(session.call("write", {"name": "w", "path": "y"}))
+        await anyio.wait_all_tasks_blocked()
+        assert "w" not in stage.order
+        stage.let("a!")
+        assert [(await first).ok, (await last).ok] == [True, True]
+
+
 @pytest.mark.parametrize(("to", "code"), [("again", "tool_unavailable"), ("nobody", "unknown_tool")])
 async def test_handing_on_has_an_end(to: str, code: str) -> None:
     async with open_test_session(tools=[first, again]) as session:
         result = await session.call("first", {"to": to})
     assert result.error_code == code
+
+
+async def test_of_two_calls_of_a_batch_with_one_id_the_second_is_refused() -> None:
+    async with open_test_session(tools=[second]) as session:
+        results = await session.batch([ToolCall("second", {}, "c"), ToolCall("second", {}, "c")])
+    assert [result.error_code for result in results] == [None, "invalid_arguments"]
 
 
 # Events

@@ -67,11 +67,7 @@ async def through(session: Session, call: ToolCall, parent: Invocation | None, r
     under_way = session.running
     if running is None:
         if call.call_id in under_way:
-            # Nobody could say which of the two is to be cancelled.
-            twice = InvalidArguments(
-                f"a call with the id {call.call_id!r} is under way", hint="give each call its own id"
-            )
-            return record(session, call, None, None, ToolResult.failure(twice, title=_title(None, call)), began)
+            return refuse_second(session, call)
         running = under_way[call.call_id] = Running(call, parent is not None)
     try:
         try:
@@ -92,6 +88,12 @@ async def through(session: Session, call: ToolCall, parent: Invocation | None, r
         del under_way[call.call_id]
         if running.claim is not None or running.waiters is not None:
             session.scheduler.leave(running)
+
+
+def refuse_second(session: Session, call: ToolCall) -> ToolResult:
+    """The result of a call whose id another one has: nobody could say which of the two is to be cancelled."""
+    twice = InvalidArguments(f"a call with the id {call.call_id!r} is under way", hint="give each call its own id")
+    return record(session, call, None, None, ToolResult.failure(twice, title=_title(None, call)), perf_counter())
 
 
 async def finish(
@@ -138,15 +140,15 @@ async def _stages(
         if len(session.running) > 1:
             await session.scheduler.turn(running)
         if session.limits.watching:
+            # By whatever name it is called, it is the same call.
+            call = running.call = _by_name(call, session.known(call.name))
             session.limits.admit(call)
     if running.why is not None:
         raise running.why
     tool = session.ready.get(call.name) if parent is None and call.name.__class__ is str else None
     if tool is None:
         tool = await find(session, call, nested=parent is not None)
-    if tool.name != call.name:
-        # It was called by an alias.
-        call = running.call = replace(call, name=tool.name)
+    call = running.call = _by_name(call, tool)
     invocation = running.invocation = bind(session, call, tool, parent)
     handed_on: list[str] = []
     while True:
@@ -165,6 +167,8 @@ async def _stages(
             session.bus.publish(Scheduled(invocation.call_id, invocation.tool.name))
         if len(session.running) > 1 and not running.nested:
             invocation, verdict = await _when_free(session, running, invocation, verdict)
+        elif running.claim is not None:
+            session.scheduler.anew(running)
         running.executing = True
         session.recorder.decided(invocation, verdict, asked_for=call.name)
         result = await run(session, running, invocation, verdict)
@@ -177,6 +181,11 @@ async def _stages(
         if handed_on:
             result.setdefault("tail_calls", handed_on)
         return result
+
+
+def _by_name(call: ToolCall, tool: Tool | None) -> ToolCall:
+    """The call with the tool's own name, when it was called by an alias."""
+    return call if tool is None or tool.name == call.name else replace(call, name=tool.name)
 
 
 async def _tail(session: Session, running: Running, tail: TailCall, before: Sequence[str]) -> Invocation:
@@ -331,6 +340,9 @@ def _cure(verdict: Verdict) -> str | None:
             return None
         case "policy":
             return f"it is denied by the rule {name!r}; `handrail policy list` shows where it stands, and a person can change it"
+        case _ if name == "crash":
+            # Nobody knows what it would have said: no rule lifts that.
+            return f"no rule can allow it; the log of `handrail --debug` has the error, for whoever maintains the evaluator {kind!r}"
         case "mode":
             return 'a person can allow it by a rule with decision = "allow", or be there to be asked; see `handrail policy explain`'
         case _:

@@ -64,12 +64,18 @@ class Scheduler:
     async def claim(self, running: Running) -> bool:
         """Wait until a call, as it is now bound, may run; whether other calls have run since it was judged."""
         running.executing = False
-        running.claim = None
-        self._holding.discard(running)
+        self.anew(running)
+        # Of two that hand on while both execute, the earlier may wait for this one, which does not execute any more.
+        self.look_again(running)
         waited = await self._wait(running, early=False) or running.early
         running.executing = True
         running.early = False
         return waited
+
+    def anew(self, running: Running) -> None:
+        """What it uses is to be found out again: it was changed, or has become another call."""
+        running.claim = None
+        self._holding.discard(running)
 
     async def batch(
         self, calls: Sequence[ToolCall], told: Callable[[int, ToolResult], None], stop_on: Collection[Status]
@@ -82,9 +88,12 @@ class Scheduler:
         async def run(index: int) -> None:
             # A batch that is cancelled already takes no step.
             await anyio.lowlevel.checkpoint_if_cancelled()
-            running = entered.get(index)
-            results[index] = result = await pipeline.run_call(session, calls[index], running=running)
-            entered.pop(index, None)
+            if index in entered:
+                result = await pipeline.run_call(session, calls[index], running=entered[index])
+                del entered[index]
+            else:
+                result = pipeline.refuse_second(session, calls[index])
+            results[index] = result
             told(index, result)
             if result["status"] in stop_on:
                 why = Stopped(f"an earlier call of the batch ended as {result['status']}")
@@ -93,7 +102,7 @@ class Scheduler:
 
         calls = [waiting_apart(call, session) for call in calls]
         for index, call in enumerate(calls):
-            # The second of two with one id is refused where it runs.
+            # The second of two with one id is refused, also when the first is over by then.
             if call.call_id not in self.under_way:
                 entered[index] = self.under_way[call.call_id] = Running(call)
         if len(self.under_way) > 1:
