@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
-from benchmarks.measure import Absent, Effort, take_turns
+from benchmarks.measure import Absent, Contender, Effort, take_turns
+from benchmarks.peers import Peer, peers
 from benchmarks.report import Row, compare
 from benchmarks.sessions import session_with, succeed
 from handrail_files.find import ripgrep
@@ -19,6 +24,8 @@ LINES = 1_000
 FILE_BYTES = 5_000_000
 EDITED_BYTES = 1_000_000
 FILES = 20_000
+# Different words in them.
+WORDS = 20_000
 
 
 async def read_file(effort: Effort) -> Row:
@@ -48,17 +55,68 @@ async def read_file(effort: Effort) -> Row:
     return compare("read_file of 1,000 lines of 5 MB", timings, limit="islice", goal=4)
 
 
+async def read_head(effort: Effort) -> Row:
+    """The first 1,000 lines of a file of 5 MB, written anew for each turn."""
+    with tempfile.TemporaryDirectory(prefix="handrail-bench-") as name:
+        folder = Path(name)
+        path = folder / "notes.txt"
+
+        async def slice_of_lines() -> float:
+            _write(path)
+            began = perf_counter()
+            _slice(path, 0)
+            return perf_counter() - began
+
+        def turn(peer: Peer) -> Contender:
+            async def contender() -> float:
+                _write(path)
+                began = perf_counter()
+                peer.read_head(path, LINES)
+                return perf_counter() - began
+
+            return contender
+
+        async with session_with("files", cwd=folder) as session, peers(folder, turn) as (others, absent):
+
+            async def ours() -> float:
+                _write(path)
+                began = perf_counter()
+                await succeed(session, "read_file", {"file_path": path.name, "limit": LINES})
+                return perf_counter() - began
+
+            contenders = {"islice": slice_of_lines, "handrail": ours, **others}
+            timings = await take_turns(contenders, rounds=effort.rounds(20))
+    return compare("read_file of the first 1,000 lines of 5 MB", timings, limit="islice", goal=4, absent=absent)
+
+
 async def edit_file(effort: Effort) -> Row:
-    """One line of a file of 1 MB, changed durably and as a whole."""
-    with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
-        path = Path(folder, "notes.txt")
+    """One line of a file of 1 MB, changed durably and as a whole. Each changes a file of its own: one that another has changed is left alone."""
+    with tempfile.TemporaryDirectory(prefix="handrail-bench-") as name:
+        folder = Path(name)
+        path, other = folder / "notes.txt", folder / "other.txt"
         line = 1
         count = _write(path, size=EDITED_BYTES)
-        # Each changes a file of its own: one that another has changed is not written over.
-        other = Path(folder, "other.txt")
-        other.write_bytes(path.read_bytes())
+        shutil.copy(path, other)
 
-        async with session_with("files", cwd=Path(folder), mode="accept_edits") as session:
+        async def plain() -> float:
+            nonlocal line
+            line = random.randrange(1, count)
+            began = perf_counter()
+            _replace(other, f"\n{line} ", f"\n{line} old ")
+            return perf_counter() - began
+
+        def turn(peer: Peer) -> Contender:
+            own = Path(shutil.copy(path, folder / f"{peer.name}.txt"))
+
+            async def contender() -> float:
+                began = perf_counter()
+                peer.edit(own, f"\n{line} ", f"\n{line} new ")
+                return perf_counter() - began
+
+            return contender
+
+        settings = {"cwd": folder, "mode": "accept_edits"}
+        async with session_with("files", **settings) as session, peers(folder, turn) as (others, absent):
 
             async def ours() -> float:
                 args = {"file_path": path.name, "old_string": f"\n{line} ", "new_string": f"\n{line} new "}
@@ -66,15 +124,9 @@ async def edit_file(effort: Effort) -> Row:
                 await succeed(session, "edit_file", args)
                 return perf_counter() - began
 
-            async def plain() -> float:
-                nonlocal line
-                line = random.randrange(1, count)
-                began = perf_counter()
-                _replace(other, f"\n{line} ", f"\n{line} old ")
-                return perf_counter() - began
-
-            timings = await take_turns({"replace": plain, "handrail": ours}, rounds=effort.rounds(40))
-    return compare("edit_file of one line of 1 MB", timings, limit="replace", goal=1.5)
+            contenders = {"replace": plain, "handrail": ours, **others}
+            timings = await take_turns(contenders, rounds=effort.rounds(40))
+    return compare("edit_file of one line of 1 MB", timings, limit="replace", goal=1.5, absent=absent)
 
 
 def _replace(path: Path, old: str, new: str) -> None:
@@ -91,41 +143,66 @@ def _replace(path: Path, old: str, new: str) -> None:
     os.close(folder)
 
 
+@dataclass(frozen=True, slots=True)
+class Searching:
+    """A search among 20,000 files, for another thing in each round: what to look for, and how each is asked for it."""
+
+    draw: Callable[[], str]
+    arguments: Callable[[str], Mapping[str, Any]]
+    flags: Callable[[str], Sequence[str]]
+    ask: Callable[[Peer, Path, str], None]
+
+
 async def find_text(effort: Effort) -> Row:
     """A word that stands in some of 20,000 files."""
-    return await _find(effort, "find_files by text, 20,000 files", goal=1.15, by_text=True)
+    return await _find(effort, "find_files by text, 20,000 files", BY_TEXT, goal=1.15)
+
+
+async def find_common(effort: Effort) -> Row:
+    """A word that stands in more than half of 20,000 files: each of them has to be judged before it is told of."""
+    return await _find(effort, "find_files by a text that most of 20,000 files hold", BY_COMMON_TEXT, goal=None)
 
 
 async def find_names(effort: Effort) -> Row:
     """Files of one kind among 20,000."""
-    return await _find(effort, "find_files by name, 20,000 files", goal=1.5, by_text=False)
+    return await _find(effort, "find_files by name, 20,000 files", BY_NAME, goal=1.5)
 
 
-async def _find(effort: Effort, job: str, *, goal: float, by_text: bool) -> Row:
+async def _find(effort: Effort, job: str, search: Searching, *, goal: float | None) -> Row:
     program = ripgrep()
     if program is None:
         raise Absent("ripgrep is not installed")
-    with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
-        _plant(Path(folder))
-        wanted = "word0 " if by_text else "0.py"
-        async with session_with("files", cwd=Path(folder)) as session:
+    with tempfile.TemporaryDirectory(prefix="handrail-bench-") as name:
+        folder = Path(name)
+        _plant(folder)
+        wanted = search.draw()
+
+        async def limit() -> float:
+            nonlocal wanted
+            wanted = search.draw()
+            command = [program, "--no-config", *search.flags(wanted)]
+            began = perf_counter()
+            subprocess.run(command, cwd=folder, capture_output=True, check=False)  # noqa: ASYNC221
+            return perf_counter() - began
+
+        def turn(peer: Peer) -> Contender:
+            async def contender() -> float:
+                began = perf_counter()
+                search.ask(peer, folder, wanted)
+                return perf_counter() - began
+
+            return contender
+
+        async with session_with("files", cwd=folder) as session, peers(folder, turn) as (others, absent):
 
             async def ours() -> float:
-                args = {"search_text": wanted} if by_text else {"pattern": f"*{wanted}"}
                 began = perf_counter()
-                await succeed(session, "find_files", args)
+                await succeed(session, "find_files", search.arguments(wanted))
                 return perf_counter() - began
 
-            async def limit() -> float:
-                nonlocal wanted
-                wanted = f"word{random.randrange(20_000)} " if by_text else f"{random.randrange(200)}.py"
-                flags = ["-n", "-F", "-e", wanted, "."] if by_text else ["--files", "-g", f"*{wanted}"]
-                began = perf_counter()
-                subprocess.run([program, "--no-config", *flags], cwd=folder, capture_output=True, check=False)  # noqa: ASYNC221
-                return perf_counter() - began
-
-            timings = await take_turns({"ripgrep": limit, "handrail": ours}, rounds=effort.rounds(20))
-    return compare(job, timings, limit="ripgrep", goal=goal)
+            contenders = {"ripgrep": limit, "handrail": ours, **others}
+            timings = await take_turns(contenders, rounds=effort.rounds(15))
+    return compare(job, timings, limit="ripgrep", goal=goal, absent=absent)
 
 
 def _plant(folder: Path) -> None:
@@ -134,7 +211,7 @@ def _plant(folder: Path) -> None:
         place = folder / f"folder{number % 200}"
         if number < 200:
             place.mkdir()
-        words = " ".join(f"word{random.randrange(20_000)}" for _ in range(200))
+        words = " ".join(f"word{random.randrange(WORDS)}" for _ in range(200))
         (place / f"file{number}.{'py' if number % 4 else 'txt'}").write_text(words.replace("7 ", "7\n"))
 
 
@@ -155,4 +232,29 @@ def _write(path: Path, *, size: int = FILE_BYTES) -> int:
     return len(lines)
 
 
-ROWS = {"read_file": read_file, "edit_file": edit_file, "find_text": find_text, "find_names": find_names}
+def _by_text(draw: Callable[[], str]) -> Searching:
+    return Searching(
+        draw,
+        arguments=lambda text: {"search_text": text},
+        flags=lambda text: ("-n", "-F", "-e", text, "."),
+        ask=lambda peer, folder, text: peer.find_text(folder, text),
+    )
+
+
+BY_TEXT = _by_text(lambda: f"word{random.randrange(WORDS)} ")
+BY_COMMON_TEXT = _by_text(lambda: f"word{random.randrange(10, 100)}")
+BY_NAME = Searching(
+    lambda: f"{random.randrange(200)}.py",
+    arguments=lambda ending: {"pattern": f"*{ending}"},
+    flags=lambda ending: ("--files", "-g", f"*{ending}"),
+    ask=lambda peer, folder, ending: peer.find_names(folder, ending),
+)
+
+ROWS = {
+    "read_file": read_file,
+    "read_head": read_head,
+    "edit_file": edit_file,
+    "find_text": find_text,
+    "find_common": find_common,
+    "find_names": find_names,
+}

@@ -32,9 +32,14 @@ PROTOCOL = "2025-11-25"
 class Server:
     """A server's process and the talk with it, one request at a time."""
 
-    def __init__(self, argv: Sequence[str], variables: Mapping[str, str]) -> None:
+    def __init__(self, argv: Sequence[str], variables: Mapping[str, str], *, cwd: Path | None = None) -> None:
         self._process = subprocess.Popen(
-            argv, env=dict(variables), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+            argv,
+            cwd=cwd,
+            env=dict(variables),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
         )
         # A server that says nothing is ended, and reading from it comes to an end with it.
         self._patience = threading.Timer(PATIENCE_S, self._process.kill)
@@ -52,9 +57,16 @@ class Server:
 
     def add(self, a: int, b: int) -> None:
         """One call, whose answer has to be right."""
-        result = self.ask("tools/call", {"name": "add", "arguments": {"a": a, "b": b}})
-        if str(a + b) not in json.dumps(result) or result.get("isError"):
-            raise Absent(f"add({a}, {b}) gave {result}")
+        if str(a + b) not in (answer := self.call("add", a=a, b=b)):
+            raise Absent(f"add({a}, {b}) gave {answer}")
+
+    def call(self, tool: str, **arguments: Any) -> str:
+        """The text that a call gives; raises `Absent` when it fails."""
+        result = self.ask("tools/call", {"name": tool, "arguments": arguments})
+        text = "\n".join(part.get("text", "") for part in result["content"])
+        if result.get("isError"):
+            raise Absent(f"{tool} failed: {text[:200]}")
+        return text
 
     def ask(self, method: str, params: Mapping[str, Any]) -> Any:
         self._last += 1

@@ -11,9 +11,10 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks.measure import LEAD_IN, Absent, Contender, Effort, each, each_blocking, take_turns
+from benchmarks.peers import Peer, peers
 from benchmarks.report import Measurement, Row, compare
 from benchmarks.sessions import session_with, succeed
-from handrail import Bounds
+from handrail import Bounds, Session
 
 ECHOES = 10
 OUTPUT_BYTES = 40_000_000
@@ -31,21 +32,32 @@ STEPS = (
 
 async def execute_cli(effort: Effort) -> Row:
     """`execute_cli` of a short command, beside bash without anything around it."""
-    async with session_with("cli") as session:
+    with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
 
-        async def ours() -> float:
-            commands = [f"echo hi {random.getrandbits(32)}" for _ in range(ECHOES)]
-            began = perf_counter()
-            for command in commands:
-                await succeed(session, "execute_cli", {"command": command})
-            return (perf_counter() - began) / ECHOES
+        def turn(peer: Peer) -> Contender:
+            async def contender() -> float:
+                return each_blocking(peer.echo, [str(random.getrandbits(32)) for _ in range(ECHOES)])
 
-        async def bash() -> float:
-            commands = [f"echo hi {random.getrandbits(32)}" for _ in range(ECHOES)]
-            return each_blocking(_bash, commands)
+            return contender
 
-        timings = await take_turns({"subprocess.run": bash, "handrail": ours}, rounds=effort.rounds(20))
-    return compare("execute_cli echo hi", timings, limit="subprocess.run", goal=1.4)
+        async with session_with("cli") as session, peers(Path(folder), turn) as (others, absent):
+            timings = await take_turns({**_echoes(session), **others}, rounds=effort.rounds(20))
+    return compare("execute_cli echo hi", timings, limit="subprocess.run", goal=1.4, absent=absent)
+
+
+def _echoes(session: Session) -> dict[str, Contender]:
+    async def ours() -> float:
+        commands = [f"echo hi {random.getrandbits(32)}" for _ in range(ECHOES)]
+        began = perf_counter()
+        for command in commands:
+            await succeed(session, "execute_cli", {"command": command})
+        return (perf_counter() - began) / ECHOES
+
+    async def bash() -> float:
+        commands = [f"echo hi {random.getrandbits(32)}" for _ in range(ECHOES)]
+        return each_blocking(_bash, commands)
+
+    return {"subprocess.run": bash, "handrail": ours}
 
 
 async def sandbox(effort: Effort) -> Row:
