@@ -258,7 +258,7 @@ def _told(result: ToolResult, did: Sequence[Did]) -> ToolResult:
     if said:
         result["context"] = "\n".join(said)
     if notes:
-        result["note"] = " ".join([*([str(result["note"])] if result.get("note") else []), *notes])
+        result.add_note(" ".join(notes))
     return result
 
 

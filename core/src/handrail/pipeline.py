@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from handrail.context import ToolContext
+from handrail.ending import failed, finish, masked, record, refuse_second, stopped
 from handrail.errors import (
     Denied,
     DeniedByUser,
-    Downstream,
     HandrailError,
     InvalidArguments,
     NoConfirmer,
@@ -26,7 +26,7 @@ from handrail.errors import (
     Stopped,
     ToolUnavailable,
 )
-from handrail.events import Finished, Judged, Output, Proposed, Scheduled, Started
+from handrail.events import Judged, Proposed, Scheduled, Started
 from handrail.invocation import Invocation, ToolCall
 from handrail.judging import Decision, Reason, Route, Verdict
 from handrail.named_secrets import names_secret
@@ -36,7 +36,6 @@ from handrail.running import Running
 
 if TYPE_CHECKING:
     from handrail.confining import Confinement
-    from handrail.observing import Outcome
     from handrail.session import Session
     from handrail.tools import Tool
 
@@ -73,14 +72,14 @@ async def through(session: Session, call: ToolCall, parent: Invocation | None, r
         try:
             result = await running.drive(_stages(session, call, parent, running, began))
         except HandrailError as exc:
-            result = _failed(running, exc)
+            result = failed(running, exc)
         except asyncio.CancelledError:
-            cancelled = _failed(running, Stopped("the host cancelled the call"))
+            cancelled = failed(running, Stopped("the host cancelled the call"))
             record(session, running.call, running.invocation, running.verdict, cancelled, began)
             raise
         # Handlers are plugin code, and none of them ends the program.
         except (Exception, SystemExit) as exc:  # noqa: BLE001
-            result = _failed(running, _masked(exc, call.name))
+            result = failed(running, masked(exc, call.name))
         if session.watch is None and not session.secrets.forms:
             return record(session, running.call, running.invocation, running.verdict, result, began)
         return await finish(session, running.call, running.invocation, running.verdict, result, began, running)
@@ -88,48 +87,6 @@ async def through(session: Session, call: ToolCall, parent: Invocation | None, r
         del under_way[call.call_id]
         if running.claim is not None or running.waiters is not None:
             session.scheduler.leave(running)
-
-
-def refuse_second(session: Session, call: ToolCall) -> ToolResult:
-    """The result of a call whose id another one has: nobody could say which of the two is to be cancelled."""
-    twice = InvalidArguments(f"a call with the id {call.call_id!r} is under way", hint="give each call its own id")
-    return record(session, call, None, None, ToolResult.failure(twice, title=_title(None, call)), perf_counter())
-
-
-async def finish(
-    session: Session,
-    call: ToolCall,
-    invocation: Invocation | None,
-    verdict: Verdict | None,
-    result: ToolResult,
-    began: float,
-    running: Running | None = None,
-) -> ToolResult:
-    """Take secrets out of what came of a call, let observers look at it, and record it.
-
-    `running`: they can be stopped by it; None: whoever awaits this can.
-    """
-    if session.secrets.forms:
-        hidden = session.secrets.hidden(result)
-        result = hidden if hidden is result else ToolResult(hidden)
-    if session.watch is None or invocation is None:
-        return record(session, call, invocation, verdict, result, began)
-    try:
-        looked = await session.watch.finish(invocation, verdict, result, running)
-    except asyncio.CancelledError:
-        # Nobody is given a result any more, and what happened is kept.
-        record(session, call, invocation, verdict, result, began)
-        raise
-    if looked.original is not None and (gone := session.artifacts.withdraw(call.call_id)):
-        # They hold what an observer has rewritten or withheld.
-        kept = {key: value for key, value in looked.result.items() if not _names(value, gone)}
-        looked = replace(looked, result=ToolResult(kept))
-    return record(session, call, invocation, verdict, looked.result, began, looked)
-
-
-def _names(value: Any, handles: Collection[str]) -> bool:
-    """Whether a part of a result is the handle of one of these artifacts."""
-    return isinstance(value, dict) and cast("dict[str, Any]", value).get("id") in handles
 
 
 async def _stages(
@@ -246,24 +203,6 @@ def _same_question(invocation: Invocation, answered: Verdict, now: Verdict) -> b
         and (answered.rule, answered.route, answered.parts) == (now.rule, now.route, now.parts)
         and set(now.reasons) <= set(answered.reasons)
     )
-
-
-def _failed(running: Running, error: HandrailError) -> ToolResult:
-    """The result of a call that ended so. Of one that was stopped while a person was asked, what they were shown stays."""
-    result = ToolResult.failure(error, title=_title(running.invocation, running.call))
-    if running.asked is not None:
-        from handrail.invocation import confirmation_wire
-
-        result["confirmation"] = confirmation_wire(running.asked)
-    return result
-
-
-def not_begun(session: Session, running: Running) -> None:
-    """Record a call that was cancelled before its task took a step."""
-    cancelled = _failed(running, Stopped("the host cancelled the call"))
-    record(session, running.call, None, None, cancelled, perf_counter())
-    del session.running[running.call.call_id]
-    session.scheduler.leave(running)
 
 
 async def find(session: Session, call: ToolCall, *, nested: bool) -> Tool:
@@ -411,7 +350,7 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
         _tell(result, sandbox, aside)
     if result["status"] != "success" and "error" not in result:
         result = completed(result, title=tool.title)
-    return _stopped(result, running.why, tool.title) if running.why is not None else result
+    return stopped(result, running.why, tool.title) if running.why is not None else result
 
 
 def _start(
@@ -433,69 +372,4 @@ def _tell(result: ToolResult, sandbox: Confinement, aside: Sequence[str]) -> Non
         from handrail.confining import ASIDE
 
         result["put_aside"] = list(aside)
-        note = f"Renamed, since other programs run such files unasked (…{ASIDE}): {', '.join(aside)}."
-        result["note"] = f"{result['note']} {note}" if result.get("note") else note
-
-
-def record(
-    session: Session,
-    call: ToolCall,
-    invocation: Invocation | None,
-    verdict: Verdict | None,
-    result: ToolResult,
-    began: float,
-    looked: Outcome | None = None,
-) -> ToolResult:
-    """Keep what happened, whatever it was, and give the result back."""
-    if invocation is not None and not invocation.tool.trusted:
-        try:
-            result = session.present(invocation, verdict, result)
-        # Handlers return anything: texts and mappings of their own kinds, which may fail at a touch.
-        except Exception as exc:
-            log.exception("the result of %s cannot be shown", invocation.tool.name)
-            result = ToolResult.failure(_masked(exc, invocation.tool.name), title=invocation.tool.title)
-    elif invocation is not None and session.artifacts.unclaimed:
-        session.artifacts.claim(invocation.call_id, None)
-    result.setdefault("duration_ms", round((perf_counter() - began) * 1000))
-    if invocation is not None and invocation.before is not None:
-        # What ran, or was refused, is not what the model asked for.
-        result.setdefault("edited_args", dict(invocation.args))
-        result.setdefault("edited_by", list(invocation.changes()))
-    if invocation is None or invocation.parent is None:
-        limits = session.limits
-        if limits.watching or result["status"] != "success":
-            limits.count(call, result, changed=invocation is not None and not invocation.tool.read_only)
-    session.recorder.finished(call, invocation, verdict, result, looked)
-    if session.bus.listening:
-        for stream, text in session.secrets.rest(call.call_id):
-            session.bus.publish(Output(call.call_id, stream, text))
-        session.bus.publish(
-            Finished(
-                call.call_id,
-                call.name,
-                result["status"],
-                result["duration_ms"],
-                result.error_code,
-                result.get("effect"),
-            )
-        )
-    return result
-
-
-def _stopped(result: ToolResult, why: Stopped, title: str) -> ToolResult:
-    """What a handler still returned after it was stopped, under the true status."""
-    return ToolResult({**result, **ToolResult.failure(why, title=title)})
-
-
-def _masked(exc: BaseException, name: str) -> HandrailError:
-    """What the model is told of a foreign error: its type only, with the whole in the log. An error of ours may come out of a task group."""
-    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:  # pyright: ignore[reportUnknownArgumentType,reportUnknownMemberType]
-        exc = exc.exceptions[0]  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
-    if isinstance(exc, HandrailError):
-        return exc
-    log.error("tool %s crashed", name, exc_info=exc)  # pyright: ignore[reportUnknownArgumentType]
-    return Downstream(f"{name} failed inside: {type(exc).__name__}")  # pyright: ignore[reportUnknownArgumentType]
-
-
-def _title(invocation: Invocation | None, call: ToolCall) -> str:
-    return invocation.tool.title if invocation is not None else str(call.name).replace("_", " ").capitalize()
+        result.add_note(f"Renamed, since other programs run such files unasked (…{ASIDE}): {', '.join(aside)}.")

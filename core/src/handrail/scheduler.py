@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from handrail import pipeline
+from handrail import ending, pipeline
 from handrail.claims import EVERYTHING, NOTHING, Claim, claim_of
 from handrail.errors import InvalidArguments, Stopped
 from handrail.events import Queued
@@ -92,7 +92,7 @@ class Scheduler:
                 result = await pipeline.run_call(session, calls[index], running=entered[index])
                 del entered[index]
             else:
-                result = pipeline.refuse_second(session, calls[index])
+                result = ending.refuse_second(session, calls[index])
             results[index] = result
             told(index, result)
             if result["status"] in stop_on:
@@ -116,7 +116,7 @@ class Scheduler:
             # Left over when the batch itself was cancelled before they took their first step.
             for running in entered.values():
                 if self.under_way.get(running.call.call_id) is running:
-                    pipeline.not_begun(session, running)
+                    ending.not_begun(session, running)
         return [results[index] for index in range(len(calls))]
 
     def cancel(self, call_id: str | Collection[str] | None, why: Stopped) -> int:
