@@ -307,3 +307,34 @@ async def test_no_tool_writes_the_file_that_an_observer_is(tmp_path: Path) -> No
     async with open_test_session(tools=[touch], settings=settings, confirm=yes, folder=tmp_path) as session:
         assert (await session.call("touch", {"path": "check.sh"})).status == "denied"
         assert (await session.call("touch", {"path": "other.sh"})).ok
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param("""echo '{"decision": "block"'""", id="cut-off"),
+        pytest.param("""echo looking; echo '{"decision": "block"}'""", id="words-before"),
+        pytest.param("""echo '{"decision": "none"}'; echo '{"decision": "block"}'""", id="two"),
+    ],
+)
+async def test_an_answer_that_cannot_be_read_is_a_failure_and_no_note(script: str) -> None:
+    assert (await said(shell(script, security=True))).status == "denied"
+    assert "failed" in (await said(shell(script)))["note"]
+
+
+async def test_an_answer_may_begin_with_a_byte_order_mark() -> None:
+    assert (await said(shell("""printf '\\357\\273\\277{"decision": "block"}'"""))).status == "denied"
+
+
+@pytest.mark.parametrize("folder", ["", ".", "bin", "{work}/bin"])
+async def test_a_program_by_its_name_alone_is_never_one_that_agents_can_write(folder: str, tmp_path: Path) -> None:
+    (tmp_path / "work" / "bin").mkdir(parents=True)
+    for place in ("", "bin"):
+        planted = tmp_path / "work" / place / "guard"
+        planted.write_text("#!/bin/sh\nexit 0\n", encoding="utf-8")
+        planted.chmod(0o755)
+    path = f"{folder.format(work=tmp_path / 'work')}{os.pathsep}/usr/bin{os.pathsep}/bin"
+    guard = {"command": ["guard"], "security": True}
+    result = await said(guard, folder=tmp_path, environment={"PATH": path})
+    assert result.status == "denied"
+    assert "outside the workspace" in result["error"]["message"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -418,3 +419,39 @@ async def test_what_an_observer_withheld_or_rewrote_cannot_be_had_from_an_artifa
         assert [path.name for path in session.runtime.places.artifacts.rglob("a*")] == []
         left = await session.call("tell", {"text": "else"})
         assert session.artifacts.get(left["artifact"]["id"]) is not None
+
+
+def in_place(call: Invocation) -> Change:
+    args: Any = call.args
+    args["text"] = "mild"
+    return Change(args=args)
+
+
+async def test_arguments_that_were_changed_in_place_and_given_back_are_replaced() -> None:
+    async with open_test_session(tools=[say], observers=[Says(in_place)]) as session:
+        result = await session.call("say", {"text": "harsh"})
+    assert (RAN, result["edited_by"]) == (["mild"], ["observer guard"])
+
+
+@pytest.mark.parametrize("key", ["block", "confirm", "context", "note"])
+async def test_what_an_observer_says_counts_even_where_it_is_no_text(key: str) -> None:
+    made = Says(lambda call: Change(**{key: 7}))  # type: ignore[arg-type]
+    async with open_test_session(tools=[say], observers=[made]) as session:
+        result = await session.call("say", {"text": "hi"})
+    assert result.ok is (key in ("context", "note"))
+    assert result.get("context", "7") == "7"
+
+
+@pytest.mark.parametrize("key", ["withhold", "context", "note"])
+async def test_so_does_what_it_says_of_a_result(key: str) -> None:
+    async with open_test_session(tools=[say], observers=[Remarks(lambda result: Remark(**{key: 7}))]) as session:  # type: ignore[arg-type]
+        result = await session.call("say", {"text": "hi"})
+    assert result.ok is (key != "withhold")
+
+
+async def test_a_cancellation_that_nobody_asked_for_is_the_failure_of_whoever_looks() -> None:
+    def cancelled(_: Any) -> Any:
+        raise asyncio.CancelledError
+
+    async with open_test_session(tools=[say], observers=[Remarks(cancelled)]) as session:
+        assert (await session.call("say", {"text": "hi"})).error_code == "result_withheld"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from handrail import (
     NotFound,
     Session,
     Tool,
+    ToolCall,
     ToolContext,
     ToolError,
     ToolResult,
@@ -310,3 +312,17 @@ async def test_the_cure_for_a_judge_that_crashes_is_no_rule() -> None:
     assert result.status == "denied"
     assert "no rule can allow it" in result["error"]["message"]
     assert "lifts" not in result["error"]["message"]
+
+
+async def test_a_cancellation_that_nobody_asked_for_is_a_failure_of_the_tool() -> None:
+    @tool(name="give")
+    async def waits() -> None:
+        """Wait for something that somebody has cancelled."""
+        never = asyncio.get_running_loop().create_future()
+        never.cancel()
+        await never
+
+    assert (await call(waits)).error_code == "downstream_error"
+    async with open_test_session(tools=[waits]) as session:
+        results = await session.batch([ToolCall("give", {}, "1"), ToolCall("wait", {"seconds": 0.1}, "2")])
+    assert [result.status for result in results] == ["error", "success"]

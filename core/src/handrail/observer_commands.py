@@ -9,18 +9,21 @@ import asyncio
 import contextlib
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from handrail import mistakes
+from handrail import mistakes, paths
 from handrail.errors import Downstream
 from handrail.invocation import CANONICAL, Invocation
 from handrail.observers import Change, Observer, Remark
@@ -40,6 +43,8 @@ MOST = 1_000_000
 LOOK_S = 0.05
 # Characters of one text of a result that it is given.
 TEXT = 1_000_000
+# A line that begins as a JSON object does, or a text that holds one.
+OBJECT = re.compile(r'^\s*"?\{', re.MULTILINE)
 # Characters that are kept of what a command says to people.
 NOTE = 500
 
@@ -124,14 +129,28 @@ class CommandObserver(Observer):
         """What the command says; `Downstream` when it failed."""
         told = {"session_id": self._session.id, "event": event, "cwd": str(self._session.cwd), **_call(invocation)}
         text = CANONICAL.encode({**told, **more})
+        environment = without_credentials(self._session.runtime.environment)
+        program, *arguments = self._settings.command
         ran = await _run(
-            self._settings.command,
+            [_found(program, environment, self._session.workspace), *arguments],
             text.encode("utf-8", "surrogatepass"),
             cwd=str(self._session.cwd),
-            environment=without_credentials(self._session.runtime.environment),
+            environment=environment,
             seconds=self._settings.timeout,
         )
         return _heard(ran)
+
+
+def _found(program: str, environment: Mapping[str, str], workspace: Sequence[Path]) -> str:
+    """Where a program is that is named without a folder: in none that depends on where we are, or that agents write."""
+    if "/" in program or os.sep in program:
+        return program
+    folders = [os.path.realpath(f) for f in environment.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(f)]
+    kept = os.pathsep.join(folder for folder in folders if not paths.inside(folder, workspace))
+    found = shutil.which(program, path=kept)
+    if found is None:
+        raise Downstream(f"{program!r} is in no folder of PATH outside the workspace: name it by its whole path")
+    return found
 
 
 def _heard(ran: Ran) -> Heard:
@@ -143,6 +162,9 @@ def _heard(ran: Ran) -> Heard:
         raise Downstream(f"it ended with {how}" + (f": {said[:NOTE]}" if said else ""))
     value = _value(ran.out)
     if value is None:
+        # What was meant for an answer and cannot be read may have been a no.
+        if OBJECT.search(ran.out):
+            raise Downstream("it wrote something like a JSON object, and that is not all, or cannot be read")
         return Heard(Said(), ran.out.strip()[:NOTE])
     try:
         return Heard(Said.model_validate(value))
@@ -190,7 +212,7 @@ def _shown(value: Any, name: str = "") -> Any:
 
 def _value(text: str) -> dict[str, Any] | None:
     """The JSON object that a command wrote, once more in a JSON text or not; None for anything else."""
-    value: Any = text
+    value: Any = text.removeprefix("\ufeff")
     for _ in range(2):
         if not isinstance(value, str):
             break

@@ -65,7 +65,9 @@ class Observer(ABC):
         return True
 
     async def before(self, invocation: Invocation) -> Change | None:
-        """What it wants of a call that was bound and is not judged yet; None to let it be. Must not act on the world for the call."""
+        """What it wants of a call that was bound and is not judged yet; None to let it be. Must not act on the world for the call, nor
+        change the arguments in place: `Change.args` is for that.
+        """
         return None
 
     async def after(self, invocation: Invocation, verdict: Verdict, result: Mapping[str, Any]) -> Remark | None:

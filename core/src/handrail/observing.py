@@ -15,8 +15,11 @@ from handrail.invocation import Invocation
 from handrail.judging import Decision, Opinion, Reason, Verdict
 from handrail.observers import FIXED, Change, Did, Observer, Remark, Seen
 from handrail.results import MAPPINGS, ToolResult
+from handrail.running import is_cancelled
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from handrail.running import Running
     from handrail.session import Session
     from handrail.tools import Tool
@@ -89,7 +92,9 @@ class Watch:
                 look = self._after(invocation, verdict, result, observers)
                 done = await (look if running is None else running.drive_on(look))
             # What guards did not get to look at is shown to nobody; and nothing that is raised here ends the program.
-            except (Exception, SystemExit) as exc:  # noqa: BLE001
+            except (Exception, SystemExit, asyncio.CancelledError) as exc:
+                if isinstance(exc, asyncio.CancelledError) and is_cancelled():
+                    raise
                 why = str(exc) if isinstance(exc, HandrailError) else type(exc).__name__
                 done = Outcome(_withheld(result, "observers", why), result)
         did = (*(seen.did if seen is not None else ()), *done.did)
@@ -139,22 +144,23 @@ class Watch:
         """The call after one observer's change; a verdict where it is blocked."""
         if not isinstance(change, Change):  # pyright: ignore[reportUnnecessaryIsInstance] # observers are plugin code
             raise PluginError(f"it gave a {type(change).__name__} and no Change")
-        if change.args is not None and change.args != form.args:
-            form = self._did(_replaced(observer, change.args, form), Did(observer.name, "replaced"))
+        if change.args is not None:
+            new = _replaced(observer, change.args, form)
+            # One that changes the arguments in place gives back what they are by now.
+            if change.args != form.args or not _same(new.params, form.params):
+                form = self._did(new, Did(observer.name, "replaced"))
         if change.note:
-            form = self._did(form, Did(observer.name, "note", change.note))
+            form = self._did(form, Did(observer.name, "note", _short(change.note)))
         if change.context:
-            form = self._did(form, Did(observer.name, "context", change.context))
+            form = self._did(form, Did(observer.name, "context", _short(change.context)))
         if change.block is not None:
-            return self._did(form, Did(observer.name, "blocked", change.block)), _blocked(observer, change.block)
+            why = _short(change.block)
+            return self._did(form, Did(observer.name, "blocked", why)), _blocked(observer, why)
         if change.confirm is not None:
-            asks = Opinion(
-                _rule(observer),
-                floor=Decision.CONFIRM,
-                reasons=(Reason("observer", f"{observer.name}: {change.confirm}"),),
-                trusted=False,
-            )
-            form = self._did(form, Did(observer.name, "confirm", change.confirm), asks)
+            why = _short(change.confirm)
+            reason = Reason("observer", f"{observer.name}: {why}")
+            asks = Opinion(_rule(observer), floor=Decision.CONFIRM, reasons=(reason,), trusted=False)
+            form = self._did(form, Did(observer.name, "confirm", why), asks)
         return form, None
 
     def _did(self, form: Invocation, did: Did, *opinions: Opinion) -> Invocation:
@@ -198,12 +204,13 @@ class Watch:
         if not isinstance(remark, Remark):  # pyright: ignore[reportUnnecessaryIsInstance] # observers are plugin code
             raise PluginError(f"it gave a {type(remark).__name__} and no Remark")
         if remark.note:
-            did.append(Did(observer.name, "note", remark.note))
+            did.append(Did(observer.name, "note", _short(remark.note)))
         if remark.context:
-            did.append(Did(observer.name, "context", remark.context))
+            did.append(Did(observer.name, "context", _short(remark.context)))
         if remark.withhold is not None:
-            did.append(Did(observer.name, "withheld", remark.withhold))
-            return _withheld(result, observer.name, remark.withhold)
+            why = _short(remark.withhold)
+            did.append(Did(observer.name, "withheld", why))
+            return _withheld(result, observer.name, why)
         if remark.replace is not None:
             if fixed := sorted(FIXED.intersection(remark.replace)):
                 raise PluginError(f"it would replace {fixed[0]!r} of the result, which no observer may")
@@ -228,7 +235,7 @@ def _rule(observer: Observer) -> str:
 
 
 def _blocked(observer: Observer, why: str) -> Verdict:
-    reason = Reason("observer_blocked", f"the observer {observer.name} blocks it: {_short(why)}")
+    reason = Reason("observer_blocked", f"the observer {observer.name} blocks it: {why}")
     return Verdict(Decision.DENY, rule=_rule(observer), reasons=(reason,), grantable=False)
 
 
@@ -236,7 +243,7 @@ def _withheld(result: ToolResult, observer: str, why: str) -> ToolResult:
     """What is left of a result that the model may not see: that the call ran, and how it ended when it failed."""
     told = ToolResult.failure(
         ResultWithheld(
-            f"the call ran and ended with {result.status!r}; its result is withheld by {observer}: {_short(why)}",
+            f"the call ran and ended with {result.status!r}; its result is withheld by {observer}: {why}",
             details={"ended": result.status},
         ),
         title="The result",
@@ -250,7 +257,7 @@ def _told(result: ToolResult, did: Sequence[Did]) -> ToolResult:
     """The result with what observers have to say to the model, and which of them failed."""
     from handrail.untrusted import clean
 
-    said = [clean(_short(each.text)).text for each in did if each.what == "context"]
+    said = [clean(each.text).text for each in did if each.what == "context"]
     notes = [f"The observer {each.observer} failed: {each.text}." for each in did if each.what == "failed"]
     if not said and not notes:
         return result
@@ -262,7 +269,15 @@ def _told(result: ToolResult, did: Sequence[Did]) -> ToolResult:
     return result
 
 
-def _short(text: str) -> str:
+def _same(some: BaseModel, others: BaseModel) -> bool:
+    """Whether two calls of a tool are given the same; what a default makes anew each time is not given."""
+    given = some.model_fields_set
+    return given == others.model_fields_set and all(getattr(some, name) == getattr(others, name) for name in given)
+
+
+def _short(said: object) -> str:
+    """What an observer says, as text and to a length: observers are plugin code, and give anything."""
+    text = str(said)
     return text if len(text) <= SAID else f"{text[:SAID]}…"
 
 

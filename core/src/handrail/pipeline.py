@@ -32,7 +32,7 @@ from handrail.judging import Decision, Reason, Route, Verdict
 from handrail.named_secrets import names_secret
 from handrail.observing import considered
 from handrail.results import MAPPINGS, TailCall, ToolResult, as_result, completed
-from handrail.running import Running
+from handrail.running import Running, is_cancelled
 
 if TYPE_CHECKING:
     from handrail.confining import Confinement
@@ -73,10 +73,12 @@ async def through(session: Session, call: ToolCall, parent: Invocation | None, r
             result = await running.drive(_stages(session, call, parent, running, began))
         except HandrailError as exc:
             result = failed(running, exc)
-        except asyncio.CancelledError:
-            cancelled = failed(running, Stopped("the host cancelled the call"))
-            record(session, running.call, running.invocation, running.verdict, cancelled, began)
-            raise
+        except asyncio.CancelledError as exc:
+            if is_cancelled():
+                cancelled = failed(running, Stopped("the host cancelled the call"))
+                record(session, running.call, running.invocation, running.verdict, cancelled, began)
+                raise
+            result = failed(running, running.why or masked(exc, call.name))
         # Handlers are plugin code, and none of them ends the program.
         except (Exception, SystemExit) as exc:  # noqa: BLE001
             result = failed(running, masked(exc, call.name))

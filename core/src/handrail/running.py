@@ -26,6 +26,12 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
+def is_cancelled() -> bool:
+    """Whether somebody cancels the task that runs now. A `CancelledError` out of a future that was cancelled is a failure like any other."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
 class Running:
     """A call, and how far it is. `why` is set once somebody wants it to end; `asked` is what a person is being shown.
 
