@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import handrail
 from handrail import Decision, Mode, config, trust
+from handrail.config_layers import variables
 from handrail.errors import ConfigError
 from handrail.judging import MODES
 from handrail.places import Places
@@ -437,7 +438,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
 
 def test_the_page_names_every_variable_and_its_key_and_no_other():
     told = dict(re.findall(r"^\| `(HANDRAIL_\w+)` \| `([\w.]+)` \|$", DOCS.read_text(), re.MULTILINE))
-    assert told == {variable: ".".join(key) for variable, key in config.variables().items()}
+    assert told == {variable: ".".join(key) for variable, key in variables().items()}
 
 
 def test_the_example_on_the_page_is_accepted_and_has_every_key(person):
