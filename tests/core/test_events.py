@@ -9,7 +9,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from handrail import Decision, Part, Reason, Touch, Verdict, events, tool
+from handrail import Decision, Part, Question, Reason, Touch, Verdict, events, tool
 from handrail import ToolContext as Context
 from handrail.confirm import yes
 from handrail.event_stream import CHARACTERS, EVENTS, EventStream
@@ -21,7 +21,10 @@ from handrail.events import (
     Dropped,
     Event,
     Finished,
+    InquiryAnswered,
+    InquiryAsked,
     Judged,
+    ModeChanged,
     Observed,
     Output,
     Progress,
@@ -31,6 +34,7 @@ from handrail.events import (
     SessionEnded,
     Started,
     ToolsChanged,
+    TopicChanged,
     event_wire,
 )
 from handrail.invocation import EditConfirmation
@@ -50,6 +54,8 @@ EXAMPLES: list[Event] = [
     Judged("c", "t", VERDICT),
     ApprovalAsked("c", "t", EditConfirmation("t", "/a", f"+{TOKEN}"), "a1"),
     ApprovalAnswered("c", "t", "once", "a1"),
+    InquiryAsked("c", (Question(question=f"Is it {TOKEN}?"),), "a2"),
+    InquiryAnswered("c", True, "a2"),
     Queued("c", "t", "b"),
     Scheduled("c", "t"),
     Started("c", "t"),
@@ -59,6 +65,8 @@ EXAMPLES: list[Event] = [
     Finished("c", "t", "success", 3, None, "verified"),
     ToolsChanged("", "because"),
     BackendChanged("", "ocr"),
+    ModeChanged("", "plan"),
+    TopicChanged("c", f"sending {TOKEN}", "half"),
     Dropped("", 7),
     SessionEnded("", "s"),
 ]

@@ -134,6 +134,21 @@ if TYPE_CHECKING:
         family_of as family_of,
     )
     from handrail.hookspecs import hookimpl as hookimpl
+    from handrail.inquiries import (
+        Asked as Asked,
+    )
+    from handrail.inquiries import (
+        Inquiry as Inquiry,
+    )
+    from handrail.inquiries import (
+        Question as Question,
+    )
+    from handrail.inquiries import (
+        Reply as Reply,
+    )
+    from handrail.inquiries import (
+        Respondent as Respondent,
+    )
     from handrail.invocation import (
         EditConfirmation as EditConfirmation,
     )
@@ -363,6 +378,7 @@ _HOMES = {
     ),
     "families": ("Variation", "family_of"),
     "hookspecs": ("hookimpl",),
+    "inquiries": ("Asked", "Inquiry", "Question", "Reply", "Respondent"),
     "invocation": (
         "EditConfirmation",
         "ExecConfirmation",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from handrail.bag import Bag
     from handrail.confining import Confinement
     from handrail.desktop import Desktop
+    from handrail.inquiries import Question, Reply
     from handrail.invocation import Invocation
     from handrail.judging import Touching, Verdict
     from handrail.observation import Observations
@@ -105,6 +106,11 @@ class ToolContext:
         """A folder of Handrail's own, 0700, for what can be had again; no call may write there by naming it."""
         return private_folder(self.session.runtime.places.cache)
 
+    @property
+    def data(self) -> Path:
+        """A folder of Handrail's own, 0700, for what is to last; no call may write there by naming it."""
+        return private_folder(self.session.runtime.places.data)
+
     def judged_path(self, text: str, kind: Touching = "read") -> Path:
         """The real place that was judged when the call named it `text`; open it with `handrail.opened`.
 
@@ -144,6 +150,15 @@ class ToolContext:
         """Call another tool through the whole path, as a part of this call: it inherits its leases, its deadline and its cancellation."""
         self._children += 1
         return await self.session.nested(name, args, call_id=f"{self.call_id}.{self._children}", parent=self.invocation)
+
+    async def ask(self, questions: Sequence[Question]) -> tuple[Reply, ...]:
+        """A person's answers, in order; None for a question that they left open. They are the person's own words.
+
+        Raises `NoConfirmer` where nobody answers, `DeniedByUser` where a person would not.
+        """
+        from handrail.inquiries import inquire
+
+        return await inquire(self.session, self.invocation, questions)
 
     def checkpoint(self) -> None:
         """Raise if the call, or one that it is part of, has been stopped. To be called before each step that cannot be taken back."""

@@ -4,6 +4,7 @@
     fetching a public page, with nothing sent along                  allow
     input, windows, clipboard                                        allow on a private desktop, else confirm once a session
     writing in the workspace                                         confirm; allow in the mode accept_edits
+    ending plan mode                                                 always confirm
     sending, downloading, writing elsewhere, deleting, settings,
     installing, running code                                         confirm
     secrets, devices, start-up files, Handrail's own files, private
@@ -19,7 +20,7 @@ from collections.abc import Callable, Mapping
 
 from handrail import path_opinions, paths
 from handrail.invocation import Invocation, paths_in
-from handrail.judging import Decision, Evaluator, Judging, Opinion, Touch, Touching
+from handrail.judging import Decision, Evaluator, Judging, Opinion, Reason, Touch, Touching
 from handrail.opinions import allowed, asked, combined, touching
 from handrail.tools import Delete, Effect, Input, Read, Run, Send, Write
 
@@ -27,6 +28,12 @@ HARMLESS = allowed("harmless")
 LOOKING = allowed("looking")
 OWN_STATE = allowed("own_state")
 PRIVATE = allowed("private_desktop", Touch("input", "desktop"))
+LOOSENED = Opinion(
+    "effects:mode",
+    suggestion=Decision.CONFIRM,
+    floor=Decision.CONFIRM,
+    reasons=(Reason("mode", "it ends plan mode, and then things are changed"),),
+)
 HANDS = asked("desktop_input", "it acts on your own desktop", Touch("input", "desktop"), remember="desktop_input")
 PRIVATE_CLIPBOARD = allowed("private_desktop")
 CLIPBOARD = asked("clipboard", "it reads your clipboard", remember="clipboard")
@@ -38,10 +45,10 @@ SERVER = asked("server", "another server does it, and nothing here knows what it
 
 # What may be looked at without asking. Anything else that a tool says it reads is asked about.
 OPEN_TO_VIEW = frozenset(
-    ("screen", "windows", "processes", "tree", "system", "monitors", "time", "session", "artifact", "history")
+    ("screen", "windows", "processes", "tree", "system", "monitors", "time", "session", "artifact", "history", "memory")
 )
-# State of the session itself, which ends with it.
-OWN = frozenset(("session", "artifact", "todos"))
+# State of the session itself, which ends with it; and what it remembers, where a third party's text is asked about by itself.
+OWN = frozenset(("session", "artifact", "todos", "plan", "memory"))
 # What a person's hands do to a desktop, under other names.
 DESKTOP = frozenset(("desktop", "windows", "clipboard"))
 FILES = frozenset(("file", "folder"))
@@ -119,6 +126,8 @@ def _of_writing(effect: Effect, invocation: Invocation, judging: Judging) -> Opi
         return PRIVATE if judging.private_desktop else HANDS
     if effect.what in OWN:
         return OWN_STATE
+    if effect.what == "mode":
+        return LOOSENED
     return asked("writes", f"it changes {effect.what}")
 
 

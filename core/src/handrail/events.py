@@ -67,6 +67,22 @@ class ApprovalAnswered(Event):
 
 
 @dataclass(frozen=True, slots=True)
+class InquiryAsked(Event):
+    """A person is asked the questions of a call, in words (`inquiries`)."""
+
+    questions: tuple[Any, ...]
+    inquiry: str
+
+
+@dataclass(frozen=True, slots=True)
+class InquiryAnswered(Event):
+    """The questions are closed; `answered` says whether a person has answered them. The answers are in the call's result."""
+
+    answered: bool
+    inquiry: str
+
+
+@dataclass(frozen=True, slots=True)
 class Scheduled(Event):
     """A call is allowed: it runs as soon as nothing that it conflicts with is in its way."""
 
@@ -122,6 +138,21 @@ class ToolsChanged(Event):
     """The list of tools may be another one now."""
 
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModeChanged(Event):
+    """The session is in another mode."""
+
+    mode: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicChanged(Event):
+    """The agent says what it is at now: one line, and what there is to say of it."""
+
+    title: str
+    summary: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
-import os
 import stat
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.grants import Grant
-from handrail.places import Places, private_folder, write_private
+from handrail.places import Places, locked, write_private
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -44,7 +41,7 @@ class GrantBook:
             return ()
         except (OSError, ValueError):
             # It may have been mended meanwhile.
-            with self._locked():
+            with locked(self.file):
                 return self._reliable()
 
     def add(self, grant: Grant) -> Grant:
@@ -87,7 +84,7 @@ class GrantBook:
         return tuple(grant for grant in _adapter().validate_json(text) if not grant.expired())[-MOST:]
 
     def _change(self, change: Callable[[Sequence[Grant]], Sequence[Grant]]) -> Sequence[Grant]:
-        with self._locked():
+        with locked(self.file):
             known = self._reliable()
             after = tuple(change(known))[-MOST:]
             if after != known:
@@ -111,18 +108,6 @@ class GrantBook:
             return
         said = why.args[-1] if isinstance(why, PermissionError) and why.args else "it is not what was written there"
         log.error("the file of grants cannot be relied on (%s); it is kept as %s, and nothing is granted", said, kept)
-
-    @contextmanager
-    def _locked(self) -> Generator[None]:
-        """Hold the file against other processes; the kernel gives the lock up when this one ends."""
-        descriptor = os.open(
-            private_folder(self.file.parent) / f".{self.file.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-        )
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(descriptor)
 
 
 def _adapter() -> TypeAdapter[list[Grant]]:

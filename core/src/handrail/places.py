@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,6 +93,21 @@ def private_folder(path: Path) -> Path:
     """The folder, made 0700 with its parents when it was not there."""
     path.mkdir(parents=True, exist_ok=True, mode=0o700)
     return path
+
+
+@contextmanager
+def locked(file: Path) -> Generator[None]:
+    """Hold a file of ours against other processes; the kernel gives the lock up when this one ends."""
+    import fcntl
+
+    descriptor = os.open(
+        private_folder(file.parent) / f".{file.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
+    )
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def write_private(path: Path, text: str) -> None:

@@ -132,7 +132,7 @@ def _facts(session: Session) -> list[tuple[str, str]]:
         ("System", f"{platform.system()} {platform.release()} ({sys.platform})"),
         ("Desktop", session.settings.desktop),
         ("Backend", session.backend or "none"),
-        ("Mode", session.settings.mode),
+        ("Mode", session.mode),
         ("Session", session.id),
         ("Written", datetime.now(UTC).isoformat(timespec="seconds")),
     ]

@@ -74,6 +74,14 @@ class Opened:
         return private_folder(self.runtime.places.state)
 
     @property
+    def data(self) -> Path:
+        return private_folder(self.runtime.places.data)
+
+    @property
+    def workspace(self) -> tuple[Path, ...]:
+        return self.session.workspace if self.session is not None else ()
+
+    @property
     def environment(self) -> Mapping[str, str]:
         """The environment that Handrail was started with."""
         return self.runtime.environment

@@ -54,6 +54,16 @@ class ServiceContext(Protocol):
         ...
 
     @property
+    def data(self) -> Path:
+        """A folder, 0700, for what is to last."""
+        ...
+
+    @property
+    def workspace(self) -> tuple[Path, ...]:
+        """The roots that file tools of its session may write; none for a service of scope process."""
+        ...
+
+    @property
     def desktop(self) -> Desktop:
         """The desktop it serves; an error for a service of scope process."""
         ...

@@ -35,7 +35,7 @@ from handrail.errors import (
     ToolUnavailable,
     UnknownTool,
 )
-from handrail.events import BackendChanged, Bus, SessionEnded, ToolsChanged
+from handrail.events import BackendChanged, Bus, ModeChanged, SessionEnded, ToolsChanged
 from handrail.grants import Grant
 from handrail.history import History
 from handrail.intake import Intake
@@ -139,6 +139,8 @@ class Session:
         self._opening = anyio.Lock()
         self._calls = 0
         self._remembered: frozenset[str] = frozenset()
+        # Whether the agent has put itself in plan mode.
+        self.planning = False
         self._reasons: dict[str, str | None] = {}
         # Tools of no toolset that a host may call, as far as they have been called since something changed.
         self.ready: dict[str, Tool] = {}
@@ -296,6 +298,8 @@ class Session:
             return "it is disabled by tools.disabled"
         if denied := self.policy.hides(tool, self._judging):
             return denied
+        if tool.loosens and not self.planning:
+            return "the agent has not entered plan mode"
         if tool.platforms and self.runtime.platform not in tool.platforms:
             return f"it works on {', '.join(sorted(tool.platforms))}, and this is {self.runtime.platform}"
         if tool.exclusive == "desktop":
@@ -325,6 +329,20 @@ class Session:
             self._seats.clear()
 
     # Judging
+
+    @property
+    def mode(self) -> Mode:
+        """The mode that calls are judged in: the configuration's, or plan while the agent plans."""
+        return Mode.PLAN if self.planning else self.settings.mode
+
+    def plan(self, planning: bool) -> None:
+        """Begin to plan, with tools that only look; or end it, which brings back the mode that the configuration says."""
+        if planning is self.planning:
+            return
+        self.planning = planning
+        self._change()
+        self.bus.publish(ModeChanged("", self.mode.value))
+        self._tools_changed(f"the mode is now {self.mode}")
 
     @property
     def judging(self) -> Judging:
@@ -474,7 +492,7 @@ class Session:
             cwd=self.cwd,
             environment={**self.runtime.environment, **self.environment},
             workspace=self.workspace,
-            mode=self.settings.mode,
+            mode=self.mode,
             private_desktop=self.settings.desktop != "current",
             remembered=self._remembered,
             allow_private=self.settings.network.allow_private,

@@ -1,7 +1,8 @@
 """Whether a call says again what a third party said first.
 
 A page, a screen, another server or a file from elsewhere may tell an agent what to run and where to send things. The session remembers such
-text, and a call in which it turns up as a program, as code, as the host or query of an address, or as data that is sent, needs a yes.
+text, and a call in which it turns up as a program, as code, as the host or query of an address, as data that is sent, or as a fact that is
+to be remembered, needs a yes.
 
 Remembered are the last 64 texts and at most a million characters of them, and half a million of what the session had seen of its own before.
 Text of fewer than 8 characters, plain words, numbers, programs that are installed and paths of the workspace are nobody's in particular.
@@ -58,13 +59,14 @@ _HEX = re.compile(r"(?:[0-9a-f]{2}){8,}", re.IGNORECASE)
 _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{11,}={0,2}")
 _NUMBERED = re.compile(r"[\d.-]*(?:\.exe)?$")
 
-Role = Literal["program", "code", "host", "query", "sent"]
+Role = Literal["program", "code", "host", "query", "sent", "remembered"]
 TOLD = {
     "program": "the program",
     "code": "the code",
     "host": "the host",
     "query": "the address's data",
     "sent": "what is sent",
+    "remembered": "what is to be remembered,",
 }
 
 
@@ -203,6 +205,8 @@ def needles(invocation: Invocation, parts: Sequence[Part]) -> Iterator[Needle]:
             case Write(what="file") if _is_script(value):
                 for text in _others(invocation):
                     yield from _of_code(text)
+            case Write(what="memory"):
+                yield from _phrases("remembered", value)
             case _:
                 pass
     if interpreted:

@@ -90,6 +90,9 @@ class Input(Effect):
     __slots__ = ()
 
 
+# What a session keeps for itself, and has no meaning outside: changing it leaves no trace.
+INNER = frozenset(("todos", "mode"))
+
 # The word for a tool's kind is that of its weightiest effect.
 KINDS: Mapping[type[Effect], str] = {
     Run: "execute",
@@ -259,8 +262,13 @@ class Tool:
 
     @cached_property
     def read_only(self) -> bool:
-        """Whether it leaves no trace: it has no effects, or only reads."""
-        return all(isinstance(effect, Read) for effect in self.effects)
+        """Whether it leaves no trace: it has no effects, or only reads, or changes what the session keeps for itself."""
+        return all(isinstance(e, Read) or (isinstance(e, Write) and e.what in INNER) for e in self.effects)
+
+    @cached_property
+    def loosens(self) -> bool:
+        """Whether it takes the session back to a looser mode."""
+        return any(isinstance(effect, Write) and effect.what == "mode" for effect in self.effects)
 
     def validate(self, args: Any) -> BaseModel:
         """The arguments as the tool's model; `InvalidArguments` names each field that does not fit."""

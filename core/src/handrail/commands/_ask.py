@@ -15,8 +15,9 @@ import click
 
 from handrail.commands._stdio import read_some
 from handrail.confirm import LASTING, Answer, Approval, Choice, Confirmer
+from handrail.inquiries import Asked, Inquiry, Question, Reply
 from handrail.invocation import ExecConfirmation, GrantOption, UrlConfirmation
-from handrail.questions import question, short
+from handrail.questions import data, question, short
 
 TERMINAL = "/dev/tty"
 WORDS: Mapping[str, Choice] = {
@@ -66,6 +67,12 @@ class Person:
             _say("\n(One more question waits.)")
         async with self._turn:
             return await _ask(approval)
+
+    async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
+        """What a person types for each question; a line with nothing in it leaves the question open."""
+        async with self._turn:
+            _say("\nThe agent asks you something. What you type is told to the model; an empty line is no answer.")
+            return [await _replied(question) for question in inquiry.questions]
 
 
 async def _ask(approval: Approval) -> Answer:
@@ -190,6 +197,58 @@ async def _all(approval: Approval) -> Answer | None:
 def _others(approval: Approval) -> list[Approval]:
     """The other questions that wait and may be answered together with this one."""
     return [other for other in approval.among.waiting if other.id != approval.id and not other.phrase]
+
+
+async def _replied(question: Question) -> Reply:
+    """What a person answers to one question."""
+    _say("\n".join(data(question.question, width=_width())))
+    for number, option in enumerate(question.options, 1):
+        _say(f"  {number}. {short(option)}")
+    _forget_typed()
+    while True:
+        typed = (await _line(_prompt(question))).strip()
+        if not typed:
+            return None
+        reply = _understood(typed, question)
+        if question.misfit(reply) is None:
+            return reply
+        _say("Type yes or no." if question.kind is Asked.YES_NO else "That is too long.")
+
+
+def _prompt(question: Question) -> str:
+    match question.kind:
+        case Asked.YES_NO:
+            return "[y]es or [n]o: "
+        case Asked.CHOICE:
+            numbers = f"1-{len(question.options)}"
+            many = f"Some of [{numbers}], with commas" if question.several else f"One of [{numbers}]"
+            return f"{many}, or your own words: "
+        case Asked.TEXT:
+            return "Your answer: "
+
+
+def _understood(typed: str, question: Question) -> Reply:
+    match question.kind:
+        case Asked.YES_NO:
+            word = typed.casefold()
+            return True if word in ("y", "yes") else False if word in ("n", "no") else typed
+        case Asked.CHOICE if question.several:
+            parts = [part.strip() for part in typed.split(",") if part.strip()]
+            chosen = [_chosen(part, question) for part in parts]
+            # What names no option is said as a whole, commas and all.
+            return tuple(dict.fromkeys(option for option in chosen if option)) if all(chosen) and chosen else (typed,)
+        case Asked.CHOICE:
+            return _chosen(typed, question) or typed
+        case Asked.TEXT:
+            return typed
+
+
+def _chosen(typed: str, question: Question) -> str | None:
+    """The option that is meant by its number or its words."""
+    numbers = [str(number) for number in range(1, len(question.options) + 1)]
+    if typed in numbers:
+        return question.options[numbers.index(typed)]
+    return next((option for option in question.options if option.casefold() == typed.casefold()), None)
 
 
 def _say(text: str) -> None:

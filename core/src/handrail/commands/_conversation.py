@@ -14,8 +14,9 @@ from handrail.commands._lines import BadLine, TooLong, check_keys, error_wire, p
 from handrail.commands._stdio import Writer, lines
 from handrail.commands.tools import tool_wire
 from handrail.confirm import Answer, Approval, Choice, Step
-from handrail.errors import HandrailError, NoConfirmer, Stopped
+from handrail.errors import Denied, DeniedByUser, HandrailError, NoConfirmer, Stopped
 from handrail.events import Event, event_wire
+from handrail.inquiries import Inquiry, Reply, inquiry_wire, reply_in
 from handrail.invocation import GrantOption, ToolCall, confirmation_wire
 from handrail.results import STATUSES, Status, ToolResult
 from handrail.scheduler import with_waiting
@@ -36,6 +37,7 @@ CONTROLS: Mapping[str, tuple[str, ...]] = {
     "backend": ("name",),
     "tools": (),
     "answer": ("approval", "answer", "args", "feedback", "grant"),
+    "reply": ("inquiry", "answers"),
 }
 
 
@@ -58,6 +60,16 @@ class Job:
     scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
 
 
+@dataclass(slots=True)
+class Open:
+    """Questions that wait for a line; `refusal` is what they end with when no answers come."""
+
+    inquiry: Inquiry
+    replies: tuple[Reply, ...] | None = None
+    refusal: Denied = field(default_factory=lambda: NoConfirmer("nobody answered"))
+    closed: anyio.Event = field(default_factory=anyio.Event)
+
+
 class Asking:
     """A confirmer that asks the host in a line and takes its answer from another."""
 
@@ -65,6 +77,7 @@ class Asking:
         self._writer = writer
         self._nobody = anyio.Event()
         self.ids: dict[str, Id] = {}
+        self.inquiries: dict[str, Open] = {}
 
     async def __call__(self, approval: Approval) -> Answer:
         """Write the question. It is answered where the session holds it, which ends this; all that can come of it here is nobody."""
@@ -74,6 +87,43 @@ class Asking:
             )
         await self._nobody.wait()
         raise NoConfirmer(NOBODY)
+
+    async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
+        """Write the questions of a call, and wait for the line that answers them."""
+        open_ = self.inquiries[inquiry.id] = Open(inquiry)
+        try:
+            if not self._nobody.is_set():
+                self._writer.write({**inquiry_wire(inquiry), "id": host_id(inquiry.call_id, self.ids)})
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._nobody_for, open_)
+                await open_.closed.wait()
+                group.cancel_scope.cancel()
+        finally:
+            del self.inquiries[inquiry.id]
+        if open_.replies is None:
+            raise open_.refusal
+        return open_.replies
+
+    async def _nobody_for(self, open_: Open) -> None:
+        await self._nobody.wait()
+        open_.closed.set()
+
+    def reply(self, asked: Mapping[str, Any]) -> None:
+        """The line that answers the questions of a call; `BadLine` for one that does not."""
+        open_ = self.inquiries.get(cast("str", asked.get("inquiry")))
+        if open_ is None or open_.closed.is_set():
+            raise BadLine(f"no questions {asked.get('inquiry')!r} are open")
+        given = asked.get("answers")
+        if given is None:
+            open_.refusal = DeniedByUser("a person was asked and did not answer")
+        elif not isinstance(given, list):
+            raise BadLine("'answers' should be a list with an answer for each question, or null")
+        else:
+            replies = tuple(reply_in(each) for each in cast("list[Any]", given))
+            if misfit := open_.inquiry.misfit(replies):
+                raise BadLine(f"these are no answers: {misfit}")
+            open_.replies = replies
+        open_.closed.set()
 
     def hang_up(self) -> None:
         """Nobody will answer any more: what is asked is denied."""
@@ -295,6 +345,8 @@ class Conversation:
                 if not isinstance(asked.get("name"), str):
                     raise BadLine("'name' should be a backend's name")
                 await self._session.use_backend(asked["name"])
+            case "reply":
+                self._asking.reply(asked)
             case _:
                 approvals = self._session.approvals
                 approvals.answer(*answer_in(asked, approvals.waiting))

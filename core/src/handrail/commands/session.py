@@ -31,9 +31,11 @@ def command(context: click.Context, jsonl: bool, answer: str | None, events: boo
     {"control": "backend", "id": 3, "name": "ocr"}        {"id": 3, "ok": true}
     {"control": "tools", "id": 4}                         {"id": 4, "tools": […]}
     {"control": "answer", "id": 5, "approval": "a1", "answer": "once"}
+    {"control": "reply", "id": 6, "inquiry": "a2", "answers": ["blue", true]}
 
     Calls run in the order read, a line at a time; control lines act at once. With --ask a question is {"approval", "id", "confirmation"};
-    it is answered with once, session, always, edit or deny, and denied without an answer. A bad line gives {"id": null, "error"}. At the end of
+    it is answered with once, session, always, edit or deny, and denied without an answer. What the agent asks in words is {"inquiry", "id",
+    "questions"}; null in an answer's place leaves it open. A bad line gives {"id": null, "error"}. At the end of
     the input what was read is still done.
     """
     caught = run(lambda: _work(choices, answer, events=events))

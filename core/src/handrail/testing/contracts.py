@@ -241,7 +241,7 @@ class ToolContract:
 
     def test_two_sessions_can_use_it_at_once(self, tool: Tool, trial: Trial, good_args: Mapping[str, Any]) -> None:
         async def check(session: Session) -> None:
-            async with session.runtime.session(confirm=yes) as other:
+            async with session.runtime.session(confirm=session.confirmer) as other:
                 await trial.prepare(other)
                 results: list[ToolResult] = []
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, cast
 
 from mcp import types
 
-from handrail import Answer, Approval, Choice, Confirmer, Session
+from handrail import Answer, Approval, Asked, Choice, Inquiry, Question, Reply, Session
+from handrail.errors import DeniedByUser, NoConfirmer
 from handrail.pending import ask_here
-from handrail.questions import question, short
+from handrail.questions import data, question, short
 
 MEANINGS: Mapping[Choice, str] = {
     Choice.ONCE: "yes, this time",
@@ -21,17 +22,39 @@ MEANINGS: Mapping[Choice, str] = {
 }
 
 
+class Client(Protocol):
+    """The client of a call, who puts questions to its person."""
+
+    async def confirm(self, approval: Approval) -> Answer:
+        """What they say to a call."""
+        ...
+
+    async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
+        """What they answer to the questions of a call."""
+        ...
+
+
 class Asker:
     """The confirmer of a session that is served: asks through the client, or a person at this machine where `[serve] approvals` says so."""
 
-    def __init__(self, session: Session, client: Confirmer) -> None:
+    def __init__(self, session: Session, client: Client) -> None:
         self._session = session
         self._client = client
 
     async def __call__(self, approval: Approval) -> Answer:
-        if self._session.settings.serve.approvals == "local":
+        if self._local:
             return await ask_here(approval, places=self._session.runtime.places, session=self._session.id)
-        return await self._client(approval)
+        return await self._client.confirm(approval)
+
+    async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
+        """The person's answers. A client that may not answer for its person does not speak in their words either."""
+        if self._local:
+            raise NoConfirmer('questions in words are not put to a person at this machine (serve.approvals = "local")')
+        return await self._client.ask(inquiry)
+
+    @property
+    def _local(self) -> bool:
+        return self._session.settings.serve.approvals == "local"
 
 
 def can_ask(capabilities: types.ClientCapabilities | None) -> bool:
@@ -116,3 +139,68 @@ def _labels(approval: Approval) -> list[str]:
 
 def _arguments(approval: Approval) -> str:
     return short(json.dumps(dict(approval.args), ensure_ascii=False, default=str))
+
+
+def inquiry_form(inquiry: Inquiry) -> types.ElicitRequestFormParams:
+    """The questions of a call. Nothing of a form is required: what is left empty is left open."""
+    fields = {
+        key: value for number, each in enumerate(inquiry.questions, 1) for key, value in _fields(f"q{number}", each)
+    }
+    message = "\n".join(_shown(inquiry))
+    return types.ElicitRequestFormParams(message=message, requested_schema={"type": "object", "properties": fields})
+
+
+def _shown(inquiry: Inquiry) -> Iterator[str]:
+    yield "The agent asks you something. What you answer is told to the model."
+    for number, each in enumerate(inquiry.questions, 1):
+        yield f"Question {number}:"
+        yield from data(each.question)
+        for option in each.options:
+            yield f"  - {short(option)}"
+
+
+def _fields(key: str, asked: Question) -> Iterator[tuple[str, dict[str, Any]]]:
+    """What one question is answered with. Forms of all clients know texts, words to choose from, and yes or no; so several are one yes or no each."""
+    title = short(asked.question, 60)
+    match asked.kind:
+        case Asked.YES_NO:
+            yield key, {"type": "boolean", "title": title}
+        case Asked.TEXT:
+            yield key, {"type": "string", "title": title}
+        case Asked.CHOICE:
+            labels = _shown_labels(asked)
+            if asked.several:
+                for number, label in enumerate(labels, 1):
+                    yield f"{key}_{number}", {"type": "boolean", "title": label}
+            else:
+                yield key, {"type": "string", "title": title, "enum": labels}
+            yield f"{key}_own", {"type": "string", "title": "Or in your own words"}
+
+
+def replies(given: object, inquiry: Inquiry) -> Sequence[Reply]:
+    """A person's answers. Raises `DeniedByUser` where the form was declined, dismissed or brought back by nobody."""
+    if not isinstance(given, types.ElicitResult) or given.action != "accept":
+        raise DeniedByUser("a person was asked and did not answer")
+    content: Mapping[str, Any] = given.content or {}
+    return [_reply(f"q{number}", each, content) for number, each in enumerate(inquiry.questions, 1)]
+
+
+def _reply(key: str, asked: Question, content: Mapping[str, Any]) -> Reply:
+    """The answer to one question; what does not fit it is none."""
+    own = content.get(f"{key}_own")
+    reply: Any = content.get(key)
+    if asked.kind is Asked.CHOICE:
+        labels = _shown_labels(asked)
+        if asked.several:
+            taken = [label for number, label in enumerate(labels, 1) if content.get(f"{key}_{number}") is True]
+        else:
+            taken = [label for label in labels if label == reply]
+        words = [asked.options[labels.index(label)] for label in taken]
+        if isinstance(own, str) and own.strip():
+            words = [*words, own] if asked.several else [own]
+        reply = (tuple(words) if asked.several else words[0]) if words else None
+    return reply if asked.misfit(reply) is None else None
+
+
+def _shown_labels(asked: Question) -> list[str]:
+    return [short(option) for option in asked.options]

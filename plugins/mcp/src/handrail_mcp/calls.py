@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,7 @@ from mcp import types
 from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
-from handrail import Answer, Approval, Choice, Denied, Session, Stopped, ToolResult, ToolUnavailable
+from handrail import Answer, Approval, Denied, Inquiry, Reply, Session, Stopped, ToolResult, ToolUnavailable
 from handrail.errors import HandrailError, NoConfirmer
 from handrail.events import Event, Output, Progress
 from handrail.invocation import hash_of
@@ -44,12 +44,13 @@ ANEW = "call the tool again, without requestState, to be asked anew"
 
 @dataclass(eq=False, slots=True)
 class Question:
-    """One question that the client takes to its person. `state` names it on the way back, once."""
+    """One form that the client takes to its person. `state` names it on the way back, once; `given` is what came back, None for nothing."""
 
     state: str
     call: Call
-    approval: Approval
-    answer: Answer | None = None
+    form: types.ElicitRequestFormParams
+    hash: str
+    given: object = None
     answered: anyio.Event = field(default_factory=anyio.Event)
 
 
@@ -103,12 +104,24 @@ class Calls:
 
     async def confirm(self, approval: Approval) -> Answer:
         """The session's confirmer: asks the person behind the client that made the call."""
-        call = self._of(approval.call_id)
+        form = asking.form(approval)
+        given = await self._put(form, approval.call_id, approval.call_hash, seconds=approval.expires)
+        return asking.answer(given, approval)
+
+    async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
+        """What the person behind the client answers to the questions of a call."""
+        form = asking.inquiry_form(inquiry)
+        given = await self._put(form, inquiry.call_id, inquiry.call_hash, seconds=inquiry.expires)
+        return asking.replies(given, inquiry)
+
+    async def _put(self, form: types.ElicitRequestFormParams, call_id: str, hash: str, *, seconds: float) -> object:
+        """What the client brings back for a form; None where that was no answer to it."""
+        call = self._of(call_id)
         if call is None or not asking.can_ask(call.request.session.client_capabilities):
-            raise NoConfirmer("it needs a yes, and this client cannot ask its person (it declares no elicitation)")
+            raise NoConfirmer("it needs a person, and this client cannot ask its own (it declares no elicitation)")
         if call.request.session.can_send_request:
-            return await self._ask(call, approval)
-        return await self._have_asked(call, approval)
+            return await self._ask(call, form)
+        return await self._have_asked(call, form, hash, seconds=seconds)
 
     def heard(self, event: Event) -> None:
         """Pass on how a call gets on, where its client asked to be told."""
@@ -179,20 +192,18 @@ class Calls:
 
     # Asking where the server may send requests (up to 2025-11-25)
 
-    async def _ask(self, call: Call, approval: Approval) -> Answer:
-        question = asking.form(approval)
+    async def _ask(self, call: Call, form: types.ElicitRequestFormParams) -> object:
         try:
-            given = await call.request.session.elicit_form(
-                question.message, question.requested_schema, call.request.request_id
-            )
+            return await call.request.session.elicit_form(form.message, form.requested_schema, call.request.request_id)
         except MCPError as exc:
-            raise NoConfirmer(f"it needs a yes, and the client could not ask for it: {exc}") from exc
-        return asking.answer(given, approval)
+            raise NoConfirmer(f"it needs a person, and the client could not ask its own: {exc}") from exc
 
     # Asking where it may not (2026-07-28): the client comes back
 
-    async def _have_asked(self, call: Call, approval: Approval) -> Answer:
-        question = self._open(call, approval)
+    async def _have_asked(
+        self, call: Call, form: types.ElicitRequestFormParams, hash: str, *, seconds: float
+    ) -> object:
+        question = self._open(call, form, hash, seconds=seconds)
         call.questions.append(question)
         call.moved.set()
         try:
@@ -201,16 +212,15 @@ class Calls:
             # A question that is no longer open is not taken to the client any more.
             if question in call.questions:
                 call.questions.remove(question)
-        assert question.answer is not None
-        return question.answer
+        return question.given
 
-    def _open(self, call: Call, approval: Approval) -> Question:
+    def _open(self, call: Call, form: types.ElicitRequestFormParams, hash: str, *, seconds: float) -> Question:
         for nonce in [nonce for nonce, other in self._questions.items() if other.call.result is not None]:
             del self._questions[nonce]
         if len(self._questions) >= OPEN:
             raise NoConfirmer(f"{OPEN} questions wait for an answer already")
-        claims = Claims.new(call.hash, approval.call_hash, seconds=approval.expires)
-        question = Question(self._seal.sealed(claims), call, approval)
+        claims = Claims.new(call.hash, hash, seconds=seconds)
+        question = Question(self._seal.sealed(claims), call, form, hash)
         self._questions[claims.nonce] = question
         return question
 
@@ -225,9 +235,8 @@ class Calls:
         if question is None:
             raise Denied("this answer was used already, or its question is no longer open", hint=ANEW)
         same = claims.call_hash == question.call.hash == hash_of(params.name, params.arguments or {})
-        same = same and claims.asked_hash == question.approval.call_hash
-        given = (params.input_responses or {}).get(QUESTION)
-        question.answer = asking.answer(given, question.approval) if same else Answer(Choice.DENY)
+        same = same and claims.asked_hash == question.hash
+        question.given = (params.input_responses or {}).get(QUESTION) if same else None
         question.answered.set()
         if not same:
             raise Denied("this answer was asked for another call; both are refused")
@@ -238,5 +247,5 @@ class Calls:
 
 
 def _required(question: Question) -> types.InputRequiredResult:
-    asked = types.ElicitRequest(params=asking.form(question.approval))
+    asked = types.ElicitRequest(params=question.form)
     return types.InputRequiredResult(input_requests={QUESTION: asked}, request_state=question.state)

@@ -66,7 +66,7 @@ async def offered(session: Session) -> AsyncGenerator[Server[Any], None]:
         resources = Resources(session)
         listing = Listing(session, resources)
         notes = Notes(calls.request_of)
-        session.confirmer = Asker(session, calls.confirm)
+        session.confirmer = Asker(session, calls)
         stops = [session.bus.subscribe(heard) for heard in (calls.heard, listing.heard, notes.heard)]
         tasks.start_soon(listing.follow)
         tasks.start_soon(notes.send)

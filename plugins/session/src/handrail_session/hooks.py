@@ -1,0 +1,50 @@
+"""What this plugin registers. Light: it is imported at every start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from handrail import hookimpl
+
+if TYPE_CHECKING:
+    import click
+
+    from handrail import Service, Tool
+
+
+@hookimpl
+def handrail_register_tools() -> Iterable[Tool]:
+    """`ask_user`, `write_todos`, `save_memory`, `recall_memory`, plan mode, `generate_plan`, `update_topic`."""
+    from handrail_session.asking import ask_user
+    from handrail_session.planning import enter_plan_mode, exit_plan_mode, generate_plan
+    from handrail_session.remembering import recall_memory, save_memory
+    from handrail_session.todos import write_todos
+    from handrail_session.topic import update_topic
+
+    return [
+        ask_user,
+        write_todos,
+        save_memory,
+        recall_memory,
+        enter_plan_mode,
+        exit_plan_mode,
+        generate_plan,
+        update_topic,
+    ]
+
+
+@hookimpl
+def handrail_register_services() -> Iterable[Service]:
+    """`memory`: what is remembered beyond one session."""
+    from handrail_session.remembering import SERVICE
+
+    return [SERVICE]
+
+
+@hookimpl
+def handrail_register_commands() -> Iterable[click.Command]:
+    """`handrail memory`"""
+    from handrail_session.command import command
+
+    return [command]

@@ -1,0 +1,112 @@
+"""The tools `enter_plan_mode`, `exit_plan_mode` and `generate_plan`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from handrail import InfoConfirmation, Tool, ToolContext, ToolUnavailable, Verdict, Write, tool
+
+MOST_STEPS = 20
+# Tools that are named for one step.
+MOST_TOOLS = 3
+# A word in a tool's name says more than one in its description.
+NAME_WEIGHT = 3
+# A tool is named when it fits at least so well as the best one.
+NEAR_BEST = 0.6
+BETWEEN_STEPS = re.compile(r"(?:[.!?](?=\s)|[;\n]|,?\s*\b(?:and\s+)?then\b)\s*(?:\d+[.)]|[-*])?\s*")
+WORD = re.compile(r"[a-z]{3,}")
+ENDINGS = re.compile(r"(?:ings?|ed|es|s)$")
+NOTE = "An outline by words, made of your tools' descriptions. Nobody has thought it through: order, gaps and risks are yours to judge."
+
+
+@tool(layer="session", title="Enter plan mode", effects=[Write("plan")], trusted=True)
+async def enter_plan_mode(*, context: ToolContext) -> dict[str, Any]:
+    """Look before you change: only tools that change nothing can be called until a person approves your plan (exit_plan_mode). Returns mode."""
+    session = context.session
+    if not session.judging.interactive:
+        raise ToolUnavailable("nobody is there to approve a plan", hint="go on without plan mode")
+    session.plan(True)
+    return {"mode": session.mode.value}
+
+
+class Plan(BaseModel):
+    """The plan."""
+
+    plan: str = Field(min_length=1, max_length=20_000, description="What you will do, step by step, in Markdown.")
+
+
+def _shown(params: Plan, verdict: Verdict) -> InfoConfirmation:
+    return InfoConfirmation("The agent ends plan mode and carries out this plan", params.plan)
+
+
+@tool(
+    layer="session",
+    title="Exit plan mode",
+    effects=[Write("mode")],
+    trusted=True,
+    describe=lambda params: "End plan mode and carry out the plan",
+    confirmation=_shown,
+)
+async def exit_plan_mode(params: Plan, context: ToolContext) -> dict[str, Any]:
+    """Show your plan to the person. Approved, it ends plan mode: returns mode and the plan as approved. Denied, plan mode stays: change the plan."""
+    context.session.plan(False)
+    return {"mode": context.session.mode.value, "plan": params.plan}
+
+
+# Few agents need it, and its declaration would cost all of them.
+@tool(layer="session", title="Outline a plan", profiles={"all"}, trusted=True)
+async def generate_plan(
+    task_description: Annotated[
+        str, Field(min_length=1, max_length=10_000, description="The whole task, a sentence a step.")
+    ],
+    *,
+    context: ToolContext,
+) -> dict[str, Any]:
+    """Break a task into its sentences, each with the tools at hand that fit its words. Returns steps (do, tools, changes). It is no judgement."""
+    tools = [listed.tool for listed in await context.session.all_tools() if listed.available]
+    others = [each for each in tools if each.layer != "session"]
+    parts = [part.strip(" ,.") for part in BETWEEN_STEPS.split(task_description)]
+    wanted = [part for part in parts if part]
+    ranking = Ranking(others)
+    steps = [_step(part, ranking.fitting(part)) for part in wanted[:MOST_STEPS]]
+    left = {"left_out": len(wanted) - MOST_STEPS} if len(wanted) > MOST_STEPS else {}
+    return {"steps": steps, "note": NOTE, **left}
+
+
+def _step(text: str, tools: Sequence[Tool]) -> dict[str, Any]:
+    return {"do": text, "tools": [each.name for each in tools], "changes": any(not each.read_only for each in tools)}
+
+
+class Ranking:
+    """Which tools fit some words: those that few tools share count most."""
+
+    def __init__(self, tools: Sequence[Tool]) -> None:
+        self._tools = tools
+        self._words = [_weighted(tool) for tool in tools]
+        self._shared = Counter(word for words in self._words for word in words)
+
+    def fitting(self, text: str) -> list[Tool]:
+        """The tools that fit best, best first; none when no word is shared."""
+        asked = set(_stems(text))
+        scored = [(self._score(asked, words), tool) for words, tool in zip(self._words, self._tools, strict=True)]
+        best = max((score for score, _ in scored), default=0.0)
+        near = [(score, tool) for score, tool in scored if score > 0 and score >= NEAR_BEST * best]
+        return [tool for _, tool in sorted(near, key=lambda pair: -pair[0])[:MOST_TOOLS]]
+
+    def _score(self, asked: Iterable[str], words: Mapping[str, int]) -> float:
+        return sum(words[word] * math.log(len(self._tools) / self._shared[word]) for word in asked if word in words)
+
+
+def _weighted(tool: Tool) -> dict[str, int]:
+    described = dict.fromkeys(_stems(tool.description), 1)
+    return described | dict.fromkeys(_stems(f"{tool.name.replace('_', ' ')} {tool.title}"), NAME_WEIGHT)
+
+
+def _stems(text: str) -> list[str]:
+    return [ENDINGS.sub("", word) for word in WORD.findall(text.casefold())]

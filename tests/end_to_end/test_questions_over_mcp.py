@@ -1,0 +1,93 @@
+"""An agent behind an MCP client asks the client's person in words, in both eras of the protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import types
+from tests.plugins.mcp.place import ERAS, Place, made, structured
+
+both_eras = pytest.mark.parametrize("era", ERAS)
+QUESTIONS = [
+    {"question": "Which colour?", "kind": "choice", "options": ["red", "blue"]},
+    {"question": "Which sides?", "kind": "choice", "options": ["left", "right"], "several": True},
+    {"question": "Are you sure?", "kind": "yes_no"},
+    {"question": "What is it called?"},
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    place = made(tmp_path, "")
+    place.environment["HANDRAIL_PLUGINS"] = "mcp,session"
+    place.configure("")
+    return place
+
+
+async def answers(place: Place, era: str, given: types.ElicitResult) -> Any:
+    async with place.client(era, lambda _: given) as client:
+        return structured(await client.call_tool("ask_user", {"questions": QUESTIONS}))
+
+
+@both_eras
+async def test_a_form_brings_the_answers(place: Place, era: str) -> None:
+    content: Any = {"q1": "blue", "q2_1": False, "q2_2": True, "q2_own": "a slope", "q3": False, "q4": "the boat"}
+    result = await answers(place, era, types.ElicitResult(action="accept", content=content))
+    assert [each["answer"] for each in result["answers"]] == ["blue", ["right", "a slope"], False, "the boat"]
+    (form,) = place.asked
+    assert form.requested_schema["properties"]["q1"]["enum"] == ["red", "blue"]
+    assert "    | Which colour?" in form.message
+
+
+@both_eras
+async def test_what_is_left_empty_or_was_not_offered_is_left_open(place: Place, era: str) -> None:
+    content: Any = {"q1": "green", "q2_1": False, "q3": "yes", "q4": "the boat"}
+    result = await answers(place, era, types.ElicitResult(action="accept", content=content))
+    assert [each["answer"] for each in result["answers"]] == [None, None, None, "the boat"]
+
+
+@both_eras
+@pytest.mark.parametrize("given", [{"action": "decline"}, {"action": "cancel"}, {"action": "accept"}])
+async def test_who_does_not_answer_has_said_nothing(place: Place, era: str, given: Any) -> None:
+    result = await answers(place, era, types.ElicitResult(**given))
+    assert result["error"]["code"] == "denied_by_user"
+
+
+@both_eras
+async def test_a_client_that_cannot_ask_is_nobody(place: Place, era: str) -> None:
+    async with place.client(era) as client:
+        result = structured(await client.call_tool("ask_user", {"questions": QUESTIONS}))
+    assert result["error"]["code"] == "no_confirmer"
+
+
+@both_eras
+async def test_a_client_that_may_not_answer_for_its_person_is_nobody(place: Place, era: str) -> None:
+    place.configure('[serve]\napprovals = "local"\n')
+    result = await answers(place, era, types.ElicitResult(action="accept", content={"q4": "the boat"}))
+    assert result["error"]["code"] == "no_confirmer"
+    assert place.asked == []
+
+
+@both_eras
+async def test_what_is_remembered_is_a_resource(place: Place, era: str) -> None:
+    async with place.client(era) as client:
+        await client.call_tool("save_memory", {"fact": "Tea is green here."})
+        (memory,) = (await client.list_resources()).resources
+        (content,) = (await client.read_resource(str(memory.uri))).contents
+    assert isinstance(content, types.TextResourceContents)
+    assert "- Tea is green here." in content.text
+
+
+@both_eras
+async def test_a_plan_is_shown_and_approved_by_the_clients_person(place: Place, era: str) -> None:
+    given = types.ElicitResult(action="accept", content={"answer": "once"})
+    async with place.client(era, lambda _: given) as client:
+        assert structured(await client.call_tool("enter_plan_mode", {}))["mode"] == "plan"
+        names = {tool.name for tool in (await client.list_tools()).tools}
+        assert "exit_plan_mode" in names
+        assert not names & {"enter_plan_mode", "save_memory"}
+        left = structured(await client.call_tool("exit_plan_mode", {"plan": "1. Paint the boat."}))
+    assert left["mode"] == "default"
+    assert "    | 1. Paint the boat." in place.asked[0].message
