@@ -25,7 +25,7 @@ async def catastrophic(confirmer: Any) -> AsyncGenerator[Session]:
     """A session in which `wipe` is a catastrophe that a rule has turned into a question."""
     async with open_test_session(tools=[wipe], confirm=confirmer) as session:
 
-        async def judge(invocation: object) -> Verdict:
+        async def judge(invocation: object, *, seen: object = None) -> Verdict:
             return Verdict(Decision.CONFIRM, rule="policy:mine", catastrophic=True, grantable=False)
 
         session.judge = judge

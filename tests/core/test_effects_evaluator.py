@@ -320,3 +320,18 @@ def test_other_platforms_are_judged_by_their_grammar(
     own = Path(home + ("\\" if platform == "win32" else "/") + ".config/handrail/config.toml")
     there = Judging(Path(cwd), Path(home), "user", {}, (Path(cwd),), platform, protected=(own,))
     assert decided(there, kind("file", arg="path"), path=path)[0] is expected
+
+
+def test_calls_that_are_judged_together_are_each_judged_as_if_alone(judging: Judging, tmp_path: Path) -> None:
+    work = judging.cwd
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/plain").touch()
+    (work / "in").mkdir()
+    (work / "in/away").symlink_to(tmp_path / "out")
+    (work / "in/key").symlink_to(tmp_path / ".ssh/id_rsa")
+    named = ["in/a", "in/.env", "in/away/plain", "in/away", "in/key", "in/b", "in/no/such", "../out/plain"]
+    together = replace(judging, seen={})
+    for text in [*named, *(str(work / name) for name in named)]:
+        assert opinion(together, Read("file", arg="path"), path=text) == opinion(
+            judging, Read("file", arg="path"), path=text
+        )

@@ -46,12 +46,13 @@ FOLDERS = st.sampled_from(
 )
 
 
-@given(FOLDERS, st.lists(st.lists(NAMES, min_size=1, max_size=4), max_size=4), st.booleans())
+@given(FOLDERS, st.lists(st.lists(NAMES, min_size=1, max_size=4), max_size=4), st.booleans(), st.booleans())
 def test_a_path_leads_where_it_does_alone_after_others_were_looked_at(
-    tree: Path, folder: str, paths_named: list[list[str]], last: bool
+    tree: Path, folder: str, paths_named: list[list[str]], last: bool, whole: bool
 ) -> None:
     seen: paths.Seen = {}
-    for text in ["root/x", "self/cwd", *map("/".join, paths_named)]:
+    named = ["root/x", "self/cwd", *map("/".join, paths_named)]
+    for text in [os.path.join(tree / folder, name) for name in named] if whole else named:
         alone = paths.resolve(text, cwd=tree / folder, home=tree, follow_last=last)
         assert paths.resolve(text, cwd=tree / folder, home=tree, follow_last=last, seen=seen) == alone
 

@@ -191,7 +191,7 @@ def _of_files(
     # A path that was left out means the session's own folder.
     named = (".",) if value is None else paths_in(value)
     beginnings = [path_opinions.fixed(text) if effect.what == "glob" else text for text in named]
-    seen: paths.Seen = {}
+    seen: paths.Seen = {} if judging.seen is None else judging.seen
     found = [path_opinions.resolved(text, judging, seen, follow_last=kind != "delete") for text in beginnings]
     view = combined([judge(text, each, judging, seen) for text, each in zip(named, found, strict=True)])
     return view and touching(view, *(Touch(kind, each.real) for each in found))

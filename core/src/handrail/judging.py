@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 if TYPE_CHECKING:
     from handrail.invocation import Confirmation, Invocation
+    from handrail.paths import Seen
     from handrail.policy import Policy
     from handrail.taint import Untrusted
     from handrail.tools import Tool
@@ -206,6 +207,8 @@ class Judging:
     at_terminal: bool = False
     # The session's private folder that sandboxed commands have as /tmp and /var/tmp; None before there is one.
     temporary: Path | None = None
+    # What was looked at for other judgements of the same call; None: each looks for itself.
+    seen: Seen | None = None
     # What third parties told the session; None as long as there is nothing of them.
     untrusted: Untrusted | None = None
 

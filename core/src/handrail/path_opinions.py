@@ -26,7 +26,7 @@ def resolved(text: str, judging: Judging, seen: paths.Seen, *, follow_last: bool
     found = paths.resolve(
         text, cwd=judging.cwd, home=judging.home, platform=judging.platform, seen=seen, follow_last=follow_last
     )
-    return paths.privately(found, temporary=judging.temporary, workspace=judging.workspace)
+    return paths.privately(found, temporary=judging.temporary, workspace=judging.workspace, seen=seen)
 
 
 def fixed(pattern: str) -> str:
@@ -45,7 +45,7 @@ def of_reading(text: str, found: paths.Resolved, judging: Judging, seen: paths.S
         return view
     if found.doubtful is not None:
         return kept(Decision.CONFIRM, found.doubtful)
-    if _inside(found.path, judging, seen):
+    if _inside(found.place, judging, seen):
         return READING
     if found.linked:
         return asked("read_outside", f"{text!r} leads to {found.real!r}, outside the workspace")
@@ -89,7 +89,7 @@ def _changing(text: str, found: paths.Resolved, judging: Judging, seen: paths.Se
     """What speaks against changing a place at all; None for plain ones in the workspace."""
     if (closed := _closed(found, seen) or _out_of_reach(found, text, judging, seen)) is not None:
         return closed
-    inside = _inside(found.path, judging, seen)
+    inside = _inside(found.place, judging, seen)
     if (view := _secret(text, found, Decision.CONFIRM if inside else Decision.DENY)) is not None:
         return view
     if found.doubtful is not None:
@@ -132,6 +132,6 @@ def _out_of_reach(found: paths.Resolved, text: str, judging: Judging, seen: path
         return kept(Decision.DENY, Reason("kernel", f"{text!r} is a setting of the running system"))
     if (who := paths.startup(found.path, home=judging.home)) is not None:
         return kept(Decision.DENY, Reason("startup", f"{text!r} is run or obeyed by {who} without being asked"))
-    if found.linked and _inside(found.named, judging, seen) and not _inside(found.path, judging, seen):
+    if found.linked and _inside(found.named, judging, seen) and not _inside(found.place, judging, seen):
         return kept(Decision.DENY, Reason("link_out", f"{text!r} goes through a link that leaves the workspace"))
     return None

@@ -65,7 +65,7 @@ SHORT_NAME = re.compile(r"[^\\/.]{1,8}~\d{1,6}(\.[^\\/.]{0,3})?")
 
 # What was found at absolute places: mode and, of a link, its target; None where nothing is. Under a folder's text with a `/` behind: where
 # that folder really is, None where that has to be found anew each time. One judgement looks at each place once when it
-# passes the same dictionary to all that it asks; nothing is kept longer than that.
+# passes the same dictionary to all that it asks, and so do the judgements of one call; nothing is kept longer than that.
 Seen = dict[str, tuple[int, str | None] | None]
 
 
@@ -115,8 +115,11 @@ def resolve(
     `platform` is that of the machine judged for (a value of `sys.platform`). Without `follow_last` a link at the very end is not followed.
     """
     plain = PLAIN.fullmatch(text) is not None
-    if plain and seen is not None and platform != "win32" and (at := _below_folder(text, str(cwd), seen)) is not None:
-        return at
+    if plain and seen is not None and platform != "win32":
+        # Calls that are judged together name many files of one folder, by whole paths.
+        folder, name = _split(text) if text[0] == "/" else (str(cwd), text)
+        if (at := _below_folder(name, folder, seen)) is not None:
+            return at
     refused = None if plain else _deceptive(text)
     if platform == "win32":
         return _resolve_windows(text, cwd=cwd, home=home, refused=refused)
@@ -129,19 +132,21 @@ def resolve(
     return Resolved(real, os.path.normpath(named), refused, None if plain else _doubtful(text))
 
 
-def privately(found: Resolved, *, temporary: PurePath | None, workspace: Iterable[PurePath]) -> Resolved:
+def privately(
+    found: Resolved, *, temporary: PurePath | None, workspace: Iterable[PurePath], seen: Seen | None = None
+) -> Resolved:
     """The same place as the session's sandboxed commands see it: what lies in their private /tmp is found there, when it is there.
 
     `temporary` is that folder on the host; None: there is none. Links in it lead where they lead on the host.
     """
-    if temporary is None or found.refused is not None or inside(found.path, (temporary, *workspace)):
+    if temporary is None or found.refused is not None or inside(found.place, (temporary, *workspace), seen=seen):
         return found
     for shared in SHARED_TEMPORARY:
         if _below(found.real, shared) and found.real != shared:
             own = f"{temporary}{found.real[len(shared) :]}"
-            seen: Seen = {}
-            if _look(own, seen) is not None:
-                real, refused = _follow(own, seen)
+            known: Seen = {} if seen is None else seen
+            if _look(own, known) is not None:
+                real, refused = _follow(own, known)
                 return found._replace(real=real, written=own, refused=refused)
     return found
 
@@ -296,6 +301,14 @@ def _follow(path: str, seen: Seen, *, follow_last: bool = True) -> tuple[str, Re
             real = ""
         waiting.extend(target.split("/")[::-1])
     return real or "/", None
+
+
+def _split(text: str) -> tuple[str, str]:
+    """The folder and the name in it of an absolute path that is written as it is; no folder and the whole text where it is not."""
+    if "//" in text or "/./" in text or "/../" in text:
+        return "/", text
+    folder, _, name = text.rpartition("/")
+    return (folder, name) if folder and name else ("/", text)
 
 
 def _below_folder(text: str, cwd: str, seen: Seen) -> Resolved | None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from pydantic import BaseModel
 
-from handrail import pipeline
+from handrail import paths, pipeline
 from handrail.approvals import Approvals
 from handrail.artifacts import Artifacts
 from handrail.audit import Audit
@@ -349,8 +349,8 @@ class Session:
         """The circumstances that calls are judged in now."""
         return self._judging
 
-    async def judge(self, invocation: Invocation) -> Verdict:
-        """The verdict on a bound call."""
+    async def judge(self, invocation: Invocation, *, seen: paths.Seen | None = None) -> Verdict:
+        """The verdict on a bound call. Judgements that belong to one call look at no place twice when they pass the same dictionary as `seen`."""
         tool = invocation.tool
         seats = self._seats.get(tool.name)
         if seats is None:
@@ -358,11 +358,19 @@ class Session:
         judging = await self._with_sandbox() if tool.confinable else self._judging
         if tool.inputs and (focus := await self._focus(invocation)) is not None:
             judging = replace(judging, focus=focus)
+        if seen is not None:
+            judging = self._together(judging, seen)
         heard = await hear(invocation, seats=seats, judging=judging)
         verdict = decided(invocation, heard, policy=self.policy, judging=judging)
         if verdict.grants:
             self._uses.update(verdict.grants)
         return verdict
+
+    def _together(self, judging: Judging, seen: paths.Seen) -> Judging:
+        """The circumstances with what was looked at, made anew where either is another one than for the judgement before."""
+        if self._shared is None or self._shared[0] is not judging or self._shared[1].seen is not seen:
+            self._shared = judging, replace(judging, seen=seen)
+        return self._shared[1]
 
     async def _with_sandbox(self) -> Judging:
         """The circumstances of a call that may run in the sandbox, where there is one."""
@@ -485,6 +493,7 @@ class Session:
         """The calls that follow are judged in other circumstances."""
         self._judging = self._circumstances()
         self._confinable: Judging | None = None
+        self._shared: tuple[Judging, Judging] | None = None
 
     def _circumstances(self) -> Judging:
         return replace(

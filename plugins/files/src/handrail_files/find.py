@@ -74,6 +74,10 @@ class Place:
     def cwd(self) -> str:
         return str(self.folder.path) if self.folder.fd is None else f"/proc/self/fd/{self.folder.fd}"
 
+    def path(self, name: str) -> str:
+        """Where a name that the search has found really is."""
+        return os.path.join(self.folder.path, name)
+
 
 @lru_cache(maxsize=1)
 def ripgrep() -> str | None:
@@ -309,7 +313,7 @@ async def _by_name(search: Search, place: Place, permitted: Permitted) -> Mappin
     for name in newest:
         if len(shown) == search.max_results:
             break
-        if await permitted.may_read(place.folder.path / name):
+        if await permitted.may_read(place.path(name)):
             shown.append(name)
         else:
             withheld += 1
@@ -336,7 +340,7 @@ async def _by_text(search: Search, place: Place, permitted: Permitted) -> Mappin
     total = 0
     matches: list[dict[str, Any]] = []
     for name in sorted(lines.counts):
-        if name in lines.binary or not await permitted.may_read(place.folder.path / name):
+        if name in lines.binary or not await permitted.may_read(place.path(name)):
             continue
         total += lines.counts[name]
         for line in lines.found.get(name, ()):

@@ -81,7 +81,7 @@ async def list_directory(
     waiting: list[tuple[str, int]] = [("", 1)]
     while waiting and found.whole and len(found.entries) < MOST:
         below, level = waiting.pop(0)
-        if below and not await permitted.may_read(root / below):
+        if below and not await permitted.may_read(str(root / below)):
             found.withheld += 1
             continue
         scan = partial(_scan, root / below, left_out, MOST - len(found.entries), over)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from handrail import Decision, Invocation, ToolContext, Verdict
+from handrail import Decision, Invocation, Tool, ToolContext, Verdict, paths
 
 # A person who let the folder be looked at has let what lies in it be looked at; what more speaks against a file still counts.
 OUTSIDE = "read_outside"
@@ -15,26 +13,31 @@ class Permitted:
 
     def __init__(self, context: ToolContext) -> None:
         self._context = context
-        self._answers: dict[Path, bool] = {}
+        self._answers: dict[str, bool] = {}
+        # Files of one search lie in the same folders.
+        self._seen: paths.Seen = {}
+        self._reader: Tool | None = None
 
-    async def may_read(self, path: Path) -> bool:
+    async def may_read(self, path: str) -> bool:
         """Whether the file or folder at this real path may be shown without a further question."""
         if path not in self._answers:
             self._answers[path] = await self._judged(path)
         return self._answers[path]
 
-    async def is_open(self, path: Path) -> bool:
+    async def is_open(self, path: str) -> bool:
         """Whether anybody may read the file without a question at all."""
         return (await self._verdict(path)).decision is Decision.ALLOW
 
-    async def _judged(self, path: Path) -> bool:
+    async def _judged(self, path: str) -> bool:
         verdict = await self._verdict(path)
         if verdict.decision is Decision.CONFIRM:
             return bool(verdict.reasons) and all(reason.code == OUTSIDE for reason in verdict.reasons)
         return verdict.decision is Decision.ALLOW
 
-    async def _verdict(self, path: Path) -> Verdict:
+    async def _verdict(self, path: str) -> Verdict:
         session, own = self._context.session, self._context.invocation
-        tool = await session.callable_tool("read_file", nested=True)
-        args = {"file_path": str(path)}
-        return await session.judge(Invocation(tool, args, tool.validate(args), own.call_id, own))
+        if self._reader is None:
+            self._reader = await session.callable_tool("read_file", nested=True)
+        args = {"file_path": path}
+        invocation = Invocation(self._reader, args, self._reader.validate(args), own.call_id, own)
+        return await session.judge(invocation, seen=self._seen)
