@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from handrail import Media, Read, Send, ToolResult, tool
+from handrail import Media, Read, Send, Tool, ToolResult, tool
 from handrail.audit import verify
 from handrail.events import Output
 from handrail.testing import open_test_session
@@ -125,3 +127,43 @@ async def test_history_and_audit_hold_what_was_shown(tmp_path: Any) -> None:
         assert "hidden" not in session.history.last()[-1].summary
     assert "hidden" not in path.read_text()
     assert verify(path).ok
+
+
+def holding(many: Any) -> Tool:
+    @tool()
+    async def give() -> dict[str, Any]:
+        """Give many values."""
+        return {"first": "x", "many": many, "last": 1}
+
+    return give
+
+
+@pytest.mark.parametrize(
+    "many",
+    [
+        pytest.param([{"name": f"file {at}", "size": at} for at in range(100_000)], id="a-list"),
+        pytest.param({f"file {at}": at for at in range(100_000)}, id="a-mapping"),
+        pytest.param([["x"] * 1_000] * 200, id="lists-of-lists"),
+        pytest.param([{"deep": [None] * 300_000}], id="nothing-many-times"),
+    ],
+)
+async def test_a_result_of_many_short_values_has_an_end_and_is_kept_whole(many: Any) -> None:
+    async with open_test_session(tools=[holding(many)]) as session:
+        result = await session.call("give")
+        shown = json.dumps(result.wire())
+        kept = json.loads(Path(result["artifact"]["path"]).read_text(encoding="utf-8"))
+    assert (result.status, result["first"]) == ("success", "x")
+    assert len(shown) < 20 * 51_200
+    assert "values are left out" in result["note"]
+    assert (kept["many"], result["artifact"]["kind"]) == (many, "json")
+
+
+async def test_many_keys_of_a_result_have_an_end_too() -> None:
+    @tool()
+    async def give() -> dict[str, Any]:
+        """Give many keys."""
+        return {f"key {at}": "x" * 40 for at in range(100_000)}
+
+    async with open_test_session(tools=[give]) as session:
+        result = await session.call("give")
+    assert (result.ok, "key 1" in result, len(result) < 20_000) == (True, True, True)
