@@ -20,7 +20,7 @@ from handrail.words import nearest
 log = logging.getLogger(__name__)
 
 GROUP = "handrail"
-CORE = "handrail-core"
+DISTRIBUTION = "handrail-core"
 State = Literal["loaded", "disabled", "failed"]
 
 RELEASE = re.compile(r"\d+(?:\.\d+)*")
@@ -235,7 +235,7 @@ def _wrong_core(found: Found) -> str | None:
             or not _holds(requirement, match["marker"])
         ):
             continue
-        version = importlib.metadata.version(CORE)
+        version = importlib.metadata.version(DISTRIBUTION)
         try:
             fits = _fits(version, ranges)
         except ValueError:

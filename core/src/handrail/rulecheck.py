@@ -12,16 +12,17 @@ from handrail.checking import line_of
 from handrail.errors import ConfigError
 from handrail.judging import Decision, Route
 from handrail.plugins import Plugins
+from handrail.registering import CORE
 from handrail.registry import Registry
 from handrail.rules import Rule, rule_of, runs_commands
 from handrail.settings import RuleSettings
-from handrail.tools import Read, Run, Send, Tool, Write
+from handrail.tools import Read, Run, Send, Tool, Toolset, Write
 from handrail.words import nearest
 
 log = logging.getLogger(__name__)
 
 # Names of tools that come and go: of MCP servers, and of artifacts once a session holds some.
-COMING = ("mcp_", "artifact_")
+COMING = ("mcp_", "artifact_", "list_artifacts")
 # As near as a name must be to one that is here for it to be a slip of the fingers, whatever else may come.
 SLIP = 0.88
 
@@ -32,7 +33,7 @@ class Around(Protocol):
     @property
     def registry(self) -> Registry: ...
     @property
-    def toolsets(self) -> Sequence[object]: ...
+    def toolsets(self) -> Sequence[tuple[Toolset, str]]: ...
 
     plugins: Plugins
 
@@ -102,7 +103,8 @@ def _unknown(settings: RuleSettings, around: Around) -> Iterator[Problem]:
     import difflib
 
     known = around.registry.names()
-    settled = len(around.plugins.loaded) == len(around.plugins.listed) and not around.toolsets
+    others = any(plugin != CORE for _, plugin in around.toolsets)
+    settled = len(around.plugins.loaded) == len(around.plugins.listed) and not others
     for name in settings.tool:
         if name.startswith(COMING):
             continue

@@ -122,7 +122,7 @@ def test_trust_of_a_folder_that_is_not_there_is_an_error(handrail):
         pytest.param('backend = "plan_only"', True, id="core"),
         pytest.param('[plugins.stage]\ngreeting = "hi"', True, id="plugin"),
         pytest.param("[plugins.stage]\ngreting = 3", False, id="plugin-unknown-key"),
-        pytest.param('[backends.plan_only]\nmodel = "big"', True, id="backend"),
+        pytest.param('[backends.plan_only]\nmodel = "large"', True, id="backend"),
         pytest.param("[backends.plan_only]\nmodel = 3", False, id="backend-wrong-type"),
         pytest.param("[tools]\nprofil = 'all'", False, id="unknown-key"),
         pytest.param("[[policy.rules]]\ntool = 'a'\ndecision = 'deny'\ntier = 'admin'", False, id="tier"),

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from handrail.errors import HandrailError
-from handrail.plugins import CORE, installed
+from handrail.plugins import DISTRIBUTION, installed
 
 
 def change(action: str, packages: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -42,7 +42,7 @@ def _refuse(action: str, packages: Sequence[str]) -> None:
     for package in packages:
         if package.startswith("-"):
             raise HandrailError(f"{package!r} is not a package", hint="name one, as for `pip install`")
-        if action == "uninstall" and re.sub(r"[-_.]+", "-", package).lower() in (CORE, "handrail"):
+        if action == "uninstall" and re.sub(r"[-_.]+", "-", package).lower() in (DISTRIBUTION, "handrail"):
             raise HandrailError(f"{package} is this program itself", hint="remove its environment, or use pip")
     marker = Path(sysconfig.get_path("stdlib")) / "EXTERNALLY-MANAGED"
     if sys.prefix == sys.base_prefix and marker.is_file():
