@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
@@ -164,6 +165,22 @@ async def test_a_backend_is_opened_once_a_session_and_closed_with_it() -> None:
         assert len(backend.built) == 1
         assert backend.built[0].is_open
     assert not backend.built[0].is_open
+
+
+async def test_a_session_that_is_closed_twice_ends_once() -> None:
+    closed: list[str] = []
+    async with open_test_session(services=[service("mail", "session", closed)]) as session:
+        await session.service("mail")
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.close)
+            group.start_soon(session.close)
+        # A descriptor of the audit that was closed twice would be this one by now.
+        reading, writing = os.pipe()
+        await session.close()
+    assert os.write(writing, b"x") == 1
+    os.close(reading)
+    os.close(writing)
+    assert closed == ["mail"]
 
 
 async def test_one_that_does_not_close_keeps_nothing_else_open(caplog: pytest.LogCaptureFixture) -> None:

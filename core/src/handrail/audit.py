@@ -58,6 +58,9 @@ class Audit:
 
     def close(self) -> None:
         """Write the end line and close. An end that cannot be written is missing, which `verify` says."""
+        # The numbers of closed descriptors are given out again, to files of others.
+        if self._closed:
+            return
         with contextlib.suppress(OSError):
             self._write("end", {})
         self._closed = True

@@ -123,6 +123,7 @@ class Session:
         self.policy.lasting = runtime.grants
         self._uses: Counter[str] = Counter()
         self.closed = False
+        self._over = anyio.Event()
         self.scheduler = Scheduler(self)
         # The calls that have arrived and not ended, by their id, in the order they came.
         self.running: dict[str, Running] = self.scheduler.under_way
@@ -622,8 +623,17 @@ class Session:
         self.bus.publish(ToolsChanged("", "the configuration was changed"))
 
     async def close(self) -> None:
-        """Stop what runs, close what was opened, end the audit. Whatever is called later is refused."""
+        """Stop what runs, close what was opened, end the audit. Whatever is called later is refused. Closing it again waits for that end."""
+        if self.closed:
+            await self._over.wait()
+            return
         self.closed = True
+        try:
+            await self._end()
+        finally:
+            self._over.set()
+
+    async def _end(self) -> None:
         self.ready = {}
         self.cancel(why=Stopped("the session is over"))
         if self._alarm is not None:

@@ -52,6 +52,11 @@ def tools() -> list[dict[str, Any]]:
                 {"type": "object", "$ref": "#"},
             ]
             return [ECHO, *({**ECHO, "name": f"bad{number}", "inputSchema": each} for number, each in enumerate(bad))]
+        case "wordy":
+            return [{**ECHO, "name": f"tool{number}", "description": "x" * 300_000} for number in range(5)]
+        case "repeats":
+            schema = {"type": "object", "properties": {"a": {"anyOf": [{"type": "integer"}] * 1_000}}}
+            return [{**ECHO, "outputSchema": schema}]
         case "output":
             schema = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
             return [{**ECHO, "outputSchema": schema}]
@@ -79,6 +84,8 @@ def call(id: Any, args: dict[str, Any]) -> None:
             send({"id": id, "result": {"content": [{"type": "hologram"}]}})
         case "silent":
             pass
+        case "repeats":
+            answer(id, {"content": [], "structuredContent": {"a": "x" * 1_000_000}})
         case "output":
             answer(id, {"content": [], "structuredContent": {"n": "not a number"}})
         case "media":

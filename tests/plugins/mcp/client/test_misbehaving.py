@@ -90,6 +90,17 @@ async def test_of_ten_thousand_tools_some_are_offered(caplog: pytest.LogCaptureF
     assert sum("more than" in record.message for record in caplog.records) == 1
 
 
+async def test_of_a_server_that_says_much_the_first_tools_are_offered(caplog: pytest.LogCaptureFixture) -> None:
+    async with using({"bad": raw("wordy")}) as session:
+        assert await names(session) == ["mcp_bad_tool0", "mcp_bad_tool1", "mcp_bad_tool2"]
+    assert sum("says more than" in record.message for record in caplog.records) == 2
+
+
+async def test_a_check_of_output_that_would_take_for_ever_is_given_up() -> None:
+    async with using({"bad": raw("repeats")}) as session:
+        assert "it takes too many steps" in await echoed(session, "bad")
+
+
 async def test_a_description_is_shown_without_what_nobody_sees() -> None:
     async with using({"bad": raw("liar")}) as session:
         (tool,) = [tool for tool in await session.tools() if tool.server == "bad"]
@@ -179,6 +190,22 @@ async def test_a_server_that_the_configuration_no_longer_names_ends() -> None:
             return sum(map(_lives, children)) == len(children) - 1
 
         await until(one_is_gone)
+
+
+async def test_a_server_that_is_configured_anew_is_called_as_it_says_now() -> None:
+    async with using({"docs": raw("plain", read_only=["echo"])}) as session:
+        (before,) = [tool for tool in await session.tools() if tool.server]
+        assert before.read_only
+        now = session.settings.mcp.servers["docs"].model_copy(update={"read_only": ()})
+        changed = session.settings.mcp.model_copy(update={"servers": {"docs": now}})
+        session.apply(session.settings.model_copy(update={"mcp": changed}))
+
+        async def there_again() -> list[Any]:
+            return [tool for tool in await session.tools() if tool.server]
+
+        (after,) = await until(there_again)
+        assert not after.read_only
+        assert await echoed(session, "docs") == "hi"
 
 
 async def test_two_sessions_have_servers_of_their_own() -> None:

@@ -24,6 +24,7 @@ import handrail
 from handrail import Downstream, HandrailError, TimedOut, ToolContext, ToolUnavailable
 from handrail.settings import ServerSettings
 from handrail.untrusted import clean
+from handrail_mcp.client.declaring import Declared, looked_through
 from handrail_mcp.client.elicitation import CANCEL, ask, withdraw
 from handrail_mcp.client.transports import Surroundings, Way, ways
 
@@ -64,7 +65,7 @@ class State(StrEnum):
 class Listing:
     """What a server has to offer."""
 
-    tools: tuple[types.Tool, ...] = ()
+    tools: tuple[Declared, ...] = ()
     resources: tuple[types.Resource, ...] = ()
     templates: tuple[types.ResourceTemplate, ...] = ()
     # Whether it had more than is kept.
@@ -341,7 +342,9 @@ class Connection:
 
     async def _list(self, client: Client) -> Listing:
         can = client.server_capabilities
-        tools, more = await _pages(lambda at: client.list_tools(cursor=at), "tools") if can.tools else ((), False)
+        listed, more = await _pages(lambda at: client.list_tools(cursor=at), "tools") if can.tools else ((), False)
+        # Looking through much takes long; a server that is given up meanwhile is not waited for.
+        tools = tuple(await anyio.to_thread.run_sync(looked_through, listed, abandon_on_cancel=True))
         if not can.resources:
             return Listing(tools, cut=more)
         resources, more_resources = await _pages(lambda at: client.list_resources(cursor=at), "resources")

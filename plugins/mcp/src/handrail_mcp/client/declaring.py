@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from mcp import types
@@ -13,15 +14,53 @@ from handrail import Effect, McpConfirmation, Read, Remote, Run, Tool, ToolConte
 from handrail.rules import starred
 from handrail.settings import ServerSettings
 from handrail.untrusted import clean
-from handrail_mcp.client.schemas import schema
+from handrail_mcp.client.schemas import Schema, Unusable, schema
 
 DESCRIPTION = 4_000
 TITLE = 100
+# Letters of all that a server says of its tools; those that come after are left out.
+SAID = 1_000_000
 SHOWN = 200
 # A person who configures a server wants its tools, whatever else is declared.
 PROFILES = frozenset({"files", "shell", "browser", "desktop"})
 
-Handle = Callable[[types.Tool, Any, ToolContext], Coroutine[Any, Any, Any]]
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A tool as its server declares it, looked through once. `fingerprint` is a hash of all that a person or a model goes by."""
+
+    tool: types.Tool = field(compare=False)
+    fingerprint: str
+    given: Schema | Unusable = field(compare=False)
+    output: Schema | Unusable | None = field(compare=False)
+
+
+Handle = Callable[[Declared, Any, ToolContext], Coroutine[Any, Any, Any]]
+
+
+def looked_through(tools: Iterable[types.Tool]) -> Sequence[Declared]:
+    """What a server has listed; this takes seconds where it lists much."""
+    left = SAID
+    found: list[Declared] = []
+    for tool in tools:
+        dumped = tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "icons"})
+        said = json.dumps(dumped, sort_keys=True)
+        left -= len(said)
+        fingerprint = hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+        if left < 0:
+            found.append(Declared(tool, fingerprint, Unusable(f"its server says more than {SAID:,} letters"), None))
+            continue
+        output = None if tool.output_schema is None else _schema(tool.output_schema)
+        found.append(Declared(tool, fingerprint, _schema(tool.input_schema), output))
+    return found
+
+
+def _schema(given: Mapping[str, Any]) -> Schema | Unusable:
+    try:
+        return schema(given)
+    # A schema is data of another's; whatever it breaks, only its tool is left out.
+    except Exception as exc:  # noqa: BLE001 # it becomes the warning
+        return exc if isinstance(exc, Unusable) else Unusable(str(exc))
 
 
 def wanted(tool: str, settings: ServerSettings) -> bool:
@@ -30,23 +69,18 @@ def wanted(tool: str, settings: ServerSettings) -> bool:
     return included and not any(starred(pattern, tool) for pattern in settings.exclude)
 
 
-def fingerprint(tool: types.Tool) -> str:
-    """A hash of all that the server says of the tool and that a person or a model goes by."""
-    said = tool.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"meta", "icons"})
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def offered(
-    tool: types.Tool, *, name: str, server: str, settings: ServerSettings, beside: frozenset[str], handle: Handle
+    declared: Declared, *, name: str, server: str, settings: ServerSettings, beside: frozenset[str], handle: Handle
 ) -> Tool:
     """The tool under its name here. Raises ValueError for a schema that arguments cannot be checked against."""
-    given = schema(tool.input_schema)
-    own = clean(tool.name).text
+    if isinstance(declared.given, Unusable):
+        raise declared.given
+    tool = declared.tool
+    own = _line(tool.name)
     annotated = tool.annotations.title if tool.annotations is not None else None
-    title = " ".join(clean(tool.title or annotated or "").text.split())[:TITLE]
 
     async def handler(params: Any, context: ToolContext) -> Any:
-        return await handle(tool, params.args, context)
+        return await handle(declared, params.args, context)
 
     def describe(params: Any) -> str:
         args = ", ".join(f"{key}={_short(value)}" for key, value in params.args.items())
@@ -57,10 +91,10 @@ def offered(
 
     return Tool(
         name=name,
-        title=title or own,
-        description=clean(tool.description or "").text.strip()[:DESCRIPTION] or f"{own}, of the server {server}.",
+        title=_line(tool.title or annotated or "") or own,
+        description=_cut(tool.description or "", DESCRIPTION).strip() or f"{own}, of the server {server}.",
         handler=handler,
-        given=given,
+        given=declared.given,
         layer="mcp",
         effects=effects(tool, settings),
         # The call has its own, which stands still while a person is asked.
@@ -68,7 +102,7 @@ def offered(
         profiles=PROFILES,
         on_collision="keep",
         server=server,
-        remote=Remote(tool.name, fingerprint(tool), beside),
+        remote=Remote(tool.name, declared.fingerprint, beside),
         describe=describe,
         confirmation=confirmation,
     )
@@ -84,6 +118,15 @@ def effects(tool: types.Tool, settings: ServerSettings) -> Sequence[Effect]:
     known = any(starred(pattern, tool.name) for pattern in settings.read_only)
     believed = settings.trust_hints and hints is not None and hints.read_only_hint is True
     return (Read("server"),) if (known or believed) and not changes else (Run("server"),)
+
+
+def _cut(text: str, letters: int) -> str:
+    """The text cleaned and cut; of one that is very long, only the beginning is looked at."""
+    return clean(text[: 4 * letters]).text[:letters]
+
+
+def _line(text: str) -> str:
+    return " ".join(_cut(text, TITLE).split())
 
 
 def _short(value: Any) -> str:

@@ -7,32 +7,39 @@ import binascii
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, cast
 
+import anyio
+import anyio.to_thread
 from mcp import types
 
 from handrail import Downstream, Media, ToolResult
 from handrail.untrusted import clean
-from handrail_mcp.client.schemas import Unusable, schema
+from handrail_mcp.client.declaring import Declared
+from handrail_mcp.client.schemas import STEPS_BESIDE, Schema, Unusable
 
 MIME = re.compile(r"[a-z]+/[a-z0-9.+-]{1,60}")
 # Letters of a failed tool's words that stand in the error itself.
 TOLD = 1_000
 
+# What a check may take before it is made beside everything else.
+STEPS_AT_ONCE = 500
+
 Kind = Literal["image", "audio", "video", "document"]
 
 
-def result(given: types.CallToolResult, declared: types.Tool, *, server: str) -> Mapping[str, Any]:
+async def result(given: types.CallToolResult, declared: Declared, *, server: str) -> Mapping[str, Any]:
     """The result of a tool call. Raises `Downstream` for structured output that is not what the server declared."""
-    if not given.is_error:
-        _check_output(given.structured_content, declared, server=server)
+    if not given.is_error and declared.output is not None:
+        await _check_output(given.structured_content, declared.output, tool=declared.tool.name, server=server)
     found = _blocks(given.content)
     # A text that is wrapped only to be structured is shown once, and as text.
     if given.structured_content is not None and [*given.structured_content.values()] != [found.get("content")]:
         found["structured"] = given.structured_content
         if _says_the_same(found.get("content"), given.structured_content):
             del found["content"]
-    return _failed(found, declared, server=server) if given.is_error else found
+    return _failed(found, declared.tool, server=server) if given.is_error else found
 
 
 def contents(given: types.ReadResourceResult) -> Mapping[str, Any]:
@@ -46,18 +53,19 @@ def _failed(found: dict[str, Any], declared: types.Tool, *, server: str) -> Mapp
     return {**found, **ToolResult.failure(error, title=f"{declared.name} of the server {server}")}
 
 
-def _check_output(structured: object, declared: types.Tool, *, server: str) -> None:
-    if declared.output_schema is None:
-        return
-    try:
-        check = schema(declared.output_schema)
-    except (Unusable, ValueError) as exc:
-        raise Downstream(f"the output schema of {declared.name!r} cannot be used: {exc}") from exc
+async def _check_output(structured: object, schema: Schema | Unusable, *, tool: str, server: str) -> None:
+    if isinstance(schema, Unusable):
+        raise Downstream(f"the output schema of {tool!r} cannot be used: {schema}")
     if not isinstance(structured, dict):
-        raise Downstream(f"the server {server!r} gave no structured output, which it declares for {declared.name!r}")
-    if problems := check.problems(cast("dict[str, Any]", structured)):
+        raise Downstream(f"the server {server!r} gave no structured output, which it declares for {tool!r}")
+    output = cast("dict[str, Any]", structured)
+    # Most are checked at once; where that takes long, nothing else waits for it.
+    problems = schema.problems(output, steps=STEPS_AT_ONCE) and await anyio.to_thread.run_sync(
+        partial(schema.problems, output, steps=STEPS_BESIDE), abandon_on_cancel=True
+    )
+    if problems:
         told = "; ".join(f"{each['field']}: {each['problem']}" for each in problems[:3])
-        raise Downstream(f"the output of {declared.name!r} is not what the server {server!r} declares: {told}")
+        raise Downstream(f"the output of {tool!r} is not what the server {server!r} declares: {told}")
 
 
 def _says_the_same(text: object, structured: object) -> bool:

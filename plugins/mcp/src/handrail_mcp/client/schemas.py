@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import islice
+from time import perf_counter
 from typing import Any, cast
 
 from handrail.untrusted import clean
@@ -14,8 +16,14 @@ from handrail_mcp.client.matching import Untellable, matcher
 # Of one schema: letters of its JSON, and how deep it may be nested.
 LONGEST = 100_000
 DEEPEST = 64
-# Keywords that are looked at in one check, and items that are told apart.
-STEPS = 50_000
+# Steps of one check: one for a keyword that is looked at, and more for one that takes longer. The first many are some tenths of a second, which a
+# check of arguments may keep everything else waiting; the others are for a thread.
+STEPS = 10_000
+STEPS_BESIDE = 50_000
+# What counts as one more step: seconds of a pattern, letters that are compared or told.
+STEP_S = 20e-6
+STEP_LETTERS = 200
+# Items that are told apart.
 ITEMS = 2_000
 PROBLEMS = 10
 TOLD = 300
@@ -28,6 +36,17 @@ class Unusable(ValueError):
     """A schema that nothing can be checked against."""
 
 
+class _Steps(threading.local):
+    """How many steps the check has left that a thread is at."""
+
+    left = 0
+
+    def take(self, number: float = 1) -> None:
+        self.left -= int(number)
+        if self.left <= 0:
+            raise Untellable("it takes too many steps")
+
+
 class Schema:
     """One schema, with a check that always ends."""
 
@@ -35,7 +54,7 @@ class Schema:
         self._given = dict(given)
         if self._given.setdefault("type", "object") != "object":
             raise Unusable(f"it is of type {self._given['type']!r}, not object")
-        self._left = 0
+        self._steps = _Steps()
         _bounded(self._given)
         self.json = cast("dict[str, Any]", _cleaned(self._given))
         self.json.setdefault("properties", {})
@@ -44,18 +63,18 @@ class Schema:
             matcher(pattern)
         # What refers to itself without end shows at once.
         self.problems({})
-        if self._left <= 0:
+        if self._steps.left <= 0:
             raise Unusable("it refers to itself without end")
 
-    def problems(self, args: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
+    def problems(self, args: Mapping[str, Any], *, steps: int = STEPS) -> Sequence[Mapping[str, str]]:
         """`{field, problem}` for each value that does not fit; what cannot be checked within bounds does not fit."""
-        self._left = STEPS
+        self._steps.left = steps
         try:
             return [
                 each for error in islice(self._validator.iter_errors(dict(args)), PROBLEMS) for each in _told(error)
             ]
         except (Untellable, RecursionError) as exc:
-            self._left = 0
+            self._steps.left = 0
             why = str(exc) if isinstance(exc, Untellable) else "it is nested without end"
             return [{"field": "arguments", "problem": f"they cannot be checked: {why}"}]
 
@@ -70,7 +89,7 @@ class Schema:
             dialect.check_schema(self._given)
         except SchemaError as exc:
             raise Unusable(f"it is no JSON Schema: {_short(str(exc.message))}") from exc
-        rules: dict[str, Any] = {**dialect.VALIDATORS, **LINEAR}
+        rules: dict[str, Any] = {**dialect.VALIDATORS, **_linear(self._steps)}
         counted: Any = cast("Any", validators).extend(
             dialect, {word: self._counted(rule) for word, rule in rules.items()}
         )
@@ -79,10 +98,11 @@ class Schema:
 
     def _counted(self, rule: Callable[..., Any]) -> Callable[..., Iterator[Any]]:
         def check(*given: Any) -> Iterator[Any]:
-            self._left -= 1
-            if self._left <= 0:
-                raise Untellable("it takes too many steps")
-            yield from rule(*given) or ()
+            self._steps.take()
+            for error in rule(*given) or ():
+                # The words of an error repeat what was checked, which may be long.
+                self._steps.take(len(error.message) / STEP_LETTERS)
+                yield error
 
         return check
 
@@ -204,53 +224,55 @@ def _patterns(node: Any) -> Iterator[str]:
 # --- keywords that could take for ever -----------------------------------------------------------------------------------------------------
 
 
-def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
+def _linear(steps: _Steps) -> Mapping[str, Callable[..., Iterator[Any]]]:
+    """The rules for them, which take from `steps` as they take time."""
     from jsonschema.exceptions import ValidationError
 
-    if validator.is_type(instance, "string") and not matcher(pattern)(instance):
-        yield ValidationError(f"it does not match the pattern {pattern!r}")
+    def match(pattern: str, text: str) -> bool:
+        began = perf_counter()
+        found = matcher(pattern)(text)
+        steps.take(1 + (perf_counter() - began) / STEP_S)
+        return found
 
+    def pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[Any]:
+        if validator.is_type(instance, "string") and not match(pattern, instance):
+            yield ValidationError(f"it does not match the pattern {pattern!r}")
 
-def _pattern_properties(validator: Any, patterns: Mapping[str, Any], instance: Any, schema: Any) -> Iterator[Any]:
-    if validator.is_type(instance, "object"):
-        for pattern, below in patterns.items():
-            for key, value in instance.items():
-                if matcher(pattern)(key):
-                    yield from validator.descend(value, below, path=key, schema_path=pattern)
+    def pattern_properties(validator: Any, patterns: Mapping[str, Any], instance: Any, schema: Any) -> Iterator[Any]:
+        if validator.is_type(instance, "object"):
+            for pattern, below in patterns.items():
+                for key, value in instance.items():
+                    if match(pattern, key):
+                        yield from validator.descend(value, below, path=key, schema_path=pattern)
 
+    def additional_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        if not validator.is_type(instance, "object"):
+            return
+        known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
+        extra = [key for key in instance if key not in known and not any(match(each, key) for each in patterns)]
+        for key in extra:
+            if allowed is False:
+                yield ValidationError("there is no such argument", path=[key])
+            elif validator.is_type(allowed, "object"):
+                yield from validator.descend(instance[key], allowed, path=key)
 
-def _additional_properties(validator: Any, allowed: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema.exceptions import ValidationError
+    def unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
+        if not wanted or not validator.is_type(instance, "array"):
+            return
+        if len(instance) > ITEMS:
+            raise Untellable(f"a list has more than {ITEMS:,} items")
+        # JSON tells true from 1, as Python does not.
+        told = [json.dumps(item, sort_keys=True) for item in instance]
+        steps.take(sum(map(len, told)) / STEP_LETTERS)
+        if len(set(told)) < len(told):
+            yield ValidationError("its items are not all different")
 
-    if not validator.is_type(instance, "object"):
-        return
-    known, patterns = schema.get("properties", {}), schema.get("patternProperties", {})
-    extra = [key for key in instance if key not in known and not any(matcher(pattern)(key) for pattern in patterns)]
-    for key in extra:
-        if allowed is False:
-            yield ValidationError("there is no such argument", path=[key])
-        elif validator.is_type(allowed, "object"):
-            yield from validator.descend(instance[key], allowed, path=key)
-
-
-def _unique_items(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Any]:
-    from jsonschema.exceptions import ValidationError
-
-    if not wanted or not validator.is_type(instance, "array"):
-        return
-    if len(instance) > ITEMS:
-        raise Untellable(f"a list has more than {ITEMS:,} items")
-    # JSON tells true from 1, as Python does not.
-    if len({json.dumps(item, sort_keys=True) for item in instance}) < len(instance):
-        yield ValidationError("its items are not all different")
-
-
-LINEAR: Mapping[str, Callable[..., Iterator[Any]]] = {
-    "pattern": _pattern,
-    "patternProperties": _pattern_properties,
-    "additionalProperties": _additional_properties,
-    "uniqueItems": _unique_items,
-}
+    return {
+        "pattern": pattern,
+        "patternProperties": pattern_properties,
+        "additionalProperties": additional_properties,
+        "uniqueItems": unique_items,
+    }
 
 
 def _told(error: Any) -> Iterator[Mapping[str, str]]:

@@ -8,14 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import anyio
-from mcp import types
 
 from handrail import Session, Tool, ToolContext
 from handrail.events import ToolsChanged
 from handrail.settings import ServerSettings
 from handrail_mcp.client import results
 from handrail_mcp.client.connection import MOST, Connection
-from handrail_mcp.client.declaring import fingerprint, offered, wanted
+from handrail_mcp.client.declaring import Declared, offered, wanted
 from handrail_mcp.client.naming import Names
 from handrail_mcp.client.resources import resource_tools
 from handrail_mcp.client.transports import Surroundings
@@ -33,7 +32,8 @@ class Servers:
         self._warned: set[tuple[str, str]] = set()
         self._session: Session | None = None
         self._tools: list[Tool] | None = None
-        self._kept: dict[tuple[str, str, frozenset[str]], Tool] = {}
+        # By all that a tool is made of; its connection, too, as its settings are another's when the configuration has changed.
+        self._kept: dict[tuple[Connection, str, str, frozenset[str]], Tool] = {}
         self._listed = False
         self._leaving: set[asyncio.Task[None]] = set()
         self._of_resources = resource_tools(self.server, lambda: self.connections)
@@ -103,6 +103,8 @@ class Servers:
 
     def _assembled(self) -> list[Tool]:
         found = [tool for connection in self.connections if connection.present for tool in self._of(connection)]
+        offered = {id(tool) for tool in found}
+        self._kept = {key: tool for key, tool in self._kept.items() if id(tool) in offered}
         if any(each.present and (each.listing.resources or each.listing.templates) for each in self.connections):
             found += self._of_resources
         return found
@@ -115,30 +117,32 @@ class Servers:
                 "",
                 f"the server {server!r} has more than {MOST} tools or resources; the first {MOST} are offered",
             )
-        listed: dict[str, types.Tool] = {}
-        for tool in connection.listing.tools:
-            if wanted(tool.name, connection.settings) and listed.setdefault(tool.name, tool) is not tool:
-                self._warn(server, tool.name, f"the server {server!r} has two tools {tool.name!r}; the first counts")
-        beside = frozenset(fingerprint(tool) for tool in listed.values())
+        listed: dict[str, Declared] = {}
+        for each in connection.listing.tools:
+            own = each.tool.name
+            if wanted(own, connection.settings) and listed.setdefault(own, each) is not each:
+                self._warn(server, own, f"the server {server!r} has two tools {_short(own)!r}; the first counts")
+        beside = frozenset(each.fingerprint for each in listed.values())
         names = self._names.give(server, listed)
-        found = (self._offered(tool, names[own], connection, beside) for own, tool in listed.items())
+        found = (self._offered(each, names[own], connection, beside) for own, each in listed.items())
         return [tool for tool in found if tool is not None]
 
-    def _offered(self, tool: types.Tool, name: str, connection: Connection, beside: frozenset[str]) -> Tool | None:
-        key = (name, fingerprint(tool), beside)
+    def _offered(self, declared: Declared, name: str, connection: Connection, beside: frozenset[str]) -> Tool | None:
+        key = (connection, name, declared.fingerprint, beside)
         if (kept := self._kept.get(key)) is not None:
             return kept
 
-        async def handle(tool: types.Tool, args: dict[str, Any], context: ToolContext) -> Any:
-            given = await connection.call_tool(tool.name, args, context)
-            return results.result(given, tool, server=connection.name)
+        async def handle(declared: Declared, args: dict[str, Any], context: ToolContext) -> Any:
+            given = await connection.call_tool(declared.tool.name, args, context)
+            return await results.result(given, declared, server=connection.name)
 
         server, settings = connection.name, connection.settings
         try:
-            made = offered(tool, name=name, server=server, settings=settings, beside=beside, handle=handle)
-        # A schema is data of another's; whatever it breaks, only its tool is left out.
+            made = offered(declared, name=name, server=server, settings=settings, beside=beside, handle=handle)
+        # What a server declares breaks whatever it breaks; only its tool is left out.
         except Exception as exc:  # noqa: BLE001 # it becomes the warning
-            self._warn(server, tool.name, f"{tool.name!r} of the server {server!r} is not offered: {exc}")
+            own = declared.tool.name
+            self._warn(server, own, f"{_short(own)!r} of the server {server!r} is not offered: {exc}")
             return None
         self._kept[key] = made
         return made
@@ -148,3 +152,7 @@ class Servers:
         if (server, tool) not in self._warned:
             self._warned.add((server, tool))
             log.warning("%s", text)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 100 else f"{text[:100]}…"
