@@ -76,6 +76,23 @@ def call(id: Any, args: dict[str, Any]) -> None:
         case "flood":
             while True:
                 send({"method": "notifications/message", "params": {"level": "info", "data": "blah"}})
+        case "answers":
+            while True:
+                echo(4711, "to nobody")
+        case "half":
+            print(
+                f'{{"jsonrpc": "2.0", "id": {id}, "result": {{"content": [{{"type": "text", "text": "a\\ud83d"}}]}}}}'
+            )
+            sys.stdout.flush()
+        case "unreadable":
+            print(f'{{"jsonrpc": "2.0", "id": {id}, "result": {{"content": [], "x": {"[" * 9_000}{"]" * 9_000}}}}}')
+            sys.stdout.flush()
+        case "refuses" if args.get("text") == "slow":
+            waiting.append(id)
+        case "refuses":
+            send({"id": id, "error": {"code": -32000, "message": "not today"}})
+            while waiting:
+                echo(waiting.pop(), "done")
         case "twice":
             echo(id, "first")
             echo(id, "second")
@@ -122,6 +139,7 @@ def call(id: Any, args: dict[str, Any]) -> None:
 
 
 pending: list[Any] = []
+waiting: list[Any] = []
 
 
 def handle(message: dict[str, Any]) -> None:

@@ -34,7 +34,7 @@ async def test_a_server_that_hangs_holds_nothing_up() -> None:
         assert await echoed(session, "works") == "hi"
 
 
-@pytest.mark.parametrize("kind", ["long", "flood"])
+@pytest.mark.parametrize("kind", ["long", "flood", "answers"])
 async def test_a_server_that_floods_is_cut_off(kind: str) -> None:
     async with using({"bad": raw(kind), "works": raw("plain")}) as session:
         await session.tools()
@@ -57,6 +57,38 @@ async def test_a_second_answer_counts_for_nothing() -> None:
 async def test_an_answer_that_is_none_is_an_error() -> None:
     async with using({"bad": raw("malformed")}) as session:
         assert "an answer that is none" in await echoed(session, "bad")
+
+
+async def test_half_a_character_in_an_answer_is_replaced() -> None:
+    async with using({"bad": raw("half")}) as session:
+        assert await echoed(session, "bad") == "a?"
+
+
+async def test_nobody_waits_after_an_answer_that_cannot_be_read() -> None:
+    async with using({"bad": raw("unreadable")}) as session:
+        assert "cannot be read" in await echoed(session, "bad")
+
+
+async def test_a_servers_own_error_ends_no_other_call() -> None:
+    async with using({"bad": raw("refuses", read_only=["echo"])}) as session:
+        await session.tools()
+        results: list[Any] = []
+
+        async def slow() -> None:
+            results.append(await session.call("mcp_bad_echo", {"text": "slow"}))
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(slow)
+            servers = await session.service("mcp_servers")
+            (connection,) = servers.connections
+
+            async def sent() -> bool:
+                return connection.under_way == 1
+
+            await until(sent)
+            assert "refused echo: not today" in await echoed(session, "bad")
+        assert results[0].get("content") == "done", results
+        assert connection.state == "ready"
 
 
 async def test_output_that_is_not_what_was_declared_is_an_error() -> None:

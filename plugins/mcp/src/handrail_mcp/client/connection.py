@@ -46,8 +46,10 @@ CLOSING_S = 6.0
 # Progress closer together than this is not told.
 PROGRESS_S = 0.05
 TOLD = 300
-# Codes of JSON-RPC after which a server over HTTP is reached anew.
-BROKEN = frozenset((types.CONNECTION_CLOSED, types.INTERNAL_ERROR, types.INVALID_REQUEST))
+# What the SDK says when there is no answer; servers use the same codes for errors of their own.
+CLOSED = ("Connection closed", "SSE stream ")
+# What it says of an answer over HTTP after which a server is reached anew.
+BROKEN = (*CLOSED, "Server returned an error response", "Session terminated", "Unexpected content type")
 
 INFO = types.Implementation(name="handrail", version=handrail.__version__)
 
@@ -107,6 +109,8 @@ class Connection:
     _broken: anyio.Event = field(default_factory=anyio.Event)
     _stale: anyio.Event = field(default_factory=anyio.Event)
     _attempts: int = 0
+    # Why the present attempt, or what it came to, is over. `problem` stays until the server is there.
+    _why: str = ""
     _requests: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
     _calls: list[Call] = field(default_factory=list[Call])
 
@@ -160,7 +164,7 @@ class Connection:
         async def hear(progress: float, total: float | None, message: str | None) -> None:
             if (now := monotonic()) - call.told >= PROGRESS_S or progress == total:
                 call.told = now
-                context.progress(_fraction(progress, total), clean(message or "").text[:TOLD])
+                context.progress(_fraction(progress, total), clean((message or "")[: 4 * TOLD]).text[:TOLD])
 
         listening: ProgressFnT | None = hear if context.listening else None
         return await self._request(client.call_tool(tool, args, progress_callback=listening), call, tool)
@@ -213,9 +217,9 @@ class Connection:
                 task.cancel()
 
     def _refused(self, exc: MCPError, what: str) -> HandrailError:
-        if exc.error.code in BROKEN and not self.settings.command:
+        if exc.error.message.startswith(BROKEN) and not self.settings.command:
             self._ended("the connection is lost")
-        if exc.error.code == types.CONNECTION_CLOSED:
+        if exc.error.code == types.CONNECTION_CLOSED and exc.error.message.startswith(CLOSED):
             # The next call waits for another connection, and the transport has a moment to say why this one is over.
             asyncio.get_running_loop().call_later(1.0, self._broken.set)
             self._lost()
@@ -223,7 +227,9 @@ class Connection:
                 f"the server {self.name!r} was gone before it answered; whether {what} was done is not known",
                 hint="look before you call again",
             )
-        return Downstream(f"the server {self.name!r} refused {what}: {clean(exc.error.message).text[:TOLD]}")
+        return Downstream(
+            f"the server {self.name!r} refused {what}: {clean(exc.error.message[: 4 * TOLD]).text[:TOLD]}"
+        )
 
     # Life
 
@@ -250,16 +256,16 @@ class Connection:
         problems: list[str] = []
         for way in options:
             self._broken = anyio.Event()
-            self.problem = ""
+            self._why = ""
             try:
                 with anyio.CancelScope(deadline=anyio.current_time() + self.settings.start_timeout) as scope:
                     await self._stay(way, scope)
-                    return self.problem or "it closed the connection"
+                    return self._why or "it closed the connection"
                 problems.append(f"it did not answer within {self.settings.start_timeout:g} s")
             # Transports and a server's answers fail in many ways, and none of them may end the others' service.
             except Exception as exc:
                 log.debug("the server %s cannot be reached", self.name, exc_info=True)
-                problems.append(self.problem or _told(exc))
+                problems.append(self._why or _told(exc))
                 if self._client is not None:
                     return problems[-1]
         return problems[0]
@@ -302,7 +308,7 @@ class Connection:
             self.state = State.WAITING
 
     def _ended(self, why: str) -> None:
-        self.problem = self.problem or why
+        self._why = self._why or why
         self._broken.set()
 
     # What it offers

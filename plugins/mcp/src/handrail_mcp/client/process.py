@@ -6,8 +6,10 @@ what the program started, too.
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import re
 import secrets
 import signal
 import sys
@@ -36,6 +38,10 @@ BURST, RATE = 5_000, 1_000
 # Seconds that a program has to end by itself once its input is closed, and again after SIGTERM.
 GRACE_S = 1.0
 POLL_S = 0.01
+
+# Where in a line that cannot be read its id is looked for.
+ID = re.compile(rb'"id"\s{0,9}:\s{0,9}(\d{1,18})(?!\d)')
+ENDS = 4_096
 
 Streams = tuple[Any, Any]
 
@@ -95,16 +101,24 @@ class _Talk:
         self.writing, self._sent = anyio.create_memory_object_stream[SessionMessage](0)
         self._words = b""
         self._patience = Patience()
+        # The ids of requests that have no answer yet.
+        self._asked: set[types.RequestId] = set()
         self.over = False
 
     async def read(self) -> None:
         why = "it closed its output"
         try:
             async for line in self._lines():
-                if (message := _message(line)) is not None:
-                    await self._received.send(SessionMessage(message))
-                if not isinstance(message, types.JSONRPCResponse | types.JSONRPCError) and self._patience.spent():
+                message = self._answer(line) if (read := _message(line)) is None else read
+                answers = isinstance(message, types.JSONRPCResponse | types.JSONRPCError)
+                if answers and message.id in self._asked:
+                    self._asked.discard(message.id)
+                elif self._patience.spent():
                     raise _Flood(f"it said more than {RATE:,} things a second that answer nothing")
+                elif answers:
+                    continue
+                if message is not None:
+                    await self._received.send(SessionMessage(message))
         except _Flood as exc:
             why = str(exc)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
@@ -119,6 +133,7 @@ class _Talk:
         assert pipe is not None
         with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
             async for message in self._sent:
+                self._note(message.message)
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                 await pipe.send(f"{text}\n".encode())
 
@@ -129,6 +144,21 @@ class _Talk:
         with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
             while True:
                 self._words = (self._words + await pipe.receive(CHUNK))[-LAST_WORDS:]
+
+    def _note(self, message: types.JSONRPCMessage) -> None:
+        """Keep in mind which answers are due."""
+        if isinstance(message, types.JSONRPCRequest):
+            self._asked.add(message.id)
+        elif isinstance(message, types.JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._asked.discard((message.params or {}).get("requestId", ""))
+
+    def _answer(self, line: bytes) -> types.JSONRPCError | None:
+        """What a line says that is no message and yet seems to be an answer, so that nobody waits for another one."""
+        found = next((int(id) for id in ID.findall(line[:ENDS] + line[-ENDS:]) if int(id) in self._asked), None)
+        if found is None:
+            return None
+        wrong = types.ErrorData(code=types.PARSE_ERROR, message="the answer cannot be read")
+        return types.JSONRPCError(jsonrpc="2.0", id=found, error=wrong)
 
     def close(self) -> None:
         for stream in (self._received, self.reading, self.writing, self._sent):
@@ -175,8 +205,14 @@ def _message(line: bytes) -> Any:
     try:
         return types.jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
-        log.debug("a server sent a line that is no message: %r", line[:200])
-        return None
+        pass
+    # Some languages write halves of characters, which this reader refuses.
+    if b"\\ud" in line.lower():
+        with suppress(ValueError, RecursionError):
+            whole = json.dumps(json.loads(line), ensure_ascii=False).encode(errors="replace")
+            return types.jsonrpc_message_adapter.validate_json(whole, by_name=False)
+    log.debug("a server sent a line that is no message: %r", line[:200])
+    return None
 
 
 # --- the end -------------------------------------------------------------------------------------------------------------------------------
