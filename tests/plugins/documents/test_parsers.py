@@ -18,7 +18,7 @@ from tests.plugins.documents.pdf_files import line, pdf
 import handrail
 from handrail import ToolResult
 from handrail.confirm import yes
-from handrail_documents import caging
+from handrail.parsing import caging
 
 SLOW = pdf([b"".join(line("x" * 60, 0, n) for n in range(40_000))] * 40)
 
@@ -27,7 +27,7 @@ def workers() -> list[psutil.Process]:
     found: list[psutil.Process] = []
     for process in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
-            if "handrail_documents.worker" in process.cmdline():
+            if "handrail.parsing.worker" in process.cmdline():
                 found.append(process)
     return found
 
@@ -108,7 +108,7 @@ async def test_a_worker_is_shut_in(call: Call) -> None:
 
 TRIALS = """
 import os, socket, subprocess, sys
-from handrail_documents import caging
+from handrail.parsing import caging
 caging.shut(readable=[sys.prefix, sys.base_prefix, "/usr/lib", "/lib", sys.argv[1]], writable=[sys.argv[2]])
 def trial(name, attempt):
     try:

@@ -16,8 +16,8 @@ from handrail import Downstream, InvalidArguments, NotFound, Read, ToolContext, 
 from handrail.opened import Expected, Opened
 
 if TYPE_CHECKING:
+    from handrail.parsing.process import Parsers
     from handrail_documents.office import Office
-    from handrail_documents.process import Parsers
 
 CONVERT_S = 120.0
 MAX_INPUT = 268_435_456

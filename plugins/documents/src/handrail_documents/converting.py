@@ -16,11 +16,11 @@ from typing import IO, Any
 
 from PIL import Image
 
+from handrail.parsing.refusing import Refused
 from handrail_documents.others import csv_cells, xls_cells, xls_sheets
 from handrail_documents.packages import Package, SheetEntry
 from handrail_documents.pictures import MAX_PIXELS, picture
 from handrail_documents.ranges import Area
-from handrail_documents.refusing import Refused
 from handrail_documents.tables import Cells
 from handrail_documents.workbooks import OLD, chosen, old_sheets
 from handrail_documents.writing import MAX_ALL

@@ -9,7 +9,7 @@ from handrail import hookimpl
 
 if TYPE_CHECKING:
     from handrail import Service, ServiceContext, Tool
-    from handrail_documents.process import Parsers
+    from handrail.parsing.process import Parsers
 
 
 @hookimpl
@@ -31,6 +31,6 @@ def handrail_register_services() -> Iterable[Service]:
 
 
 async def _open_parsers(context: ServiceContext) -> Parsers:
-    from handrail_documents.process import Parsers
+    from handrail.parsing.process import Parsers
 
-    return Parsers(context.environment)
+    return Parsers(context.environment, jobs="handrail_documents.jobs")

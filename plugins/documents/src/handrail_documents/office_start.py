@@ -10,7 +10,7 @@ import resource
 import sys
 from pathlib import Path
 
-from handrail_documents import caging
+from handrail.parsing import caging
 
 MEMORY_BYTES = 4_294_967_296
 PROCESSOR_S = 120

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
 from typing import IO, Any
 
+from handrail.parsing.refusing import Refused
 from handrail_documents.numbers import shown_number
 from handrail_documents.ranges import Area
-from handrail_documents.refusing import Refused
 from handrail_documents.tables import Cells
 
 SAMPLE = 65_536

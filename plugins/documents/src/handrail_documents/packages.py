@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import IO, Any
 from xml.parsers import expat
 
-from handrail_documents.refusing import Refused
+from handrail.parsing.refusing import Refused
 
 # What is parsed beyond what is wanted is half of it on average.
 BLOCK = 16_384

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from handrail_documents.refusing import Refused
+from handrail.parsing.refusing import Refused
 
 PART = re.compile(r"(\d+)(?:\s*(-)\s*(\d*))?")
 

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from xml.sax.saxutils import escape
 
+from handrail.parsing.refusing import Refused
 from handrail_documents.packages import parse, parser_of
 from handrail_documents.ranges import MAX_COLUMNS, MAX_ROWS, Area, cell_at, cell_name, column_of
-from handrail_documents.refusing import Refused
 
 MAX_LETTERS = 32_767
 # Larger whole numbers lose their last digits in a spreadsheet.

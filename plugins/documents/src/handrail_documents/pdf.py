@@ -12,9 +12,9 @@ from pypdf import PasswordType, PdfReader
 from pypdf.errors import PdfReadError
 from pypdf.generic import DictionaryObject, PdfObject
 
+from handrail.parsing.refusing import Refused
 from handrail_documents.pages import pages_in
 from handrail_documents.reading_order import in_reading_order
-from handrail_documents.refusing import Refused
 
 MAX_TEXT = 200_000
 MAX_FIELDS = 500

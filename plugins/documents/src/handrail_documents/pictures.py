@@ -9,7 +9,7 @@ from typing import IO, Any
 
 from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
-from handrail_documents.refusing import Refused
+from handrail.parsing.refusing import Refused
 
 FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "MPO", "DIB")
 # Formats that are made for photographs.

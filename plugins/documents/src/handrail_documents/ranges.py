@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from handrail_documents.refusing import Kind, Refused
+from handrail.parsing.refusing import Kind, Refused
 
 MAX_ROWS = 1_048_576
 MAX_COLUMNS = 16_384

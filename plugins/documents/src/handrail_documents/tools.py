@@ -11,7 +11,7 @@ from pydantic import Field
 from handrail import Read, ToolContext, ToolError, opened, tool
 
 if TYPE_CHECKING:
-    from handrail_documents.process import Parsers
+    from handrail.parsing.process import Parsers
 
 READ_S = 60.0
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import IO, Any
 
+from handrail.parsing.refusing import Refused
 from handrail_documents.others import csv_cells, xls_cells, xls_sheets
 from handrail_documents.packages import Package, SheetEntry
 from handrail_documents.ranges import Area, area_of, letters_of
-from handrail_documents.refusing import Refused
 from handrail_documents.tables import Cells, markdown
 from handrail_documents.xlsx import MAX_MERGED, sheet_cells
 

@@ -13,7 +13,7 @@ from handrail import InfoConfirmation, InvalidArguments, NotFound, ToolContext, 
 from handrail.opened import Expected
 
 if TYPE_CHECKING:
-    from handrail_documents.process import Parsers
+    from handrail.parsing.process import Parsers
 
 WRITE_S = 60.0
 SUFFIXES = (".xlsx", ".xlsm")

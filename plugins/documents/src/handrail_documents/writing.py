@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 from xml.sax.saxutils import quoteattr
 
+from handrail.parsing.refusing import Refused
 from handrail_documents.packages import MAX_SMALL_PART, Package, SheetEntry, elements
 from handrail_documents.patching import Layout, Value, check, counted, patched
 from handrail_documents.ranges import Area, area_of, cell_at
-from handrail_documents.refusing import Refused
 from handrail_documents.templates import EMPTY_SHEET, NEW_WORKBOOK
 from handrail_documents.workbooks import CONVERT, OLD, chosen
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from handrail.parsing.refusing import Refused
 from handrail_documents.numbers import Meaning, meanings, shown_number
 from handrail_documents.packages import Enough, Package, elements, parse, parser_of
 from handrail_documents.ranges import Area, cell_at, cell_name, column_of
-from handrail_documents.refusing import Refused
 from handrail_documents.tables import Cells
 
 # Sheets of up to so many bytes of XML are read to their end, for what is behind the cells: merged ones, and how many there are.

@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 
 from handrail import Downstream, InvalidArguments, NotFound, ToolError
-from handrail_documents import wire
+from handrail.parsing import wire
 
 # More would only take each other's processors.
 AT_ONCE = 2
@@ -24,9 +24,13 @@ PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "SYS
 
 
 class Parsers:
-    """Workers of one session: started when needed, used again, killed when a call is cancelled or the session ends."""
+    """Workers of one session: started when needed, used again, killed when a call is cancelled or the session ends.
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    `jobs` is a module in which `JOBS` names the module of each job.
+    """
+
+    def __init__(self, environment: Mapping[str, str], *, jobs: str) -> None:
+        self._jobs = jobs
         self._environment = {name: environment[name] for name in PASSED_ON if name in environment}
         self._idle: list[_Worker] = []
         self._busy: set[_Worker] = set()
@@ -38,7 +42,7 @@ class Parsers:
         Raises `ToolError` for what was turned down, and `Downstream` when the worker broke down over it.
         """
         async with self._free:
-            worker = self._idle.pop() if self._idle else _Worker(self._environment)
+            worker = self._idle.pop() if self._idle else _Worker(self._environment, self._jobs)
             self._busy.add(worker)
             try:
                 answer, data = await anyio.to_thread.run_sync(
@@ -67,11 +71,11 @@ class Parsers:
 class _Worker:
     """One process and the channel to it."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], jobs: str) -> None:
         self._channel, far = socket.socketpair()
         with far:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "handrail_documents.worker", str(far.fileno())],
+                [sys.executable, "-P", "-m", "handrail.parsing.worker", str(far.fileno()), jobs],
                 pass_fds=[far.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

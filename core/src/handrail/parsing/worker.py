@@ -1,6 +1,7 @@
-"""The process in which files are parsed: `python -m handrail_documents.worker FD`.
+"""The process in which files are parsed: `python -m handrail.parsing.worker FD JOBS`.
 
-It does one job after another, each on a file that comes open with the request. It has a limit of memory and, for each job, of processor time,
+It does one job after another, each on a file that comes open with the request. `JOBS` is a module of the plugin, in which `JOBS` names the
+module of each job. It has a limit of memory and, for each job, of processor time,
 opens no file but Python's own, writes none, starts no program, reaches no network, and ends when the plugin's side of the channel is gone.
 """
 
@@ -15,25 +16,14 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from handrail_documents import caging, wire
-from handrail_documents.refusing import Refused
+from handrail.parsing import caging, wire
+from handrail.parsing.refusing import Refused
 
 Job = Callable[[int | None, Mapping[str, Any]], tuple[dict[str, Any], bytes]]
 
 MEMORY_BYTES = 2_147_483_648
 PROCESSOR_S = 60
 
-# Imported with the first job of its kind.
-JOBS = {
-    "read_pdf": "handrail_documents.pdf",
-    "read_image": "handrail_documents.pictures",
-    "read_excel": "handrail_documents.workbooks",
-    "write_excel": "handrail_documents.writing",
-    "table": "handrail_documents.converting",
-    "only_sheet": "handrail_documents.converting",
-    "redraw": "handrail_documents.converting",
-    "first_page": "handrail_documents.converting",
-}
 # Where Python's own modules, the libraries under them and fonts lie, beside what is on its path.
 SYSTEM = (
     "/usr/lib",
@@ -51,6 +41,7 @@ SETTINGS = ("/etc/ld.so.cache", "/etc/localtime", "/dev/urandom", "/dev/null")
 def main() -> None:
     """Serve until the other side is gone."""
     channel = socket.socket(fileno=int(sys.argv[1]))
+    jobs: Mapping[str, str] = importlib.import_module(sys.argv[2]).JOBS
     _limit_process()
     threading.Thread(target=_end_with, args=(channel.fileno(),), daemon=True).start()
     while True:
@@ -60,16 +51,16 @@ def main() -> None:
             return
         _limit_job()
         try:
-            answer, data = _done(request["job"], request["args"], fd)
+            answer, data = _done(jobs, request["job"], request["args"], fd)
         finally:
             if fd is not None:
                 os.close(fd)
         wire.send(channel, answer, data)
 
 
-def _done(job: str, args: Mapping[str, Any], fd: int | None) -> tuple[dict[str, Any], bytes]:
+def _done(jobs: Mapping[str, str], job: str, args: Mapping[str, Any], fd: int | None) -> tuple[dict[str, Any], bytes]:
     try:
-        run: Job = getattr(importlib.import_module(JOBS[job]), job)
+        run: Job = getattr(importlib.import_module(jobs[job]), job)
         result, data = run(fd, args)
     except Refused as exc:
         return {"refused": {"kind": exc.kind, "message": str(exc), "hint": exc.hint}}, b""

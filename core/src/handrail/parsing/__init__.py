@@ -1,0 +1,1 @@
+"""Hostile files and pages parsed in processes that are shut in and can be killed; plugins bring the jobs."""
