@@ -111,7 +111,7 @@ PROFILES: Mapping[Layer, frozenset[str]] = {
     "session": frozenset({"files", "shell", "browser", "desktop"}),
     "document": frozenset({"files", "shell", "desktop"}),
     "system": frozenset({"shell", "desktop"}),
-    "web": frozenset({"browser"}),
+    "web": frozenset({"browser", "desktop"}),
 }
 
 

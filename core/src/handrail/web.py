@@ -74,6 +74,10 @@ class Answered:
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """The content, decoded, piece by piece; `Downstream` when it is more than the limit."""
+        packed = [each for each in self.headers.get("content-encoding", "").split(",") if each.strip()]
+        if len(packed) > 1:
+            # Each time, a thousandfold: one piece could fill the memory before it is counted.
+            raise Downstream(f"{redact_text(self.url)!r} sends what is packed {len(packed)} times")
         got = 0
         async for chunk in self._response.aiter_bytes():
             got += len(chunk)

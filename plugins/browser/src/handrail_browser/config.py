@@ -1,0 +1,26 @@
+"""The settings of this plugin, `[plugins.browser]`."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class BrowserConfig(BaseModel):
+    """How pages are fetched."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    fetch_max_bytes: int = Field(default=10_000_000, ge=1, description="Bytes that a page may have, unpacked.")
+    fetch_timeout: float = Field(default=30, gt=0, description="Seconds that one page may take to come.")
+    fetch_silence: float = Field(
+        default=15, gt=0, description="Seconds that a server may take for its first lines, and then without a byte."
+    )
+    fetch_per_minute: int = Field(
+        default=10, ge=0, description="Pages of one host in a minute; 0: as many as asked for."
+    )
+    fetch_shown: int = Field(
+        default=8_000, ge=200, description="Characters of a page that a result shows; the rest is in an artifact."
+    )
+    respect_robots: bool = Field(default=False, description="Whether what a host's robots.txt forbids is not fetched.")
+    cache_bytes: int = Field(default=50_000_000, ge=0, description="Bytes of pages that are kept; 0: none is kept.")
+    cache_days: float = Field(default=7, gt=0, description="Days that a page is kept.")

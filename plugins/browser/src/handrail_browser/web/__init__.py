@@ -1,0 +1,1 @@
+"""`web_fetch`: pages and other texts by their addresses."""

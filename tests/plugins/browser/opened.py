@@ -1,0 +1,51 @@
+"""Sessions whose pages come from a server on this machine, through the allowance that a person may give."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.plugins.system.serving import known
+
+from handrail import Service, Session, Tool, ToolContext, hookimpl
+from handrail.confirm import yes
+from handrail.testing import open_test_session
+from handrail.web import Limits, Web
+from handrail_browser.config import BrowserConfig
+from handrail_browser.hooks import open_reader
+from handrail_browser.web.tool import web_fetch_tool
+
+
+def to_this_machine(context: ToolContext) -> Web:
+    """The client of tests: names of ours lead to this machine, which it may reach. It is given in code; no setting does this."""
+    config = context.config
+    assert isinstance(config, BrowserConfig)
+    limits = Limits(size=config.fetch_max_bytes, seconds=config.fetch_timeout, silence=config.fetch_silence)
+    return Web(allow_private=("127.0.0.1",), resolver=known, limits=limits)
+
+
+class Plugin:
+    """The plugin, with a client that reaches this machine."""
+
+    @hookimpl
+    def handrail_register_tools(self) -> list[Tool]:
+        return [web_fetch_tool(to_this_machine)]
+
+    @hookimpl
+    def handrail_register_config(self) -> type[BrowserConfig]:
+        return BrowserConfig
+
+    @hookimpl
+    def handrail_register_services(self) -> list[Service]:
+        return [Service("page_reader", open_reader, scope="session")]
+
+
+@asynccontextmanager
+async def opened(folder: Path, /, **config: Any) -> AsyncGenerator[Session, None]:
+    settings = {"plugins": {"browser": {"fetch_per_minute": 0, **config}}}
+    async with open_test_session(
+        plugins={"browser": Plugin()}, folder=folder, settings=settings, confirm=yes
+    ) as session:
+        yield session
