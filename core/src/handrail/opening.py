@@ -12,7 +12,7 @@ from typing import Any
 from handrail import config as configuration
 from handrail.confirm import Confirmer
 from handrail.places import Places
-from handrail.runtime import open_runtime
+from handrail.runtime import Runtime, open_runtime
 from handrail.session import Session
 
 log = logging.getLogger(__name__)
@@ -38,13 +38,30 @@ async def open(
     start and configuration is looked for. `config` stands in for the project's handrail.toml. `plugins`: exactly these, by name. `settings` are other
     keys of the configuration (`mode="headless"`, `tools={"profile": "files"}`). Raises `ConfigError` for what is wrong in them or in a file.
     """
+    roots = None if workspace is None else tuple(map(str, workspace))
+    flags = {**settings, "desktop": desktop, "backend": backend, "workspace": roots}
+    async with (
+        found_runtime(flags, cwd=cwd, config=config, plugins=plugins, environment=environment) as runtime,
+        runtime.session(confirm=confirm) as session,
+    ):
+        yield session
+
+
+@asynccontextmanager
+async def found_runtime(
+    flags: Mapping[str, Any],
+    *,
+    cwd: Path | str | None = None,
+    config: Path | str | None = None,
+    plugins: Collection[str] | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> AsyncGenerator[Runtime, None]:
+    """The runtime of `open`, for sessions of a number. `flags` are keys of the configuration; those that are None are not given."""
     environment = dict(os.environ if environment is None else environment)
     if plugins is not None:
         environment["HANDRAIL_PLUGINS"] = ",".join(plugins)
     folder = Path(cwd or Path.cwd()).absolute()
     places = Places.of(environment)
-    roots = None if workspace is None else tuple(map(str, workspace))
-    flags = {**settings, "desktop": desktop, "backend": backend, "workspace": roots}
 
     def read() -> configuration.Config:
         file = Path(config) if config else None
@@ -53,8 +70,5 @@ async def open(
     found = read()
     for sentence in found.ignored:
         log.warning("%s", sentence)
-    async with (
-        open_runtime(found, environment=environment, cwd=folder, places=places, reload=read) as runtime,
-        runtime.session(confirm=confirm) as session,
-    ):
-        yield session
+    async with open_runtime(found, environment=environment, cwd=folder, places=places, reload=read) as runtime:
+        yield runtime

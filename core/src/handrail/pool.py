@@ -44,6 +44,10 @@ class Pool:
         """The tool of that name, if it is of no toolset: such a one stays as long as the session."""
         return self._registry.get(name)
 
+    def add(self, toolset: Toolset, plugin: str) -> None:
+        """Ask this toolset, too, from the next refresh on."""
+        self._toolsets = (*self._toolsets, (toolset, plugin))
+
     async def refresh(self, session: Session) -> bool:
         """Ask the toolsets anew; whether anything changed. A name that is taken stays whose it is, and that is said once."""
         if not self._toolsets:
@@ -91,6 +95,11 @@ class Pool:
     def loaders(self, tool: Tool) -> tuple[str, ...]:
         """Who has loaded it and still holds it."""
         return tuple(source for source, names in self._loaded.items() if tool.name in names)
+
+    @property
+    def loaded(self) -> Mapping[str, frozenset[str]]:
+        """The names that each source has loaded and still holds."""
+        return self._loaded
 
     def load(self, names: Iterable[str], source: str) -> bool:
         """Hold these tools for `source`; whether that changes anything. `NotFound` for a name that no tool has: then nothing is loaded."""

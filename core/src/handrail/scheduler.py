@@ -136,7 +136,7 @@ class Scheduler:
         bus, waited = self._session.bus, False
         try:
             while (other := self._in_the_way(running)) is not None:
-                asked = _asked(other)
+                asked = waits_for_person(other)
                 if early and asked and (self._claim(running).vague or self._claim(other).vague):
                     running.early = True
                     return waited
@@ -199,7 +199,7 @@ class Scheduler:
             return EVERYTHING
 
 
-def _asked(running: Running | None) -> bool:
+def waits_for_person(running: Running | None) -> bool:
     """Whether a person is being asked about it, or about a call that it waits for."""
     while running is not None:
         if running.asked is not None:

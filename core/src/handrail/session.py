@@ -55,7 +55,7 @@ from handrail.running import Running
 from handrail.scheduler import Scheduler
 from handrail.seeing import Vision
 from handrail.settings import Settings
-from handrail.tools import Tool
+from handrail.tools import Tool, Toolset
 from handrail.words import nearest
 
 if TYPE_CHECKING:
@@ -251,6 +251,11 @@ class Session:
         if not nested and owned is self.pool.fixed(name):
             self.ready[name] = owned.tool
         return owned.tool
+
+    def offer(self, toolset: Toolset, *, owner: str = "host") -> None:
+        """Take in tools of whoever holds the session, beside those of plugins. A name that is taken stays whose it is."""
+        self.pool.add(toolset, owner)
+        self._tools_changed(f"{owner} offers more tools")
 
     async def load_tools(self, names: Iterable[str], *, source: str) -> None:
         """Declare loadable tools to the agent from its next step on, for as long as `source` ("skill:pdf") or another one holds them.
