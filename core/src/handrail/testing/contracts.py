@@ -143,7 +143,6 @@ class ToolContract:
         invocation = Invocation(tool, good_args, tool.validate(good_args), "1")
         line = invocation.describe()
         assert line.strip(), "If this fails, `describe` gives nothing: say in words what the call will do."
-        assert "\n" not in line, "If this fails, `describe` gives several lines: keep it to one."
         assert len(line) <= MAX_LINE, f"If this fails, shorten what `describe` gives; it has {len(line)} characters."
         assert _odd(confirmation_wire(invocation.confirmation(Verdict(Decision.CONFIRM)))) is None, (
             "If this fails, `confirmation` holds something that is no plain data."
