@@ -24,6 +24,24 @@ if TYPE_CHECKING:
         Confirmer as Confirmer,
     )
     from handrail.context import ToolContext as ToolContext
+    from handrail.coordinates import (
+        PIXELS as PIXELS,
+    )
+    from handrail.coordinates import (
+        TO_999 as TO_999,
+    )
+    from handrail.coordinates import (
+        TO_1000 as TO_1000,
+    )
+    from handrail.coordinates import (
+        UNIT as UNIT,
+    )
+    from handrail.coordinates import (
+        Dialect as Dialect,
+    )
+    from handrail.coordinates import (
+        Size as Size,
+    )
     from handrail.declarations import (
         declare as declare,
     )
@@ -48,24 +66,6 @@ if TYPE_CHECKING:
     )
     from handrail.desktop import (
         Tree as Tree,
-    )
-    from handrail.dialects import (
-        PIXELS as PIXELS,
-    )
-    from handrail.dialects import (
-        TO_999 as TO_999,
-    )
-    from handrail.dialects import (
-        TO_1000 as TO_1000,
-    )
-    from handrail.dialects import (
-        UNIT as UNIT,
-    )
-    from handrail.dialects import (
-        Dialect as Dialect,
-    )
-    from handrail.dialects import (
-        Size as Size,
     )
     from handrail.errors import (
         AmbiguousElement as AmbiguousElement,
@@ -416,7 +416,7 @@ _HOMES = {
     "sandboxes": ("Bounds", "Confined", "Limits", "Sandbox"),
     "services": ("Finding", "Memory", "Service", "ServiceContext"),
     "session": ("Session",),
-    "dialects": ("PIXELS", "TO_1000", "TO_999", "UNIT", "Dialect", "Size"),
+    "coordinates": ("PIXELS", "TO_1000", "TO_999", "UNIT", "Dialect", "Size"),
     "seeing": ("Answered", "Vision"),
     "tools": ("Delete", "Effect", "Input", "Read", "Remote", "Run", "Send", "Tool", "Toolset", "Write", "tool"),
     "vision": ("BackendContext", "Cost", "NoSettings", "Plan", "PlannedAction", "Turn", "VisionBackend"),

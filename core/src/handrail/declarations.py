@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from handrail import schema_dialects as dialects
+from handrail import schema_dialects
 from handrail.errors import PluginError
 from handrail.families import DEFAULT, description_for, schema_for
 from handrail.schema_dialects import SchemaDialect, fitted
@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
 Named = Literal["openai", "openai_responses", "anthropic", "gemini", "mcp"]
 DIALECTS: Mapping[Named, SchemaDialect] = {
-    "openai": dialects.OPENAI,
-    "openai_responses": dialects.OPENAI,
-    "anthropic": dialects.ANTHROPIC,
-    "gemini": dialects.GEMINI,
-    "mcp": dialects.MCP,
+    "openai": schema_dialects.OPENAI,
+    "openai_responses": schema_dialects.OPENAI,
+    "anthropic": schema_dialects.ANTHROPIC,
+    "gemini": schema_dialects.GEMINI,
+    "mcp": schema_dialects.MCP,
 }
-STRICT: Mapping[Named, SchemaDialect] = {"openai": dialects.OPENAI_STRICT, "openai_responses": dialects.OPENAI_STRICT}
+STRICT: Mapping[Named, SchemaDialect] = {
+    "openai": schema_dialects.OPENAI_STRICT,
+    "openai_responses": schema_dialects.OPENAI_STRICT,
+}
 
 
 def declare(tool: Tool, *, dialect: Named, family: str = DEFAULT, strict: bool = False) -> dict[str, Any]:
@@ -94,5 +97,5 @@ def _shapes(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Mapping[
         ref = shape.get("$ref")
         if isinstance(ref, str) and ref not in seen:
             seen.add(ref)
-            waiting.append(dialects.target(ref, root) or {})
+            waiting.append(schema_dialects.target(ref, root) or {})
     return found

@@ -10,44 +10,11 @@ from pydantic_ai import Agent, BinaryContent, ModelMessage, ModelResponse, TextP
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai.models.test import TestModel
 
-from handrail import Media, Session, ToolContext, Variation, Write, tool
+from handrail import Session
 from handrail.adapters.pydantic_ai import HandrailToolset
 from handrail.testing import open_test_session
 
-PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(16)
-
-
-@tool(trusted=True, families={"gpt": Variation(description="Add, GPT.")})
-async def add(a: int, b: int) -> dict[str, Any]:
-    """Add two numbers. Returns sum."""
-    return {"sum": a + b}
-
-
-@tool()
-async def look() -> dict[str, Any]:
-    """Look. Returns a picture."""
-    return {"seen": "a pixel", "media": [Media("image", "image/png", PIXEL)]}
-
-
-@tool(effects=[Write("settings")])
-async def change() -> None:
-    """Change a setting."""
-
-
-@tool(loadable=True, trusted=True)
-async def spare() -> str:
-    """Say so."""
-    return "spare"
-
-
-@tool(trusted=True)
-async def fetch(context: ToolContext) -> str:
-    """Load the spare tool."""
-    await context.session.load_tools(["spare"], source="skill:x")
-    return "loaded"
-
-
-TOOLS = (add, look, change, spare, fetch)
+from .offered import PIXEL, TOOLS
 
 
 class Scripted:
@@ -89,7 +56,7 @@ async def test_a_tool_that_is_loaded_is_there_at_the_next_step() -> None:
 
 @pytest.mark.parametrize(
     ("call", "code"),
-    [(ToolCallPart("add", {"a": "x", "b": 1}), "invalid_arguments"), (ToolCallPart("change", {}), "no_confirmer")],
+    [(ToolCallPart("add", {"a": "x"}), "invalid_arguments"), (ToolCallPart("change", {}), "no_confirmer")],
 )
 async def test_errors_are_data(call: ToolCallPart, code: str) -> None:
     async with open_test_session(tools=TOOLS) as session:
