@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from handrail.invocation import Invocation
     from handrail.judging import Focus
 
+# What leads a program to a screen. A private desktop replaces all of it, so that nothing shows up on a person's own.
+SCREEN_VARIABLES = frozenset((
+    "DISPLAY", "WAYLAND_DISPLAY", "WAYLAND_SOCKET", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "AT_SPI_BUS_ADDRESS",
+    "SESSION_MANAGER", "XDG_SESSION_ID", "XDG_SESSION_TYPE", "DESKTOP_STARTUP_ID", "XDG_ACTIVATION_TOKEN",
+    "GDK_BACKEND", "QT_QPA_PLATFORM", "SDL_VIDEODRIVER", "MOZ_ENABLE_WAYLAND", "WINDOWID",
+))  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Desktop:
@@ -36,6 +43,11 @@ class Desktop:
     def key(self) -> str:
         """What its lease is held under, the same in every process: the display, else the name."""
         return (self.display or self.name).replace("/", "_").replace(":", "x")
+
+
+def without_screen(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment without what leads a program to a screen."""
+    return {name: value for name, value in environment.items() if name not in SCREEN_VARIABLES}
 
 
 @runtime_checkable

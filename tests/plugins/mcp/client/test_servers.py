@@ -186,6 +186,12 @@ async def test_a_server_gets_no_credentials_save_those_it_is_given(monkeypatch: 
     assert told == {"GITHUB_TOKEN": "(not set)", "PLAIN": "seen", "OWN": "given", "PASS": "x [redacted]"}
 
 
+@pytest.mark.parametrize(("desktop", "display"), [("private", "(not set)"), ("current", ":77")])
+async def test_a_server_is_shown_to_no_screen_but_the_sessions(desktop: str, display: str) -> None:
+    async with using({"docs": helpful()}, environment={"DISPLAY": ":77"}, desktop=desktop) as session:
+        assert (await session.call("mcp_docs_variable", {"name": "DISPLAY"}))["content"] == display
+
+
 async def test_roots_are_the_workspace_where_the_configuration_says_so() -> None:
     async with using({"raw": raw("rooted", roots=True), "closed": raw("rooted")}) as session:
         told = json.loads((await session.call("mcp_raw_echo"))["content"])

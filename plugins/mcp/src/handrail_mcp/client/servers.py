@@ -10,6 +10,7 @@ from typing import Any
 import anyio
 
 from handrail import Session, Tool, ToolContext
+from handrail.desktop import without_screen
 from handrail.events import ToolsChanged
 from handrail.settings import ServerSettings
 from handrail_mcp.client import results
@@ -92,7 +93,10 @@ class Servers:
         for name, settings in configured.items():
             if settings.enabled and name not in self._connections:
                 session = self._session
-                around = Surroundings(self._environment, session.cwd, session.workspace, session.secrets.take)
+                # Servers are there before any desktop is; of a private one they learn nothing, and of the person's own neither.
+                shown = session.settings.desktop == "current"
+                environment = self._environment if shown else without_screen(self._environment)
+                around = Surroundings(environment, session.cwd, session.workspace, session.secrets.take)
                 self._connections[name] = Connection(name, settings, around, self._changed)
                 self._connections[name].start()
 
