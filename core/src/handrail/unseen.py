@@ -88,11 +88,14 @@ _LETTERS = re.compile(
 _WRITTEN_OUT = 8
 
 # Marks above and below a letter. A run of one kind is cut to what languages write at most, so that it stays on its own line.
-_STACKS = (
-    (re.compile("([\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{6})[\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")),
-    (re.compile("([\u064b-\u065f\u06d6-\u06dc]{6})[\u064b-\u065f\u06d6-\u06dc]+")),
-    (re.compile("([\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]{3})[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e]+")),
-)  # fmt: skip
+_LATIN_MARKS = "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+_ARABIC_MARKS = "\u064b-\u065f\u06d6-\u06dc"
+_THAI_MARKS = "\u0e31\u0e34-\u0e3a\u0e47-\u0e4e"
+# One of the marks, and a run of more than there may be.
+_STACKS = tuple(
+    (re.compile(f"[{marks}]"), re.compile(f"([{marks}]{{{most}}})[{marks}]+"))
+    for marks, most in ((_LATIN_MARKS, 6), (_ARABIC_MARKS, 6), (_THAI_MARKS, 3))
+)
 
 
 def made_visible(text: str, removed: Counter[str]) -> str:
@@ -101,14 +104,17 @@ def made_visible(text: str, removed: Counter[str]) -> str:
     Counted are bidi, zero_width, tags, variation_selectors, private_use, invalid_utf8, control and combining. Those that turn the direction
     of text and private ones are written out as `⟦U+202E⟧`, what is no character becomes U+FFFD.
     """
-    if _UNSURE.search(text) is not None:
+    # A long text has few different characters, and to look at these takes a fraction of the time.
+    characters = "".join(set(text))
+    if _UNSURE.search(characters) is not None:
         text = _SURROGATES.sub(lambda match: _paired(match, removed), text)
         directed = _RIGHT_TO_LEFT.search(text) is not None
         text = _LETTERS.sub(lambda match: _instead(match, removed, directed=directed), text)
-    for stack in _STACKS:
-        text, count = stack.subn(r"\1", text)
-        if count:
-            removed["combining"] += count
+    for mark, stack in _STACKS:
+        if mark.search(characters) is not None:
+            text, count = stack.subn(r"\1", text)
+            if count:
+                removed["combining"] += count
     return text
 
 
