@@ -209,3 +209,48 @@ def test_a_project_says_nothing_about_secrets(tmp_path: Path) -> None:
         load(
             places=Places.of(environment), folder=project, environment={**environment, "HANDRAIL_SECRETS_KEYRING": "x"}
         )
+
+
+@pytest.mark.parametrize("word", ["retryable", "success", "message", "voice_message", "details", "invalid_arguments"])
+async def test_a_secret_that_is_a_word_of_ours_breaks_no_result(word: str) -> None:
+    async with open_test_session(tools=[use], environment={"HANDRAIL_SECRET_WORD": word}) as session:
+        good = await session.call("use", {"text": "secret:WORD"})
+        bad = await session.call("use", {"words": "secret:WORD"})
+    assert (good.status, good["echo"]) == ("success", f"<{REDACTED}>")
+    assert (bad.status, bad.error_code, "message" in bad["error"]) == ("error", "invalid_arguments", True)
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+async def test_a_secret_is_found_in_whatever_it_is_wrapped(trusted: bool) -> None:
+    class Odd:
+        def __str__(self) -> str:
+            return f"odd {VALUE}"
+
+    @tool(trusted=trusted)
+    async def wrap(text: str) -> dict[str, Any]:
+        """Wrap a text."""
+        deep: Any = text
+        for _ in range(200):
+            deep = [deep]
+        return {"set": {text}, "bytes": text.encode(), "error": ValueError(text), "odd": Odd(), "deep": deep}
+
+    async with open_test_session(tools=[wrap], environment=AROUND) as session:
+        result = await session.call("wrap", {"text": "secret:API"})
+        assert VALUE not in json.dumps(result.wire())
+        assert VALUE not in repr(dict(result))
+        assert VALUE not in (session.runtime.places.audit / f"{session.id}.jsonl").read_text(encoding="utf-8")
+
+
+async def test_what_a_tool_writes_to_an_artifact_in_pieces_holds_no_secret() -> None:
+    @tool()
+    async def write(text: str, context: ToolContext) -> dict[str, Any]:
+        """Write in pieces."""
+        spool = context.artifacts.create("text")
+        for piece in ("before ", text[:3], text[3:9], text[9:] + " after ", text[:4]):
+            spool.write(memoryview(piece.encode()))
+        return {"artifact": spool.wire()}
+
+    async with open_test_session(tools=[write], environment=AROUND) as session:
+        result = await session.call("write", {"text": "secret:API"})
+        kept = Path(result["artifact"]["path"]).read_text(encoding="utf-8")
+    assert kept == f"before {REDACTED} after {VALUE[:4]}"

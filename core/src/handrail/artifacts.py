@@ -158,6 +158,8 @@ class Spool:
         self._source = source
         self._owner = owner
         self._kept: Artifact | None = None
+        # What may be the beginning of a secret.
+        self._held = b""
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         # Not buffered: what is written comes in large pieces, and is there when the process is killed.
         self._file = open(descriptor, "wb", buffering=0)
@@ -180,7 +182,12 @@ class Spool:
             self._kept.source = source
 
     def write(self, data: bytes | memoryview) -> None:
-        """Append bytes. Raises OSError when the disk is full."""
+        """Append bytes, without secrets that calls were given. Raises OSError when the disk is full."""
+        if self._owner.strained is not None:
+            data, self._held = self._owner.strained(self._held + bytes(data))
+        self._append(data)
+
+    def _append(self, data: bytes | memoryview) -> None:
         while len(data):
             written = self._file.write(data)
             self.size += written
@@ -189,7 +196,11 @@ class Spool:
     def close(self) -> Artifact:
         """No more will be written; the artifact."""
         if self._kept is None:
-            self._file.close()
+            held, self._held = self._held, b""
+            try:
+                self._append(held)
+            finally:
+                self._file.close()
             self._kept = self._owner.hold(self)
         return self._kept
 
@@ -221,6 +232,8 @@ class Artifacts:
 
     def __init__(self, folder: Path, *, limit: int = 51_200, changed: Callable[[], None] = lambda: None) -> None:
         self.limit = limit
+        # Takes secrets out of a piece that is written, and tells what is to be held back of it; None as long as there are none.
+        self.strained: Callable[[bytes], tuple[bytes, bytes]] | None = None
         # What calls that are under way have made: whose text it is, is known when they are over.
         self.unclaimed: list[tuple[str, Spool]] = []
         self._folder = folder

@@ -13,6 +13,7 @@ from handrail.errors import Downstream, HandrailError, InvalidArguments, Stopped
 from handrail.events import Finished, Output
 from handrail.invocation import Invocation, ToolCall
 from handrail.judging import Verdict
+from handrail.observers import FIXED
 from handrail.results import ToolResult
 from handrail.running import Running
 
@@ -37,8 +38,7 @@ async def finish(
     `running`: they can be stopped by it; None: whoever awaits this can.
     """
     if session.secrets.forms:
-        hidden = session.secrets.hidden(result)
-        result = hidden if hidden is result else ToolResult(hidden)
+        result = _without_secrets(session, result)
     if session.watch is None or invocation is None:
         return record(session, call, invocation, verdict, result, began)
     try:
@@ -52,6 +52,20 @@ async def finish(
         kept = {key: value for key, value in looked.result.items() if not _names(value, gone)}
         looked = replace(looked, result=ToolResult(kept))
     return record(session, call, invocation, verdict, looked.result, began, looked)
+
+
+def _without_secrets(session: Session, result: ToolResult) -> ToolResult:
+    """The result without secrets that calls were given; what it says in words of ours stays, whatever somebody has chosen as a secret."""
+    hidden, shown = session.secrets.hidden, ToolResult()
+    for key, value in result.items():
+        if key == "status":
+            shown[key] = value
+        elif key == "error" and isinstance(value, dict):
+            error = cast("dict[str, Any]", value)
+            shown[key] = {name: each if name == "code" else hidden(each) for name, each in error.items()}
+        else:
+            shown[key if key in FIXED else hidden(key)] = hidden(value)
+    return shown
 
 
 def _names(value: Any, handles: Collection[str]) -> bool:

@@ -11,7 +11,7 @@ import importlib.util
 import json
 import re
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, AnyStr, TypeVar, cast
 from urllib.parse import quote
 
 import anyio.to_thread
@@ -22,6 +22,7 @@ from handrail.redaction import REDACTED, STAND_IN, is_secret_name
 from handrail.tools import Input, Run, Send
 
 if TYPE_CHECKING:
+    from handrail.artifacts import Artifacts
     from handrail.events import Bus
     from handrail.settings import SecretSettings
 
@@ -43,11 +44,14 @@ DEPTH = 100
 class Secrets:
     """The secrets of one session: found by name, and known by value once a call has been given them."""
 
-    __slots__ = ("_ambient", "_bus", "_environment", "_held", "_settings", "forms")
+    __slots__ = ("_ambient", "_artifacts", "_bus", "_environment", "_held", "_settings", "forms")
 
-    def __init__(self, environment: Mapping[str, str], settings: SecretSettings, bus: Bus) -> None:
+    def __init__(
+        self, environment: Mapping[str, str], settings: SecretSettings, bus: Bus, artifacts: Artifacts
+    ) -> None:
         self._environment = environment
         self._bus = bus
+        self._artifacts = artifacts
         self._settings = settings
         self._ambient: tuple[str, ...] | None = None
         # What is held back of a running call's output: it may be the beginning of a secret.
@@ -122,6 +126,7 @@ class Secrets:
         forms = {value, quote(value, safe=""), quote(value), json.dumps(value)[1:-1]}
         self.forms = tuple(sorted({*self.forms, *forms}, key=len, reverse=True))
         self._bus.hide = self.hidden
+        self._artifacts.strained = self.strained
 
     # Taking out
 
@@ -152,6 +157,14 @@ class Secrets:
         if kept:
             self._held[call_id, stream] = text[len(text) - kept :]
         return text[: len(text) - kept]
+
+    def strained(self, data: bytes) -> tuple[bytes, bytes]:
+        """A piece of what is written to a file, without secrets, and apart from it what may be the beginning of one."""
+        kept = 0
+        for form in map(_bytes, self.forms):
+            data = data.replace(form, REDACTED.encode())
+            kept = max(kept, _beginning(data, form))
+        return data[: len(data) - kept], data[len(data) - kept :]
 
     def rest(self, call_id: str) -> Iterator[tuple[str, str]]:
         """What was held back of a call that has ended, as stream and text."""
@@ -196,8 +209,11 @@ def _fitting(invocation: Invocation, key: str, text: str, found: re.Match[str], 
 
 def without(value: Any, forms: tuple[str, ...], depth: int = DEPTH) -> Any:
     """The value with each of these texts replaced by `[redacted]`; the same object when none is in it."""
-    if not forms or not depth:
+    if not forms or value is None or isinstance(value, int | float):
         return value
+    if not depth:
+        # Nobody looks deeper, so nobody is shown it.
+        return REDACTED
     if isinstance(value, str):
         for form in forms:
             if form in value:
@@ -217,13 +233,32 @@ def without(value: Any, forms: tuple[str, ...], depth: int = DEPTH) -> Any:
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}
         changes = {k: n for k, v in fields.items() if (n := without(v, forms, depth - 1)) is not v}
         return dataclasses.replace(value, **changes) if changes else value
-    return value
+    if isinstance(value, bytes):
+        for form in forms:
+            value = value.replace(_bytes(form), REDACTED.encode())
+        return value
+    return _without_in(value, forms)
 
 
-def _beginning(text: str, form: str) -> int:
+def _without_in(value: object, forms: tuple[str, ...]) -> Any:
+    """The same of anything else: it will be shown as its text, so where a secret is in that, there is only text left."""
+    try:
+        text = str(value)
+    # Handlers return anything: objects that fail to print.
+    except Exception:  # noqa: BLE001
+        return REDACTED
+    shown = without(text, forms)
+    return value if shown == text else shown
+
+
+def _bytes(form: str) -> bytes:
+    return form.encode("utf-8", "surrogatepass")
+
+
+def _beginning(text: AnyStr, form: AnyStr) -> int:
     """How many characters at the end of the text may be the beginning of the form."""
     longest = min(len(text), len(form) - 1)
-    return next((size for size in range(longest, 0, -1) if form.startswith(text[-size:])), 0)
+    return next((size for size in range(longest, 0, -1) if form[:size] == text[-size:]), 0)
 
 
 def _in_keyring(service: str, name: str) -> str | None:

@@ -131,7 +131,7 @@ class Session:
         self.limits = Limits(settings.limits)
         file, most = runtime.places.audit / f"{self.id}.jsonl", settings.audit.max_bytes
         audit = Audit(file, session=self.id, most=most) if settings.audit.enabled else None
-        self.secrets = Secrets(runtime.environment, settings.secrets, self.bus)
+        self.secrets = Secrets(runtime.environment, settings.secrets, self.bus, self.artifacts)
         self.recorder = Recorder(self.history, audit, self.secrets)
         self.pool = Pool(runtime.registry, runtime.toolsets)
         self._backend = runtime.choose_backend(settings.backend)
