@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from handrail import Media, Read, Send, Tool, ToolResult, tool
 from handrail.audit import verify
+from handrail.errors import HandrailError
 from handrail.events import Output
 from handrail.testing import open_test_session
 
@@ -167,3 +169,20 @@ async def test_many_keys_of_a_result_have_an_end_too() -> None:
     async with open_test_session(tools=[give]) as session:
         result = await session.call("give")
     assert (result.ok, "key 1" in result, len(result) < 20_000) == (True, True, True)
+
+
+def every(kind: type[HandrailError]) -> Iterator[type[HandrailError]]:
+    yield kind
+    for below in kind.__subclasses__():
+        yield from every(below)
+
+
+def test_the_page_names_every_code_under_its_status_and_whether_to_try_again() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text().split("## Failures")[1].split("\n## ")[0]
+    told: set[tuple[str, str, bool]] = set()
+    status = ""
+    for row in re.findall(r"^\| (?:`(\w+)` )?\| (`.+?) \| .+ \|(?: (yes) )? ?\|$", page, re.MULTILINE):
+        status = row[0] or status
+        told |= {(status, code, bool(row[2])) for code in re.findall(r"`(\w+)`", row[1])}
+    ours = [kind for kind in every(HandrailError) if kind.__module__ == "handrail.errors"]
+    assert told == {(kind.status, kind.code, kind.retryable) for kind in ours}
