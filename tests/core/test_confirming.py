@@ -83,8 +83,17 @@ async def test_whatever_is_not_an_answer_is_a_no(answer: Any, caplog: pytest.Log
         return answer
 
     async with open_test_session(tools=[change], confirm=person) as session:
-        assert (await session.call("change")).error_code == "denied_by_user"
+        result = await session.call("change")
+    assert (result.status, result.error_code) == ("denied", "no_confirmer")
+    assert "a person said" not in result["error"]["message"]
     assert "the confirmer failed" in caplog.text
+
+
+async def test_a_function_that_is_not_async_is_told_what_it_should_be(caplog: pytest.LogCaptureFixture) -> None:
+    person: Any = lambda approval: True  # noqa: E731 # what people try first
+    async with open_test_session(tools=[change], confirm=person) as session:
+        assert (await session.call("change")).error_code == "no_confirmer"
+    assert "handrail.confirm.callback" in caplog.text
 
 
 async def test_a_callback_answers_by_true_and_false() -> None:

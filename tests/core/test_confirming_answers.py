@@ -227,7 +227,7 @@ async def test_what_does_not_belong_to_an_answer_makes_it_none(
     answer: Answer, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with open_test_session(tools=[change], confirm=ScriptedConfirmer(answer)) as session:
-        assert (await session.call("change")).error_code == "denied_by_user"
+        assert (await session.call("change")).error_code == "no_confirmer"
     assert "the confirmer failed" in caplog.text
 
 
@@ -236,7 +236,7 @@ async def test_a_grant_that_was_not_offered_is_no_yes(caplog: pytest.LogCaptureF
 
     person = ScriptedConfirmer(Answer(Choice.SESSION, grant=GrantOption("everything", "*")))
     async with open_test_session(tools=[change], confirm=person) as session:
-        assert (await session.call("change")).error_code == "denied_by_user"
+        assert (await session.call("change")).error_code == "no_confirmer"
         assert session.policy.grants == ()
 
 

@@ -196,6 +196,13 @@ async def test_a_failure_blocks_where_it_guards_and_is_said_elsewhere(
     assert why in (result["error"]["message"] if security else result["note"])
 
 
+async def test_a_program_that_may_not_be_run_is_told_with_the_cure(tmp_path: Path) -> None:
+    program = tmp_path / "look"
+    program.write_text("#!/bin/sh\n")
+    blocked = await said({"command": [str(program)], "security": True})
+    assert f"{str(program)!r} cannot be started: Permission denied; make it executable" in blocked["error"]["message"]
+
+
 async def test_after_a_call_it_rewrites_or_withholds() -> None:
     rewritten = await said(shell(answer(result={"said": "***"}), when="after"))
     assert (rewritten.status, rewritten["said"]) == ("success", "***")

@@ -739,6 +739,22 @@ async def test_rules_that_are_added_count_for_the_next_call(tmp_path: Path) -> N
         await eventually(refused)
 
 
+async def test_a_plugin_that_is_asked_for_and_not_there_is_an_error(tmp_path: Path) -> None:
+    environment = {"HANDRAIL_HOME": str(tmp_path / "state"), "HOME": str(tmp_path)}
+    with pytest.raises(handrail.PluginError, match="the plugin 'fils' is required and did not load"):
+        async with handrail.open(cwd=tmp_path, environment=environment, plugins=["fils"]):
+            pass
+
+
+async def test_what_is_no_confirmer_is_said_at_once(tmp_path: Path) -> None:
+    confirm: Any = True
+    with pytest.raises(handrail.ConfigError, match="confirm is True") as raised:
+        async with handrail.open(cwd=tmp_path, environment={"HOME": str(tmp_path)}, confirm=confirm):
+            pass
+    assert raised.value.hint is not None
+    assert "callback" in raised.value.hint
+
+
 # Memory
 
 

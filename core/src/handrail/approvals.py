@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 
 import anyio
 
-from handrail.confirm import Answer, Approval, Choice, Confirmer
+from handrail.confirm import Answer, Approval, Confirmer
 from handrail.errors import InvalidArguments, NoConfirmer, NotFound
 from handrail.judging import Decision, Verdict
 
@@ -79,7 +80,7 @@ class Approvals:
     ) -> Answer | Verdict:
         """A person's answer, or the new verdict (by `judge`) when it turned out that nobody needs to be asked any more.
 
-        Raises `NoConfirmer` when the question expired, and whatever the confirmer raises.
+        Raises `NoConfirmer` when the question expired or was given up, and whatever the confirmer raises.
         """
         waiting = Waiting(approval)
         asking = asyncio.ensure_future(_asked(confirmer, approval))
@@ -105,7 +106,9 @@ class Approvals:
                 return waiting.answer
             if asking.done():
                 # A cancellation that nobody asked for is a confirmer's own way of failing.
-                return Answer(Choice.DENY) if asking.cancelled() else asking.result()
+                if asking.cancelled():
+                    raise NoConfirmer("asking for a yes was given up, and nobody gave one")
+                return asking.result()
             if waiting.stale:
                 waiting.stale = False
                 verdict = await judge()
@@ -114,9 +117,13 @@ class Approvals:
 
 
 async def _asked(confirmer: Confirmer, approval: Approval) -> Answer:
-    answer = await confirmer(approval)
+    asked: object = confirmer(approval)
+    answer = await asked if inspect.isawaitable(asked) else asked
     if not isinstance(answer, Answer):  # pyright: ignore[reportUnnecessaryIsInstance] # confirmers are hosts' code
-        raise TypeError(f"a confirmer gives an Answer, not {type(answer).__name__}")
+        raise TypeError(
+            f"a confirmer is an async function that gives an Answer, and this one gave {answer!r}; "
+            "handrail.confirm.callback makes one of an async function that gives True or False"
+        )
     if misfit := approval.misfit(answer):
         raise ValueError(misfit)
     return answer

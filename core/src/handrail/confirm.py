@@ -120,7 +120,7 @@ async def no(approval: Approval) -> Answer:
 
 
 def callback(ask: Callable[[Approval], Awaitable[bool]]) -> Confirmer:
-    """A confirmer from a function that answers True or False."""
+    """A confirmer from an async function that answers True or False."""
 
     async def confirm(approval: Approval) -> Answer:
         return Answer(Choice.ONCE if await ask(approval) else Choice.DENY)

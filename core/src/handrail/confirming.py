@@ -87,7 +87,7 @@ async def _outcome(
     # Confirmers are hosts' code; one that fails has not said yes.
     except Exception:
         log.exception("the confirmer failed on %s", approval.tool)
-        outcome = Answer(Choice.DENY)
+        outcome = refused(approval.verdict, NoConfirmer.code, "asking for a yes failed, and nobody gave one")
     # A confirmer that still answers after the call was stopped answers a question that is gone.
     if running.why is not None:
         raise running.why

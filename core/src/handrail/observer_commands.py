@@ -242,7 +242,9 @@ async def _run(
                 *command, stdin=stdin, stdout=out, stderr=err, cwd=cwd, env=environment, start_new_session=True
             )
         except (OSError, ValueError, subprocess.SubprocessError) as exc:
-            raise Downstream(f"{command[0]!r} cannot be started: {exc}") from exc
+            why = (exc.strerror if isinstance(exc, OSError) else None) or exc
+            cure = "; make it executable (chmod +x)" if isinstance(exc, PermissionError) else ""
+            raise Downstream(f"{command[0]!r} cannot be started: {why}{cure}") from exc
         try:
             async with asyncio.timeout(seconds):
                 code = await _ended(process, out, err)

@@ -11,7 +11,9 @@ from typing import Any
 
 from handrail import config as configuration
 from handrail.confirm import Confirmer
+from handrail.errors import ConfigError
 from handrail.places import Places
+from handrail.plugins import check_required
 from handrail.runtime import Runtime, open_runtime
 from handrail.session import Session
 
@@ -36,8 +38,14 @@ async def open(
     `confirm` is asked when a call needs a yes; without it such calls are denied. `desktop` is "current" (default), "private" (a new virtual
     one) or the name of a started one. `backend` is the vision backend. `workspace`: the folders that may be written. `cwd`: where relative paths
     start and configuration is looked for. `config` stands in for the project's handrail.toml. `plugins`: exactly these, by name. `settings` are other
-    keys of the configuration (`mode="headless"`, `tools={"profile": "files"}`). Raises `ConfigError` for what is wrong in them or in a file.
+    keys of the configuration (`mode="headless"`, `tools={"profile": "files"}`). Raises `ConfigError` for what is wrong in them or in a file, and
+    `PluginError` when one of `plugins` does not load.
     """
+    if confirm is not None and not callable(confirm):
+        raise ConfigError(
+            f"confirm is {confirm!r}, and should be an async function that is given the question",
+            hint="handrail.confirm has `yes`, `no` and `callback`",
+        )
     roots = None if workspace is None else tuple(map(str, workspace))
     flags = {**settings, "desktop": desktop, "backend": backend, "workspace": roots}
     async with (
@@ -71,4 +79,5 @@ async def found_runtime(
     for sentence in found.ignored:
         log.warning("%s", sentence)
     async with open_runtime(found, environment=environment, cwd=folder, places=places, reload=read) as runtime:
+        check_required(runtime.plugins, sorted(plugins or ()), by="`plugins`")
         yield runtime

@@ -154,20 +154,20 @@ def load(
     for candidate in candidates:
         plugins.listed.append(_load_one(candidate, plugins, only=only, disabled=disabled))
     for name in sorted(set(only or ()) - {candidate.name for candidate in candidates}):
-        plugins.listed.append(Plugin(name, "?", "?", "failed", "it is not installed, but HANDRAIL_PLUGINS names it"))
+        plugins.listed.append(Plugin(name, "?", "?", "failed", "it is named (HANDRAIL_PLUGINS), and not installed"))
     check_required(plugins, require)
     return plugins
 
 
-def check_required(plugins: Plugins, require: Sequence[str]) -> None:
-    """Raise `PluginError` for the first required plugin that is not loaded."""
+def check_required(plugins: Plugins, require: Sequence[str], *, by: str = "`require` in [plugins]") -> None:
+    """Raise `PluginError` for the first required plugin that is not loaded; `by` is what requires it."""
     for name in require:
         plugin = plugins.get(name)
         if plugin is None or plugin.state != "loaded":
             reason = plugin.reason or plugin.state if plugin else "it is not installed"
             raise PluginError(
                 f"the plugin {name!r} is required and did not load: {reason}",
-                hint="mend it, or take it out of `require` in [plugins]",
+                hint=f"see `handrail plugins`; mend it, or take it out of {by}",
             )
 
 

@@ -89,7 +89,7 @@ class Pool:
         if tool in self._spent:
             return "it was there for one step"
         if tool.loadable and not self.loaders(tool):
-            return "it is not loaded"
+            return "it is not loaded; a skill or the host (`session.load_tools`) loads it"
         return None
 
     def loaders(self, tool: Tool) -> tuple[str, ...]:

@@ -56,6 +56,11 @@ def test_a_person_is_told_the_error_on_stderr(handrail):
     assert done.stderr.startswith("Error: greet: nam: ")
 
 
+def test_who_cannot_be_asked_is_told_how_to_say_yes(handrail):
+    refused = handrail("call", "set_switch", "--args", '{"value": true}', plugins="stage")
+    assert refused.stderr.splitlines()[-1] == "Hint: run it at a terminal to be asked, or add --yes"
+
+
 def test_a_picture_is_not_poured_over_the_terminal(handrail):
     assert len(handrail("call", "picture", plugins="stage").stdout) < 500
 

@@ -26,7 +26,7 @@ def test_plugins_says_what_loaded_what_did_not_and_why(handrail):
     assert listed["slow"]["state"] == "loaded"
     assert listed["slow"]["seconds"] > 0.25
     assert "greet" in listed["stage"]["tools"]
-    assert listed["absent"]["reason"] == "it is not installed, but HANDRAIL_PLUGINS names it"
+    assert listed["absent"]["reason"] == "it is named (HANDRAIL_PLUGINS), and not installed"
     assert listed.get("cli", {"state": "disabled"})["state"] == "disabled"
 
 

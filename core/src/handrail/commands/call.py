@@ -48,6 +48,7 @@ def command(context: click.Context, name: str, given: str, yes: bool, choices: C
     Example: handrail call execute_cli --args '{"command": "ls"}'
     """
     from handrail.commands._stdio import own_stdio
+    from handrail.errors import NoConfirmer
 
     args = _arguments(given)
     with own_stdio():
@@ -56,6 +57,8 @@ def command(context: click.Context, name: str, given: str, yes: bool, choices: C
         print_json(result.wire())
     else:
         _show(result)
+        if result.error_code == NoConfirmer.code and not yes:
+            click.echo("Hint: run it at a terminal to be asked, or add --yes", err=True)
     context.exit(128 + caught if caught else 0 if result.ok else 1)
 
 

@@ -61,8 +61,12 @@ def _supplies(plugin: Plugin) -> str:
     if plugin.state != "loaded":
         return plugin.reason
     parts = [
-        f"{len(plugin.tools)} tools" if plugin.tools else "",
+        _count(len(plugin.tools), "tool"),
         f"backends {', '.join(plugin.backends)}" if plugin.backends else "",
         f"{plugin.seconds * 1000:.0f} ms",
     ]
     return ", ".join(filter(None, parts))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}" if number else ""
