@@ -14,6 +14,7 @@ from handrail.events import Finished, Output
 from handrail.invocation import Invocation, ToolCall
 from handrail.judging import Verdict
 from handrail.observers import FIXED
+from handrail.presenting import presented
 from handrail.results import ToolResult
 from handrail.running import Running
 
@@ -85,7 +86,7 @@ def record(
     """Keep what happened, whatever it was, and give the result back."""
     if invocation is not None and not invocation.tool.trusted:
         try:
-            result = session.present(invocation, verdict, result)
+            result = presented(session, invocation, verdict, result)
         # Handlers return anything: texts and mappings of their own kinds, which may fail at a touch.
         except Exception as exc:
             log.exception("the result of %s cannot be shown", invocation.tool.name)

@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapp
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +49,7 @@ from handrail.policy import Policy
 from handrail.pool import Pool
 from handrail.recorder import Recorder
 from handrail.registry import Owned
-from handrail.results import Source, Status, ToolResult, holds_text
+from handrail.results import Status, ToolResult
 from handrail.running import Running
 from handrail.scheduler import Scheduler
 from handrail.seeing import Vision
@@ -154,7 +153,7 @@ class Session:
         self._observe()
         self._alarm: asyncio.TimerHandle | None = None
         self._set_alarm()
-        self._change()
+        self.judge_anew()
 
     # Calls
 
@@ -346,7 +345,7 @@ class Session:
         if planning is self.planning:
             return
         self.planning = planning
-        self._change()
+        self.judge_anew()
         self.bus.publish(ModeChanged("", self.mode.value))
         self._tools_changed(f"the mode is now {self.mode}")
 
@@ -408,7 +407,7 @@ class Session:
             self._remembered |= {verdict.remember}
         if grant is not None:
             self.grant(grant, always=always)
-        self._change()
+        self.judge_anew()
 
     @property
     def confirmer(self) -> Confirmer | None:
@@ -418,7 +417,7 @@ class Session:
     @confirmer.setter
     def confirmer(self, confirmer: Confirmer | None) -> None:
         self._confirmer = confirmer
-        self._change()
+        self.judge_anew()
         self._look_again()
 
     def keep(self, *, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
@@ -427,46 +426,7 @@ class Session:
             self.cwd = cwd
         if environment is not None:
             self.environment = dict(environment)
-        self._change()
-
-    def present(self, invocation: Invocation, verdict: Verdict | None, result: ToolResult) -> ToolResult:
-        """The result as it may be shown: what comes from the world is cleaned, kept to a size, and remembered as what it is."""
-        texts = holds_text(result)
-        # Most calls end here: what is numbers alone, and our own, is neither cleaned nor remembered.
-        own = invocation.tool.name in self.intake.own and not self.artifacts.unclaimed
-        if not texts and own and (verdict is None or not verdict.reasons):
-            return result
-        query = invocation.tool.reads_artifact is not None
-        if query and self.intake.held_by(invocation) is None:
-            return result
-        origin = self.intake.origin(invocation, verdict, self._judging)
-        source = Source(invocation.tool.name, invocation.call_id, origin)
-        if self.artifacts.unclaimed:
-            self.artifacts.claim(invocation.call_id, source)
-        if texts:
-            from handrail.cleaning import cleaned
-
-            limit, keep = self.settings.output.max_bytes, partial(self.artifacts.keep, source=source)
-            result = cleaned(
-                result,
-                limit=limit,
-                foreign=origin is not None,
-                keep=None if query else keep,
-            )
-        if verdict is None or result["status"] == "denied":
-            return result
-        if texts or origin is not None:
-            result.come_from(source)
-        if origin is None and not verdict.reasons:
-            return result
-        tainted = any(reason.code == "taint" for reason in verdict.reasons)
-        if origin is not None:
-            self.intake.take(invocation, verdict, result, origin, self._judging)
-        if tainted:
-            self.intake.vouched(invocation)
-        if tainted or origin is not None:
-            self._change()
-        return result
+        self.judge_anew()
 
     def _artifact_came(self) -> None:
         """Tools that ask something of it are there now, or know of it."""
@@ -495,7 +455,7 @@ class Session:
             observers += [CommandObserver(settings, self) for settings in self.settings.observers]
         self.watch = Watch(self, observers) if observers else None
 
-    def _change(self) -> None:
+    def judge_anew(self) -> None:
         """The calls that follow are judged in other circumstances."""
         self._judging = self._circumstances()
         self._confinable: Judging | None = None
@@ -546,7 +506,7 @@ class Session:
         fresh = self._confines.temporary is None
         given = self._confines.confinement(chosen.sandbox, self.settings.sandbox)
         if fresh:
-            self._change()
+            self.judge_anew()
         return given
 
     # Desktop, services, backend
@@ -624,7 +584,7 @@ class Session:
         self._seats.clear()
         self.tracing = self._trace()
         self._observe()
-        self._change()
+        self.judge_anew()
         self.bus.publish(ToolsChanged("", "the configuration was changed"))
 
     async def close(self) -> None:
