@@ -788,3 +788,15 @@ async def test_ten_thousand_calls_take_no_more_memory_than_a_thousand() -> None:
         assert after - before < 200_000
         assert session.history.total > 10_000
         assert len(session.history.last(1_000)) == 50
+
+
+async def test_a_toolset_that_hangs_takes_no_other_tools_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Hanging:
+        async def tools(self, session: Session) -> list[Tool]:
+            await anyio.sleep_forever()
+            raise AssertionError
+
+    monkeypatch.setattr("handrail.pool.OFFER_S", 0.01)
+    async with open_test_session(tools=[Hanging(), PLAIN]) as session:
+        assert await names(session) == ["plain"]
+        assert (await session.call("nobody")).error_code == "unknown_tool"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -13,6 +14,9 @@ from handrail.words import nearest
 
 if TYPE_CHECKING:
     from handrail.session import Session
+
+# Seconds that a toolset may take to say what it offers; longer than any of ours waits for what is starting.
+OFFER_S = 150.0
 
 log = logging.getLogger(__name__)
 
@@ -140,9 +144,10 @@ class Pool:
 
 
 async def _offered(toolset: Toolset, plugin: str, session: Session) -> list[Tool]:
-    """What a toolset offers now; nothing when it fails."""
+    """What a toolset offers now; nothing when it fails, or takes too long."""
     try:
-        return list(await toolset.tools(session))
+        async with asyncio.timeout(OFFER_S):
+            return list(await toolset.tools(session))
     # A toolset is plugin code; its failure must not take the other tools away.
     except Exception:
         log.exception("a toolset of plugin %s failed", plugin)
