@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from handrail.testing import open_test_session
 from handrail.web import Limits, Web
 from handrail_browser.config import BrowserConfig
 from handrail_browser.hooks import open_reader
+from handrail_browser.search.tool import LONGEST_BYTES, web_search_tool
 from handrail_browser.web.tool import web_fetch_tool
 
 
@@ -26,12 +27,20 @@ def to_this_machine(context: ToolContext) -> Web:
     return Web(allow_private=("127.0.0.1",), resolver=known, limits=limits)
 
 
+def searching_here(context: ToolContext) -> Web:
+    """The same for searches."""
+    config = context.config
+    assert isinstance(config, BrowserConfig)
+    limits = Limits(hops=2, size=LONGEST_BYTES, seconds=config.search.timeout, silence=config.search.timeout)
+    return Web(allow_private=("127.0.0.1",), resolver=known, limits=limits)
+
+
 class Plugin:
     """The plugin, with a client that reaches this machine."""
 
     @hookimpl
     def handrail_register_tools(self) -> list[Tool]:
-        return [web_fetch_tool(to_this_machine)]
+        return [web_fetch_tool(to_this_machine), web_search_tool(searching_here)]
 
     @hookimpl
     def handrail_register_config(self) -> type[BrowserConfig]:
@@ -43,9 +52,11 @@ class Plugin:
 
 
 @asynccontextmanager
-async def opened(folder: Path, /, **config: Any) -> AsyncGenerator[Session, None]:
+async def opened(
+    folder: Path, /, environment: Mapping[str, str] | None = None, **config: Any
+) -> AsyncGenerator[Session, None]:
     settings = {"plugins": {"browser": {"fetch_per_minute": 0, **config}}}
     async with open_test_session(
-        plugins={"browser": Plugin()}, folder=folder, settings=settings, confirm=yes
+        plugins={"browser": Plugin()}, folder=folder, settings=settings, environment=environment, confirm=yes
     ) as session:
         yield session

@@ -1,1 +1,1 @@
-"""The web: pages as text."""
+"""The web: pages as text, and what search engines find."""

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, Field
 
 
+class SearchConfig(BaseModel):
+    """Which engine `web_search` asks."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    provider: Literal["searxng", "brave", "gemini"] | None = Field(default=None, description="The search engine.")
+    url: str | None = Field(
+        default=None, pattern="^https?://", description="Where it is, if not at its usual address; SearXNG has none."
+    )
+    key: str | None = Field(
+        default=None, pattern="^secret:[A-Za-z][A-Za-z0-9_-]{0,63}$", description="Its key, as secret:NAME."
+    )
+    model: str = Field(default="gemini-2.5-flash", description="The model that Gemini searches with.")
+    timeout: float = Field(default=20, gt=0, description="Seconds that one answer may take.")
+
+
 class BrowserConfig(BaseModel):
-    """How pages are fetched."""
+    """How pages are fetched, and the web is searched."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -24,3 +42,4 @@ class BrowserConfig(BaseModel):
     respect_robots: bool = Field(default=False, description="Whether what a host's robots.txt forbids is not fetched.")
     cache_bytes: int = Field(default=50_000_000, ge=0, description="Bytes of pages that are kept; 0: none is kept.")
     cache_days: float = Field(default=7, gt=0, description="Days that a page is kept.")
+    search: SearchConfig = Field(default=SearchConfig(), description="The search engine.")

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool]:
-    """`web_fetch`."""
+    """`web_fetch`, `web_search`."""
+    from handrail_browser.search.tool import web_search
     from handrail_browser.web.tool import web_fetch
 
-    return [web_fetch]
+    return [web_fetch, web_search]
 
 
 @hookimpl

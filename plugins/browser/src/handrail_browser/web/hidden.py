@@ -152,6 +152,8 @@ def _same_colour(element: Any, style: Style, rules: list[Rule], *, outside: bool
         behind = _colour(said)
         if behind:
             return behind == colour
+        if behind is None and said:
+            return False
         # Another sheet may say more of what has a class or an id.
         if outside and (above.get("class") or above.get("id") or above.tag in ("body", "html")):
             return False

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from copy import deepcopy
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -20,7 +19,7 @@ from handrail_browser.web.trees import as_html, document_of, html_tree
 # Characters that a page has to have before it is found to be empty.
 LITTLE = 200
 # Of the words of a page, so much must be in what was found to be its text.
-ENOUGH = 0.5
+ENOUGH, ALMOST = 0.5, 0.9
 WORD = re.compile(r"\w+")
 FRAME = frozenset(("nav", "aside", "footer"))
 FRAME_ROLES = frozenset(
@@ -131,13 +130,14 @@ def _main(body: Any, url: str) -> str:
         return _markdown(_without_frame(declared, whole=False))
     from trafilatura import extract
 
-    framed = _without_frame(deepcopy(body), whole=True)
+    framed = _without_frame(body, whole=True)
     whole = _markdown(framed)
     found: str | None = extract(
-        document_of(deepcopy(body)), url=url, output_format="markdown", include_links=True, include_tables=True, include_formatting=True,
+        document_of(framed), url=url, output_format="markdown", include_links=True, include_tables=True, include_formatting=True,
         include_comments=True, favor_recall=True, with_metadata=False,
     )  # fmt: skip
-    if found and _words(found) >= ENOUGH * _words(whole):
+    # Where there is nothing else beside the text, it is given as it stands: more of its form is kept.
+    if found and ENOUGH * _words(whole) <= _words(found) < ALMOST * _words(whole):
         return _tidy(found)
     return whole
 
@@ -154,6 +154,9 @@ def _declared_main(body: Any) -> Any | None:
 def _without_frame(root: Any, *, whole: bool) -> Any:
     """The part without what frames its text: menus, notices, what leads elsewhere."""
     total = max(_length(root), 1)
+    for form in list(root.iter("form", "fieldset")):
+        # Old pages stand in one as a whole.
+        form.tag = "div"
     for element in list(root.iter()):
         if element is root or not isinstance(element.tag, str) or element.getparent() is None:
             continue

@@ -1,0 +1,1 @@
+"""`web_search`: what search engines find, by one interface."""
