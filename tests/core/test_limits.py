@@ -150,3 +150,24 @@ async def test_a_call_by_another_name_of_its_tool_is_the_same_call() -> None:
         assert await codes(session, "old_name", 1) == ["tool_error"]
         assert await codes(session, "new_name", 1) == ["tool_error"]
         assert await codes(session, "old_name", 1) == ["loop_detected"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        pytest.param({"a": 1, "b": "x"}, {"b": "x", "a": 1}, True, id="order"),
+        pytest.param({"a": {"x": 1, "y": 2}}, {"a": {"y": 2, "x": 1}}, True, id="order-within"),
+        pytest.param({"a": "x" * 5_000}, {"a": "x" * 5_000}, True, id="long"),
+        pytest.param({"a": 1}, {"a": True}, False, id="a-number-and-yes"),
+        pytest.param({"a": 1}, {"a": "1"}, False, id="a-number-and-its-text"),
+    ],
+)
+async def test_what_is_exactly_the_same_call(first: dict[str, Any], second: dict[str, Any], same: bool) -> None:
+    @tool()
+    async def locked(a: Any, b: str = "") -> None:
+        """Fail."""
+        raise ToolError("it is locked")
+
+    async with open_test_session(tools=[locked], settings={"limits": {"failures": 1}}) as session:
+        assert (await session.call("locked", first)).error_code == "tool_error"
+        assert ((await session.call("locked", second)).error_code == "loop_detected") is same

@@ -15,6 +15,9 @@ from handrail.results import ToolResult
 from handrail.settings import LimitSettings
 
 CHARACTERS_PER_TOKEN = 4
+PLAIN = frozenset((str, int, float, bool, type(None)))
+# Characters of a call that is remembered as it is written.
+SHORT = 1_000
 # A no is an answer, and not counted.
 FAILED = frozenset(("error", "timeout"))
 OVER = "sum up what was reached, and tell the person that the limit can be raised"
@@ -27,7 +30,18 @@ class Limits:
     `watching` is False as long as there is nothing to count: no limit is set, and no call has failed lately.
     """
 
-    __slots__ = ("_began", "_calls", "_characters", "_counts", "_hashed", "_last", "_set", "_settings", "watching")
+    __slots__ = (
+        "_began",
+        "_calls",
+        "_characters",
+        "_counts",
+        "_keyed",
+        "_last",
+        "_set",
+        "_settings",
+        "_wrong",
+        "watching",
+    )
 
     def __init__(self, settings: LimitSettings) -> None:
         self._began = time.monotonic()
@@ -36,7 +50,9 @@ class Limits:
         # The last calls, by their hash and whether they failed, and how often each is among them.
         self._last: deque[tuple[str, bool]] = deque()
         self._counts: Counter[tuple[str, bool]] = Counter()
-        self._hashed: tuple[ToolCall | None, str] = (None, "")
+        # How many of them have failed.
+        self._wrong = 0
+        self._keyed: tuple[ToolCall | None, str] = (None, "")
         self.apply(settings)
 
     def apply(self, settings: LimitSettings) -> None:
@@ -83,12 +99,14 @@ class Limits:
             # What failed before may work now.
             self._remember([(made, False) for made, _ in self._last] if self._settings.repeats else ())
         if failed or self._last or self._settings.repeats:
-            self._add((self._hash(call), failed))
-        self.watching = self._set or any(wrong for _, wrong in self._counts)
+            self._add((self._key(call), failed))
+        self.watching = self._set or self._wrong > 0
 
-    def times(self, call_hash: str, *, failed: bool = False) -> int:
-        """How often that call was made, or has failed, among the last ones that are counted."""
-        return self._counts[call_hash, True] + (0 if failed else self._counts[call_hash, False])
+    def _times(self, call: ToolCall) -> tuple[int, int]:
+        """How often that call has failed, and how often it was made, among the last ones that are counted."""
+        key, counts = self._key(call), self._counts
+        failed = counts.get((key, True), 0)
+        return failed, failed + counts.get((key, False), 0)
 
     @property
     def _window(self) -> int:
@@ -98,42 +116,60 @@ class Limits:
         kept = list(last)
         self._last.clear()
         self._counts.clear()
+        self._wrong = 0
         for one in kept:
             self._add(one)
 
     def _add(self, one: tuple[str, bool]) -> None:
         self._last.append(one)
         self._counts[one] += 1
+        self._wrong += one[1]
         while len(self._last) > self._window:
             gone = self._last.popleft()
             self._counts[gone] -= 1
+            self._wrong -= gone[1]
             if not self._counts[gone]:
                 del self._counts[gone]
 
-    def _hash(self, call: ToolCall) -> str:
-        """The call's hash, worked out once."""
-        if self._hashed[0] is not call:
-            try:
-                self._hashed = (call, hash_of(call.name, call.args))
-            # Hosts pass what a model wrote: cycles, depths, keys of several kinds.
-            except Exception:  # noqa: BLE001
-                self._hashed = (call, f"{call.name!r}: no hash")
-        return self._hashed[1]
+    def _key(self, call: ToolCall) -> str:
+        """What tells the call from others, worked out once."""
+        if self._keyed[0] is not call:
+            self._keyed = (call, _written(call) or _hash(call))
+        return self._keyed[1]
 
     def _check_circles(self, call: ToolCall) -> None:
         settings = self._settings
         if not self._last:
             return
-        call_hash = self._hash(call)
-        failed, made = self.times(call_hash, failed=True), self.times(call_hash)
+        failed, made = self._times(call)
         if (not settings.failures or failed < settings.failures) and (not settings.repeats or made < settings.repeats):
             return
-        details = {"call_hash": call_hash, "failed": failed, "made": made}
+        details = {"call_hash": _hash(call), "failed": failed, "made": made}
         if settings.failures and failed >= settings.failures:
             text = f"exactly this call of {call.name} has failed {failed} times (limits.failures), and nothing has changed since"
             raise LoopDetected(text, hint=CIRCLES, details=details)
         text = f"exactly this call of {call.name} was made {made} times lately (limits.repeats)"
         raise LoopDetected(text, hint=CIRCLES, details=details)
+
+
+def _written(call: ToolCall) -> str | None:
+    """A call with few plain arguments, written out: at a fraction of what its hash costs, and equal where that is. None for any other."""
+    if call.args.__class__ is not dict or not all(value.__class__ in PLAIN for value in call.args.values()):
+        return None
+    try:
+        text = f"{call.name} {sorted(call.args.items())!r}"
+    # Keys of several kinds.
+    except TypeError:
+        return None
+    return text if len(text) <= SHORT else None
+
+
+def _hash(call: ToolCall) -> str:
+    try:
+        return hash_of(call.name, call.args)
+    # Hosts pass what a model wrote: cycles, depths, keys of several kinds.
+    except Exception:  # noqa: BLE001
+        return f"{call.name!r}: no hash"
 
 
 def _size(result: ToolResult) -> int:
