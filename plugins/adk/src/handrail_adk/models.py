@@ -1,0 +1,93 @@
+"""The model that `--model` names."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError
+
+from handrail import ConfigError
+
+SCRIPT = "script:"
+
+
+class ScriptedCall(BaseModel):
+    """A call that the model makes."""
+
+    model_config = ConfigDict(extra="forbid")
+    tool: str
+    args: dict[str, Any] = Field(default_factory=dict[str, Any])
+
+
+class ScriptedStep(BaseModel):
+    """One answer of the model: its words and its calls. One without calls ends the run."""
+
+    model_config = ConfigDict(extra="forbid")
+    text: str = ""
+    calls: list[ScriptedCall] = Field(default_factory=list[ScriptedCall])
+
+
+class Script(BaseLlm):
+    """A model that says what a file says, one step after another; at its end it says that it is done."""
+
+    _steps: list[ScriptedStep] = PrivateAttr(default_factory=list[ScriptedStep])
+
+    @classmethod
+    def of(cls, steps: list[ScriptedStep], name: str) -> Script:
+        """A model with these answers."""
+        script = cls(model=name)
+        script._steps = list(steps)
+        return script
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        """The next answer, whatever was said."""
+        step = self._steps.pop(0) if self._steps else ScriptedStep(text="The script is at its end.")
+        parts = [types.Part(text=step.text)] if step.text else []
+        parts += [types.Part.from_function_call(name=call.tool, args=call.args) for call in step.calls]
+        yield LlmResponse(content=types.Content(role="model", parts=parts))
+
+
+def model_of(name: str) -> str | BaseLlm:
+    """A model as ADK takes it. Raises `ConfigError` where it cannot be had, with the cure."""
+    if name.startswith(SCRIPT):
+        return _scripted(Path(name.removeprefix(SCRIPT)))
+    if "/" not in name:
+        if not any(os.environ.get(key) for key in ("GEMINI_API_KEY", "GOOGLE_API_KEY")):
+            raise ConfigError(
+                f"the model {name!r} needs a key", hint="set GEMINI_API_KEY, or name another with --model"
+            )
+        return name
+    if importlib.util.find_spec("litellm") is None:
+        raise ConfigError(f"the model {name!r} needs litellm", hint="handrail install litellm")
+    from google.adk.models.lite_llm import LiteLlm
+
+    return LiteLlm(model=name)
+
+
+def _scripted(file: Path) -> Script:
+    try:
+        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        steps = TypeAdapter(list[ScriptedStep]).validate_python(content)
+    except OSError as exc:
+        raise ConfigError(f"the script {str(file)!r} cannot be read: {exc.strerror}") from exc
+    except (yaml.YAMLError, UnicodeDecodeError) as exc:
+        raise ConfigError(f"the script {str(file)!r} is no YAML: {exc}") from exc
+    except ValidationError as exc:
+        first = exc.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ConfigError(
+            f"the script {str(file)!r}: {where or 'the whole'}: {first['msg']}",
+            hint="it is a list of steps, each with `text`, or `calls` of {tool, args}, or both",
+        ) from exc
+    return Script.of(steps, f"{SCRIPT}{file.name}")

@@ -1,0 +1,114 @@
+"""`handrail run` with recorded models."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+HANDRAIL = Path(sys.executable).with_name("handrail")
+WRITE = [
+    {"text": "I write.", "calls": [{"tool": "write_file", "args": {"file_path": "notes.txt", "content": "hello\n"}}]},
+    {"text": "It is written."},
+]
+
+
+def run(folder: Path, steps: Any, *options: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    script = folder / "script.yaml"
+    script.write_text(json.dumps(steps))
+    return subprocess.run(
+        [HANDRAIL, "run", "write a note", "--model", f"script:{script}", *options],
+        cwd=folder,
+        env={**os.environ, "HANDRAIL_PLUGINS": "adk,files,cli", **environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+
+
+def test_a_recorded_model_does_its_task_and_a_person_sees_each_call(tmp_path: Path) -> None:
+    done = run(tmp_path, WRITE, "--yes")
+    assert (done.returncode, done.stdout) == (0, "I write.\nIt is written.\n"), done.stderr
+    assert "> write_file:" in done.stderr
+    assert "write_file: success" in done.stderr
+    assert (tmp_path / "notes.txt").read_text() == "hello\n"
+
+
+def test_what_nobody_says_yes_to_is_denied_and_the_program_says_so(tmp_path: Path) -> None:
+    done = run(tmp_path, WRITE, "--json")
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert done.returncode == 1
+    assert [event["error_code"] for event in events if event["event"] == "finished"] == ["no_confirmer"]
+    assert events[-1] == {"event": "ended", "done": False, "reason": "write_file was denied"}
+    assert not (tmp_path / "notes.txt").exists()
+
+
+def test_a_run_ends_with_its_steps_or_its_seconds(tmp_path: Path) -> None:
+    waits = [{"calls": [{"tool": "wait", "args": {"seconds": 0.1 * step}}]} for step in range(1, 9)]
+    done = run(tmp_path, waits, "--steps", "3")
+    assert (done.returncode, "its 3 steps are used up" in done.stderr) == (1, True), done.stderr
+    done = run(tmp_path, [{"calls": [{"tool": "wait", "args": {"seconds": 60}}]}], "--seconds", "0.5")
+    assert (done.returncode, "its 0.5 s are over" in done.stderr) == (1, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [([{"tool": "wait"}], "Extra inputs are not permitted"), ({"no": "list"}, "it is a list of steps")],
+)
+def test_a_script_that_is_none_says_where(tmp_path: Path, steps: Any, said: str) -> None:
+    done = run(tmp_path, steps)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
+def test_a_model_without_its_key_is_refused_with_the_cure(tmp_path: Path) -> None:
+    without = {name: value for name, value in os.environ.items() if name not in ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
+    done = subprocess.run(
+        [HANDRAIL, "run", "x"], cwd=tmp_path, env=without, capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 2
+    assert "set GEMINI_API_KEY" in done.stderr
+
+
+def test_commands_of_a_run_do_not_learn_the_key_of_its_model(tmp_path: Path) -> None:
+    shows = [{"calls": [{"tool": "execute_cli", "args": {"command": "echo key=$GEMINI_API_KEY."}}]}]
+    done = run(tmp_path, shows, "--yes", "--json", GEMINI_API_KEY="private-word")
+    assert "key=." in done.stdout, done.stderr
+    assert "private-word" not in done.stdout
+
+
+@pytest.mark.parametrize(("signals", "code"), [(1, 0), (2, 130)])
+def test_ctrl_c_stops_the_step_and_a_second_one_the_run(tmp_path: Path, signals: int, code: int) -> None:
+    calls = [{"calls": [{"tool": "wait", "args": {"seconds": 60}}]} for _ in range(signals)]
+    script = tmp_path / "script.yaml"
+    script.write_text(json.dumps([*calls, {"text": "Ended."}]))
+    with subprocess.Popen(
+        [HANDRAIL, "run", "wait", "--json", "--model", f"script:{script}"],
+        cwd=tmp_path,
+        env={**os.environ, "HANDRAIL_PLUGINS": "adk"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as program:
+        assert program.stdout is not None
+        events: list[dict[str, Any]] = []
+        for line in program.stdout:
+            events.append(json.loads(line))
+            if events[-1]["event"] == "started":
+                program.send_signal(signal.SIGINT)
+    assert [event["status"] for event in events if event["event"] == "finished"] == ["cancelled"] * signals
+    assert events[-1]["done"] is (signals == 1)
+    assert program.returncode == code
+
+
+def test_the_plugin_costs_a_start_nothing() -> None:
+    code = "import sys, handrail_adk.hooks as h; h.handrail_register_commands(); print('google.adk' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout == "False\n", done.stderr
