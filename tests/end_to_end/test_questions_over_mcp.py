@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from mcp import types
-from tests.plugins.mcp.place import ERAS, Place, made, structured
+from tests.plugins.mcp.place import ERAS, MODERN, Place, made, structured
 
 both_eras = pytest.mark.parametrize("era", ERAS)
 QUESTIONS = [
@@ -41,38 +41,33 @@ async def test_a_form_brings_the_answers(place: Place, era: str) -> None:
     assert "    | Which colour?" in form.message
 
 
-@both_eras
-async def test_what_is_left_empty_or_was_not_offered_is_left_open(place: Place, era: str) -> None:
+async def test_what_is_left_empty_or_was_not_offered_is_left_open(place: Place) -> None:
     content: Any = {"q1": "green", "q2_1": False, "q3": "yes", "q4": "the boat"}
-    result = await answers(place, era, types.ElicitResult(action="accept", content=content))
+    result = await answers(place, MODERN, types.ElicitResult(action="accept", content=content))
     assert [each["answer"] for each in result["answers"]] == [None, None, None, "the boat"]
 
 
-@both_eras
 @pytest.mark.parametrize("given", [{"action": "decline"}, {"action": "cancel"}, {"action": "accept"}])
-async def test_who_does_not_answer_has_said_nothing(place: Place, era: str, given: Any) -> None:
-    result = await answers(place, era, types.ElicitResult(**given))
+async def test_who_does_not_answer_has_said_nothing(place: Place, given: Any) -> None:
+    result = await answers(place, MODERN, types.ElicitResult(**given))
     assert result["error"]["code"] == "denied_by_user"
 
 
-@both_eras
-async def test_a_client_that_cannot_ask_is_nobody(place: Place, era: str) -> None:
-    async with place.client(era) as client:
+async def test_a_client_that_cannot_ask_is_nobody(place: Place) -> None:
+    async with place.client(MODERN) as client:
         result = structured(await client.call_tool("ask_user", {"questions": QUESTIONS}))
     assert result["error"]["code"] == "no_confirmer"
 
 
-@both_eras
-async def test_a_client_that_may_not_answer_for_its_person_is_nobody(place: Place, era: str) -> None:
+async def test_a_client_that_may_not_answer_for_its_person_is_nobody(place: Place) -> None:
     place.configure('[serve]\napprovals = "local"\n')
-    result = await answers(place, era, types.ElicitResult(action="accept", content={"q4": "the boat"}))
+    result = await answers(place, MODERN, types.ElicitResult(action="accept", content={"q4": "the boat"}))
     assert result["error"]["code"] == "no_confirmer"
     assert place.asked == []
 
 
-@both_eras
-async def test_what_is_remembered_is_a_resource(place: Place, era: str) -> None:
-    async with place.client(era) as client:
+async def test_what_is_remembered_is_a_resource(place: Place) -> None:
+    async with place.client(MODERN) as client:
         await client.call_tool("save_memory", {"fact": "Tea is green here."})
         (memory,) = (await client.list_resources()).resources
         (content,) = (await client.read_resource(str(memory.uri))).contents

@@ -11,7 +11,8 @@ from handrail.events import TopicChanged
 from handrail.words import visible
 
 
-@tool(layer="session", title="Topic", trusted=True)
+# Few hosts show it, and its declaration would cost every agent.
+@tool(layer="session", title="Topic", profiles={"all"}, trusted=True)
 async def update_topic(
     title: Annotated[str, Field(min_length=1, max_length=100, description="What you do now, in a few words.")],
     summary: Annotated[str | None, Field(max_length=1_000, description="What was done so far.")] = None,
