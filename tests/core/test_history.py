@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -90,3 +91,20 @@ async def test_an_empty_history_is_empty() -> None:
         shown = await session.call("get_action_history")
     assert (shown["actions"], shown["total_count"]) == ([], 0)
     assert session.history.last(0) == []
+
+
+async def test_an_action_says_how_it_is_undone_where_its_tool_does() -> None:
+    def told(params: Any, result: Mapping[str, Any]) -> str:
+        return {"a": f"take {result['content']} away", "b": ""}[params.word]
+
+    @tool(effects=[Write("session")], undo=told)
+    async def put(word: str) -> str:
+        """Put a word."""
+        return word
+
+    async with open_test_session(tools=[put]) as session:
+        for word in ("a", "b", "c"):
+            await session.call("put", {"word": word})
+        await session.call("put", {})
+        actions = (await session.call("get_action_history"))["actions"]
+    assert [action.get("undo") for action in actions] == ["take a away", None, None, None]

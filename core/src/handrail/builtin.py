@@ -83,7 +83,7 @@ async def get_action_history(
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
-    """See what was done. Returns actions, your own last calls in this session, oldest first, and total_count."""
+    """See what was done. Returns actions, your own last calls in this session, oldest first, and total_count. undo: what would take one back."""
     history = context.session.history
     return {"actions": [record.wire() for record in history.last(last_n)], "total_count": history.total}
 

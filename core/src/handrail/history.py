@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections import deque
 from collections.abc import Mapping
@@ -13,6 +14,8 @@ from typing import Any
 from handrail.invocation import Invocation, ToolCall
 from handrail.judging import Verdict
 from handrail.results import PICTURES, ToolResult
+
+log = logging.getLogger(__name__)
 
 RING = 50
 SUMMARY = 500
@@ -61,7 +64,21 @@ class Record:
             "status": self.result["status"],
             "duration_ms": self.result.get("duration_ms"),
             **self._forms(),
+            **self._undo(),
         }
+
+    def _undo(self) -> dict[str, Any]:
+        """What would take the call back, where its tool says so."""
+        undo = self.invocation.tool.undo if self.invocation is not None else None
+        if undo is None or self.invocation is None or self.result["status"] != "success":
+            return {}
+        try:
+            told = undo(self.invocation.params, self.result)
+        # Plugin code, and an observer may have left something else of the result.
+        except Exception:
+            log.exception("%s does not say how it is undone", self.call.name)
+            return {}
+        return {"undo": told[:SUMMARY]} if told else {}
 
     def _forms(self) -> dict[str, Any]:
         """Of a call that a person changed: what was asked for."""

@@ -140,6 +140,7 @@ class Tool:
     `meta`: a bag by dotted path that core never reads.
     `describe`, `locations`, `confirmation` and `grants` take the validated parameters and default to what the effects say. `confirmation` is also
     given the verdict, whose parts say which real files the call would touch; a `ToolError` that it raises ends the call before anybody is asked.
+    `undo` takes the parameters and the result of a call that succeeded, and says what would take it back; empty when nothing would.
     """
 
     name: str
@@ -173,6 +174,7 @@ class Tool:
     locations: Callable[[Any], Sequence[Location]] | None = None
     confirmation: Callable[[Any, Verdict], Confirmation] | None = None
     grants: Callable[[Any], Sequence[GrantOption]] | None = None
+    undo: Callable[[Any, Mapping[str, Any]], str] | None = None
     _run: Handler = field(init=False, repr=False)
 
     def __post_init__(self, handler: Handler) -> None:
@@ -351,6 +353,7 @@ class Declared(TypedDict, total=False):
     locations: Callable[[Any], Sequence[Location]]
     confirmation: Callable[[Any, Verdict], Confirmation]
     grants: Callable[[Any], Sequence[GrantOption]]
+    undo: Callable[[Any, Mapping[str, Any]], str]
 
 
 def tool(**declared: Unpack[Declared]) -> Callable[[Callable[..., Coroutine[Any, Any, Any]]], Tool]:

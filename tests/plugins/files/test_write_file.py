@@ -205,3 +205,17 @@ async def test_a_binary_file_is_replaced_and_said(write: Write, folder: Path) ->
 async def test_half_a_character_is_no_content(write: Write, folder: Path) -> None:
     assert (await write("a", "x\ud800")).error_code == "invalid_arguments"
     assert not (folder / "a").exists()
+
+
+async def test_the_history_says_what_takes_a_change_back(write: Write, session: Session, folder: Path) -> None:
+    await write("a", "1")
+    await write("a", "2")
+    await session.call("edit_file", {"file_path": "a", "old_string": "2", "new_string": "3"})
+    await session.call("edit_file", {"file_path": "a", "old_string": "nowhere", "new_string": "3"})
+    actions = (await session.call("get_action_history"))["actions"]
+    assert [action.get("undo") for action in actions] == [
+        f"remove {folder / 'a'}, which was not there before",
+        f"take back in {folder / 'a'} what the diff of this call's result says",
+        "take back in a what the diff of this call's result says",
+        None,
+    ]

@@ -285,6 +285,7 @@ FAMILIES = {
     timeout=60,
     describe=lambda edit: f"Edit {edit.file_path}",
     confirmation=_confirmation,
+    undo=lambda edit, result: f"take back in {edit.file_path} what the diff of this call's result says",
 )
 async def edit_file(edit: Edit, context: ToolContext) -> Mapping[str, Any]:
     """Replace a text in a file and return replacements, diff, the changed lines as range, and the strategy that found it.

@@ -121,6 +121,12 @@ def check_approved(verdict: Verdict, diff: str, text: str) -> None:
         )
 
 
+def _undo(new: NewFile, result: Mapping[str, Any]) -> str:
+    if result["created"]:
+        return f"remove {result['path']}, which was not there before"
+    return f"take back in {result['path']} what the diff of this call's result says"
+
+
 @tool(
     layer="file",
     title=TITLE,
@@ -128,6 +134,7 @@ def check_approved(verdict: Verdict, diff: str, text: str) -> None:
     timeout=60,
     describe=lambda new: f"Write {new.file_path} ({len(new.content)} characters)",
     confirmation=_confirmation,
+    undo=_undo,
 )
 async def write_file(new: NewFile, context: ToolContext) -> Mapping[str, Any]:
     """Write a whole file, at once, and return its real path, its size in bytes and the diff.
