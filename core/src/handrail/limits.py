@@ -95,7 +95,7 @@ class Limits:
             self._characters += _size(result)
         if result.error_code == LoopDetected.code or not self._window:
             return
-        if changed and not failed and self._last:
+        if changed and not failed and self._wrong:
             # What failed before may work now.
             self._remember([(made, False) for made, _ in self._last] if self._settings.repeats else ())
         if failed or self._last or self._settings.repeats:
