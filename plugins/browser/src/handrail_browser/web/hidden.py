@@ -7,8 +7,8 @@ are not loaded.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -43,6 +43,13 @@ CHROME = frozenset(
      "button", "input", "select", "textarea", "datalist", "meter", "progress", "link")
 )  # fmt: skip
 
+# All else that a style says hides nothing.
+TELLING = frozenset(
+    ("display", "visibility", "content-visibility", "opacity", "font-size", "overflow", "overflow-x", "overflow-y", "width", "height",
+     "max-width", "max-height", "clip", "clip-path", "position", "left", "right", "top", "bottom", "text-indent", "transform", "color",
+     "background", "background-color", "background-image")
+)  # fmt: skip
+
 Style = Mapping[str, str]
 
 
@@ -64,9 +71,37 @@ class Rule:
         return self.name in ("", name) and self.ids <= {id} and self.classes <= classes
 
 
+class Sheet:
+    """Rules by what an element must have for them."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self._by_mark: dict[str, list[tuple[int, Rule]]] = {}
+        together: dict[tuple[object, ...], Rule] = {}
+        for rule in rules:
+            same = rule.name, rule.ids, rule.classes, rule.sure
+            before = together.pop(same, None)
+            together[same] = rule if before is None else replace(rule, style={**before.style, **rule.style})
+        for place, rule in enumerate(together.values()):
+            mark = next(
+                (f"{sign}{value}" for sign, values in (("#", rule.ids), (".", rule.classes)) for value in values),
+                rule.name,
+            )
+            self._by_mark.setdefault(mark, []).append((place, rule))
+
+    def fitting(self, element: Any) -> list[Rule]:
+        """The rules for an element, the lightest and earliest first."""
+        if not self._by_mark:
+            return []
+        classes, id = frozenset(element.get("class", "").split()), element.get("id", "")
+        marks = ("", element.tag, f"#{id}", *(f".{each}" for each in classes))
+        found = (each for mark in marks for each in self._by_mark.get(mark, ()))
+        fits = [(rule.weight, place, rule) for place, rule in found if rule.fits(element.tag, id, classes)]
+        return [rule for *_, rule in sorted(fits, key=lambda each: each[:2])]
+
+
 def take_out(tree: Any) -> int:
     """Take what is not seen out of the tree; how many characters of text went."""
-    rules = list(_rules(tree))
+    sheet = Sheet(_rules(tree))
     outside = bool(tree.xpath("//link[contains(@rel, 'stylesheet')]"))
     gone = 0
     for element in list(tree.iter()):
@@ -76,7 +111,7 @@ def take_out(tree: Any) -> int:
             if element.tag == "template":
                 gone += _length(element)
             remove(element)
-        elif _unseen(element, _style(element, rules), rules, outside=outside):
+        elif _unseen(element, _style(element, sheet), sheet, outside=outside):
             gone += _length(element)
             remove(element)
     return gone
@@ -100,13 +135,13 @@ def _length(element: Any) -> int:
     return len(" ".join("".join(element.itertext()).split()))
 
 
-def _unseen(element: Any, style: Style, rules: list[Rule], *, outside: bool) -> bool:
+def _unseen(element: Any, style: Style, sheet: Sheet, *, outside: bool) -> bool:
     attributes = element.attrib
     if "hidden" in attributes and attributes["hidden"] != "until-found":
         return style.get("display", "none") == "none"
     if element.tag == "dialog" and "open" not in attributes:
         return True
-    return _of_style(style) or _same_colour(element, style, rules, outside=outside)
+    return _of_style(style) or _same_colour(element, style, sheet, outside=outside)
 
 
 def _of_style(style: Style) -> bool:
@@ -134,7 +169,7 @@ def _of_style(style: Style) -> bool:
     return bool(FAR_OFF.fullmatch(get("text-indent", ""))) or "scale(0" in get("transform", "").replace("scale(0.", "")
 
 
-def _same_colour(element: Any, style: Style, rules: list[Rule], *, outside: bool) -> bool:
+def _same_colour(element: Any, style: Style, sheet: Sheet, *, outside: bool) -> bool:
     """Whether its letters have the colour of what is behind them, as far as the page itself says which that is."""
     colour = _colour(style.get("color", element.get("color", "")))
     if colour is None:
@@ -143,7 +178,7 @@ def _same_colour(element: Any, style: Style, rules: list[Rule], *, outside: bool
         return True
     above: Any = element
     while above is not None:
-        own = style if above is element else _style(above, rules)
+        own = style if above is element else _style(above, sheet)
         if "url(" in own.get("background", "") + own.get("background-image", "") or "gradient" in own.get(
             "background", ""
         ):
@@ -178,15 +213,12 @@ def _colour(text: str) -> str | None:
     return None
 
 
-def _style(element: Any, rules: list[Rule]) -> Style:
+def _style(element: Any, sheet: Sheet) -> Style:
     """What holds for an element: of rules the weightiest and latest, over them its own attribute."""
     own = _declared(element.get("style", ""))
-    if not rules:
-        return own
-    classes = frozenset(element.get("class", "").split())
-    fitting = [rule for rule in rules if rule.fits(element.tag, element.get("id", ""), classes)]
+    fitting = sheet.fitting(element)
     merged: dict[str, str] = {}
-    for rule in sorted(fitting, key=lambda rule: rule.weight):
+    for rule in fitting:
         if rule.sure:
             merged.update(rule.style)
     for rule in fitting:
@@ -220,9 +252,9 @@ def _rules(tree: Any) -> Iterator[Rule]:
 
 
 def _declared(text: str) -> dict[str, str]:
-    pairs = (each.partition(":") for each in text.split(";"))
+    pairs = ((name.strip().lower(), value) for name, _, value in (each.partition(":") for each in text.split(";")))
     return {
-        name.strip().lower(): value.replace("!important", "").strip().lower()
-        for name, _, value in pairs
-        if value.strip()
+        name: value.replace("!important", "").strip().lower()
+        for name, value in pairs
+        if name in TELLING and value.strip()
     }
