@@ -21,6 +21,8 @@ CHUNK = 2**16
 TAKEN = 8 * 2**20
 # What a message counts for beside its length.
 MESSAGE = 2_000
+# Seconds that a client which has left, and writes nothing more, has for reading on.
+PATIENCE_S = 2.0
 # What a pipe takes without blocking when it says that it can be written.
 PIPE_BUF = 512 if sys.platform == "win32" else select.PIPE_BUF
 
@@ -101,12 +103,15 @@ class Messages:
                 yield line
             else:
                 await self._answers.write(f"{error}\n")
+        self._answers.last = True
 
 
 class Pipe:
     """Writes text to a descriptor, whole pieces one after another, never blocking the loop for a reader that is slow."""
 
     def __init__(self, descriptor: int) -> None:
+        # The client has left: what it does not take soon is not kept for it.
+        self.last = False
         self._descriptor = descriptor
         self._room = select.poll()
         self._room.register(descriptor, select.POLLOUT)
@@ -122,9 +127,18 @@ class Pipe:
                 # To ask is cheaper than to wait, and there nearly always is room.
                 if not self._room.poll(0):
                     self._blocked = True
-                    await _until(anyio.wait_writable, self._descriptor)
+                    await self._wait()
                     self._go_on()
                 left = left[os.write(self._descriptor, left[:PIPE_BUF]) :]
+
+    async def _wait(self) -> None:
+        """Wait for room; `BrokenPipeError` when the client has left and reads no more."""
+        while True:
+            with anyio.move_on_after(PATIENCE_S):
+                await _until(anyio.wait_writable, self._descriptor)
+                return
+            if self.last:
+                raise BrokenPipeError("the client has left and reads no more")
 
     async def keep_up(self, size: int) -> None:
         """Count what was read while the reader takes nothing; wait for it when that is much. A client that never reads is not read for ever."""
