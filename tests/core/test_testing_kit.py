@@ -306,7 +306,7 @@ async def test_the_scripted_person_keeps_the_questions_and_has_no_further_answer
     person = ScriptedConfirmer("once")
     async with open_test_session(tools=[change], confirm=person) as session:
         assert (await session.call("change")).ok
-        assert (await session.call("change")).error_code == "denied_by_user"
+        assert (await session.call("change")).error_code == "no_confirmer"
     assert [approval.tool for approval in person.asked] == ["change", "change"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -46,10 +47,15 @@ def sample(schema: dict[str, Any], name: str, defs: dict[str, Any]) -> Any:
 
 
 def called(tool: Tool) -> Invocation:
-    """A call of the tool with what it must be given."""
+    """A call of the tool with what it must be given; where that is one of several, with the first that will do."""
     schema = tool.input_schema
-    args = sample(schema, "", schema.get("$defs", {}))
-    return Invocation(tool, args, tool.validate(args), "c1")
+    defs = schema.get("$defs", {})
+    least = sample(schema, "", defs)
+    more = {key: {k: v for k, v in prop.items() if k != "default"} for key, prop in schema["properties"].items()}
+    for args in (least, *({**least, key: sample(prop, key, defs)} for key, prop in more.items())):
+        with suppress(InvalidArguments):
+            return Invocation(tool, args, tool.validate(args), "c1")
+    raise AssertionError(f"no arguments of {tool.name} were made")
 
 
 def texts(value: Any) -> Iterator[str]:
