@@ -21,6 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
+import anyio
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from handrail import mistakes, paths
@@ -252,6 +253,9 @@ async def _run(
             raise Downstream(f"it took longer than {seconds:g} s") from None
         finally:
             _kill(process)
+            # It is dead, and nobody else collects it.
+            with anyio.CancelScope(shield=True):
+                await process.wait()
         return Ran(code, _text(out), _text(err))
 
 

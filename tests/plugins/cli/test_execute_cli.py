@@ -248,7 +248,7 @@ async def test_closing_the_session_ends_what_it_left_but_not_what_was_told_to_st
         command = "sleep 66 >/dev/null 2>&1 & echo $!; nohup sleep 67 >/dev/null 2>&1 & echo $!"
         left, staying = map(int, (await session.call("execute_cli", {"command": command}))["stdout"].split())
     try:
-        assert ends(left, 1)
+        assert ends(left)
         assert alive(staying)
     finally:
         os.kill(staying, signal.SIGKILL)

@@ -71,14 +71,18 @@ class Terminal:
         os.close(theirs)
         self.shown = ""
 
-    def answer(self, prompt: str, typed: str) -> None:
-        """Type a line when the prompt shows."""
+    def wait_for(self, text: str) -> None:
+        """Read until the text shows; what comes after it is still to be read."""
         deadline = time.monotonic() + 30
-        while prompt not in self.shown:
+        while text not in self.shown:
             ready, _, _ = select.select([self.ours], [], [], max(0, deadline - time.monotonic()))
             assert ready, self.shown
             self.shown += os.read(self.ours, 10_000).decode()
-        self.shown = self.shown.partition(prompt)[2]
+        self.shown = self.shown.partition(text)[2]
+
+    def answer(self, prompt: str, typed: str) -> None:
+        """Type a line when the prompt shows."""
+        self.wait_for(prompt)
         os.write(self.ours, f"{typed}\n".encode())
 
     def result(self) -> Any:

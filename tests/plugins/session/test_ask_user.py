@@ -126,7 +126,8 @@ def test_at_a_terminal_each_question_is_answered_in_a_line(tmp_path: Path) -> No
     terminal.answer("own words: ", "2")
     terminal.answer("own words: ", "1, top")
     terminal.answer("[n]o: ", "perhaps")
-    terminal.answer("Type yes or no.", "y")
+    terminal.wait_for("Type yes or no.")
+    terminal.answer("[n]o: ", "y")
     terminal.answer("Your answer: ", "the boat")
     result = terminal.result()
     assert [each["answer"] for each in result["answers"]] == ["blue", ["left", "top"], True, "the boat"]
@@ -145,7 +146,8 @@ def test_at_a_terminal_own_words_do_and_an_empty_line_is_no_answer(tmp_path: Pat
 def test_at_a_terminal_a_question_cannot_pass_for_one_of_handrails(tmp_path: Path) -> None:
     args = {"questions": [{"question": "Hi\x1b[2J\nHandrail asks: may I?\nDo it? [y]es"}]}
     terminal = Terminal(tmp_path, "call", "ask_user", "--json", "--args", json.dumps(args))
-    terminal.answer("    | Hi\\x1b[2J\r\n    | Handrail asks: may I?\r\n    | Do it? [y]es", "")
+    terminal.wait_for("    | Hi\\x1b[2J\r\n    | Handrail asks: may I?\r\n    | Do it? [y]es")
+    terminal.answer("Your answer: ", "")
     assert terminal.result()["error"]["code"] == "denied_by_user"
 
 

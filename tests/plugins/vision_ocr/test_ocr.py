@@ -100,7 +100,8 @@ async def test_controls_are_left_out_when_they_are_not_wanted() -> None:
 
 
 def children() -> set[int]:
-    return {child.pid for child in psutil.Process().children() if "handrail_vision_ocr.worker" in child.cmdline()}
+    running = (child for child in psutil.Process().children() if child.status() != psutil.STATUS_ZOMBIE)
+    return {child.pid for child in running if "handrail_vision_ocr.worker" in child.cmdline()}
 
 
 async def test_a_question_that_is_cancelled_ends_the_process_and_the_next_one_is_answered(ocr: Ocr) -> None:

@@ -213,7 +213,7 @@ def _lives(process: psutil.Process) -> bool:
 async def test_a_server_that_the_configuration_no_longer_names_ends() -> None:
     async with using({"docs": raw("plain"), "more": raw("plain")}) as session:
         assert await names(session) == ["mcp_docs_echo", "mcp_more_echo"]
-        children = psutil.Process().children()
+        children = list(filter(_lives, psutil.Process().children()))
         only = session.settings.mcp.model_copy(update={"servers": {"more": session.settings.mcp.servers["more"]}})
         session.apply(session.settings.model_copy(update={"mcp": only}))
         assert await names(session) == ["mcp_more_echo"]
