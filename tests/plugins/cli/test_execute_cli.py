@@ -243,10 +243,17 @@ async def test_what_a_left_program_writes_later_can_be_read(run: Run, session: S
     assert later == "later\n"
 
 
-async def test_closing_the_session_ends_what_it_left_but_not_what_was_told_to_stay(folder: Path) -> None:
-    async with handrail.open(cwd=folder, confirm=yes) as session:
-        command = "sleep 66 >/dev/null 2>&1 & echo $!; nohup sleep 67 >/dev/null 2>&1 & echo $!"
-        left, staying = map(int, (await session.call("execute_cli", {"command": command}))["stdout"].split())
+@pytest.mark.parametrize("hangup", [signal.SIG_DFL, signal.SIG_IGN], ids=["as-usual", "under-nohup"])
+async def test_closing_the_session_ends_what_it_left_but_not_what_was_told_to_stay(
+    folder: Path, hangup: signal.Handlers
+) -> None:
+    before = signal.signal(signal.SIGHUP, hangup)
+    try:
+        async with handrail.open(cwd=folder, confirm=yes) as session:
+            command = "sleep 66 >/dev/null 2>&1 & echo $!; nohup sleep 67 >/dev/null 2>&1 & echo $!"
+            left, staying = map(int, (await session.call("execute_cli", {"command": command}))["stdout"].split())
+    finally:
+        signal.signal(signal.SIGHUP, before)
     try:
         assert ends(left)
         assert alive(staying)

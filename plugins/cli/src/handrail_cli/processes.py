@@ -38,6 +38,9 @@ WIDE_PIPE = 1_048_576
 BURST = 16
 # How long the pipes of a command that has ended are still listened to when something holds them.
 GRACE_S = 0.15
+# What a command does at these is its own affair, whatever Handrail does: `nohup handrail …` ignores the first, Python the last two, and a program
+# that writes into a closed pipe has to end.
+ANEW = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ)
 # How long what the shell has just forked may take to become its program.
 BECOMING_S = 0.3
 # Between asking processes to end and ending them.
@@ -610,8 +613,7 @@ def _spawn(launch: Launch, mark: str, *, strange: Sequence[int]) -> Process:
             environment,
             file_actions=actions,
             setsid=True,
-            # Python ignores these; a program that writes into a closed pipe has to end.
-            setsigdef=(signal.SIGPIPE, signal.SIGXFSZ),
+            setsigdef=ANEW,
         )
     except (OSError, ValueError) as exc:
         for fd in plumbing.ours:
