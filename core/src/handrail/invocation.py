@@ -29,7 +29,7 @@ WILD = frozenset("*?[")
 CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, init=False)
 class ToolCall:
     """What a host asks for. `call_id` is the host's own name for the call; core never compares it with `call_hash`.
 
@@ -40,6 +40,10 @@ class ToolCall:
     args: Mapping[str, Any]
     call_id: str
     wait_for_previous: bool = False
+
+    def __init__(self, name: str, args: Mapping[str, Any], call_id: str, wait_for_previous: bool = False) -> None:
+        # Written out, as for `Invocation`: every call makes one.
+        self.__dict__.update(name=name, args=args, call_id=call_id, wait_for_previous=wait_for_previous)
 
 
 @dataclass(frozen=True, slots=True)
