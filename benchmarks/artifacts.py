@@ -10,8 +10,8 @@ from time import perf_counter
 
 from benchmarks.measure import Absent, Effort, take_turns
 from benchmarks.report import Row, compare
-from handrail.artifacts import Artifacts, Text
-from handrail.searching import Pattern, hits
+from handrail.artifacts.searching import Pattern, hits
+from handrail.artifacts.store import Artifacts, Text
 from handrail_files.find import ripgrep
 
 LINES = 400_000

@@ -15,9 +15,9 @@ from typing import Any
 import handrail
 from benchmarks.measure import Absent
 from handrail import Session
-from handrail import config as configuration
-from handrail.places import Places
-from handrail.plugins import Found, load
+from handrail.config import loading as configuration
+from handrail.config.places import Places
+from handrail.plugins.loading import Found, load
 from handrail.runtime import Runtime, open_runtime
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from handrail import Decision, Judging, Opinion, Route
-from handrail.judging import Offer
+from handrail.judging.verdicts import Offer
 
 CORPUS = "HANDRAIL_CORPUS"
 OWN = Path(__file__).with_name("commands.tsv")

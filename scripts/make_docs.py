@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from handrail.config import load
-from handrail.declarations import Named, declare
-from handrail.families import DEFAULT, FAMILIES
-from handrail.places import Places
-from handrail.registry import Owned
+from handrail.config.loading import load
+from handrail.config.places import Places
 from handrail.runtime import open_runtime
+from handrail.tools.declarations import Named, declare
+from handrail.tools.families import DEFAULT, FAMILIES
+from handrail.tools.registry import Owned
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "tools.md"

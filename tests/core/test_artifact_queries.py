@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Read, Send, tool
-from handrail.artifacts import Text
+from handrail.artifacts.searching import Pattern, needle_in
+from handrail.artifacts.store import Text
 from handrail.errors import InvalidArguments
-from handrail.events import Event, ToolsChanged
-from handrail.results import ToolResult
-from handrail.searching import Pattern, needle_in
+from handrail.results.values import ToolResult
 from handrail.session import Session
 from handrail.testing import open_test_session
-from handrail.tools import Tool
+from handrail.tools.contract import Tool
+from handrail.watching.events import Event, ToolsChanged
 
 BASE = ["artifact_info", "artifact_head", "artifact_tail", "artifact_lines", "artifact_grep"]
 GUIDE = """---

@@ -12,10 +12,10 @@ import pytest
 from pydantic import BaseModel
 
 from handrail import Media, PluginError, Tool, ToolContext, tool
-from handrail.artifacts import Artifact, Artifacts, Text
-from handrail.kinds import kind_in
-from handrail.queries import Query, query
-from handrail.results import ToolResult
+from handrail.artifacts.kinds import kind_in
+from handrail.artifacts.queries import Query, query
+from handrail.artifacts.store import Artifact, Artifacts, Text
+from handrail.results.values import ToolResult
 from handrail.testing import open_test_session
 
 LONG = "".join(f"{n}\n" for n in range(20_000))
@@ -127,7 +127,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.M
     def full(*_: Any) -> int:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("handrail.artifacts.Spool.write", full)
+    monkeypatch.setattr("handrail.artifacts.store.Spool.write", full)
     with pytest.raises(OSError, match="No space"):
         artifacts.keep("text")
     artifacts.close()

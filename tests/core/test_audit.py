@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import HandrailError, Write, tool
-from handrail.audit import Audit, parts_of, verify
+from handrail.records.audit import Audit, parts_of, verify
 from handrail.testing import open_test_session
 
 
@@ -225,7 +225,7 @@ import asyncio, os, sys
 from pathlib import Path
 import anyio
 from handrail import tool, Write
-from handrail.confirm import yes
+from handrail.asking.confirm import yes
 from handrail.testing import open_test_session
 
 @tool()

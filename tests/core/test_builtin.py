@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from handrail import Read, Rect, Tool, ToolContext, Window, tool
-from handrail.builtin import get_action_history, wait
 from handrail.testing import FakeAccessibility, FakeScreen, ToolContract, fake_service
 from handrail.testing.sessions import OpenSession
+from handrail.tools.builtin import get_action_history, wait
 
 
 class TestWait(ToolContract):

@@ -11,11 +11,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import handrail
-from handrail import Decision, Mode, config, trust
-from handrail.config_layers import variables
+from handrail import Decision, Mode
+from handrail.config import loading as config
+from handrail.config import trust
+from handrail.config.layers import variables
+from handrail.config.places import Places
 from handrail.errors import ConfigError
-from handrail.judging import MODES
-from handrail.places import Places
+from handrail.judging.verdicts import MODES
 
 RULE = '[[policy.rules]]\ntool = "{tool}"\ndecision = "{decision}"\n'
 DENY_A = RULE.format(tool="a", decision="deny")

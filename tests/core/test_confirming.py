@@ -24,7 +24,7 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.confirm import callback, no, yes
+from handrail.asking.confirm import callback, no, yes
 from handrail.errors import NoConfirmer
 from handrail.testing import Always, ScriptedConfirmer, open_test_session
 
@@ -93,7 +93,7 @@ async def test_a_function_that_is_not_async_is_told_what_it_should_be(caplog: py
     person: Any = lambda approval: True  # noqa: E731 # what people try first
     async with open_test_session(tools=[change], confirm=person) as session:
         assert (await session.call("change")).error_code == "no_confirmer"
-    assert "handrail.confirm.callback" in caplog.text
+    assert "handrail.asking.confirm.callback" in caplog.text
 
 
 async def test_a_callback_answers_by_true_and_false() -> None:

@@ -25,9 +25,9 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.events import ApprovalAnswered, ApprovalAsked, Event
-from handrail.judging import Evaluator
+from handrail.judging.verdicts import Evaluator
 from handrail.testing import ScriptedConfirmer, open_test_session
+from handrail.watching.events import ApprovalAnswered, ApprovalAsked, Event
 
 
 @tool(effects=[Write("settings")])

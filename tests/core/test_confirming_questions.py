@@ -20,10 +20,10 @@ from handrail import (
     UrlConfirmation,
     Verdict,
 )
-from handrail.approvals import Approvals
-from handrail.confirm import Step
-from handrail.lookalikes import lookalikes
-from handrail.questions import host_of, question
+from handrail.asking.approvals import Approvals
+from handrail.asking.confirm import Step
+from handrail.asking.questions import host_of, question
+from handrail.untrusted.lookalikes import lookalikes
 
 
 def asking(
@@ -222,7 +222,7 @@ def test_reasons_cannot_bring_in_lines() -> None:
 
 async def test_values_of_secret_variables_stay_out_of_the_decoded_words() -> None:
     from handrail import Opinion, Run, tool
-    from handrail.judging import Seat
+    from handrail.judging.verdicts import Seat
     from handrail.testing import Always, ScriptedConfirmer, open_test_session
 
     @tool(effects=[Run("shell", arg="command")])

@@ -16,9 +16,9 @@ import anyio
 import pytest
 
 from handrail import Denied, Downstream, TimedOut
-from handrail.connecting import Resolver, refuses, resolve_public
-from handrail.urls import View
-from handrail.web import Broken, Limits, Web
+from handrail.net.connecting import Resolver, refuses, resolve_public
+from handrail.net.urls import View
+from handrail.net.web import Broken, Limits, Web
 
 PUBLIC = "93.184.215.14"
 LOOPBACK = ("127.0.0.1", "::1")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import PIXELS, TO_999, TO_1000, UNIT, Dialect, OutOfRange, Rect, Size, Transform
-from handrail.coordinates import fitted, smart_resized, smart_size
+from handrail.vision.coordinates import fitted, smart_resized, smart_size
 
 ALL = [PIXELS, UNIT, TO_999, TO_1000, smart_resized()]
 SIZES = st.builds(Size, st.integers(1, 4000), st.integers(1, 4000))

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from handrail import PluginError, Tool, declare, tool, without_nulls
-from handrail.declarations import Named
+from handrail.tools.declarations import Named
 
 
 class Foreign:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from handrail import Downstream, opened
+from handrail import Downstream
+from handrail.files import opened
 
 OLD = b"old\n" * 1_000
 NEW = 8 * 1_048_576
@@ -65,7 +66,7 @@ def test_a_limit_of_size_leaves_the_old_file(tmp_path: Path, names: int) -> None
 WRITER = """
 import sys
 from pathlib import Path
-from handrail import opened
+from handrail.files import opened
 print("ready", flush=True)
 for letter in b"ab" * 1_000:
     opened.replace(Path(sys.argv[1]), bytes([letter]) * 4_000_000)

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from pydantic import create_model
 
-from handrail.effects_evaluator import EffectsEvaluator
-from handrail.invocation import Invocation
-from handrail.judging import Decision, Judging, Mode, Opinion, Part, Touch
-from handrail.tools import Delete, Effect, Input, Read, Run, Send, Tool, Write
+from handrail.calls.invocation import Invocation
+from handrail.judging.effects_evaluator import EffectsEvaluator
+from handrail.judging.verdicts import Decision, Judging, Mode, Opinion, Part, Touch
+from handrail.tools.contract import Delete, Effect, Input, Read, Run, Send, Tool, Write
 
 
 @pytest.fixture

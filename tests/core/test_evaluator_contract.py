@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Read, Reason, Tool, Write, tool
-from handrail.effects_evaluator import EffectsEvaluator
+from handrail.judging.effects_evaluator import EffectsEvaluator
 from handrail.testing import EvaluatorContract
 from handrail.testing.evaluators import Bench
 

@@ -9,11 +9,15 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from handrail import Decision, Part, Question, Reason, Touch, Verdict, events, tool
+from handrail import Decision, Part, Question, Reason, Touch, Verdict, tool
 from handrail import ToolContext as Context
-from handrail.confirm import yes
-from handrail.event_stream import CHARACTERS, EVENTS, EventStream
-from handrail.events import (
+from handrail.asking.confirm import yes
+from handrail.calls.invocation import EditConfirmation
+from handrail.testing import open_test_session
+from handrail.tools.contract import Write
+from handrail.watching import events
+from handrail.watching.event_stream import CHARACTERS, EVENTS, EventStream
+from handrail.watching.events import (
     ApprovalAnswered,
     ApprovalAsked,
     BackendChanged,
@@ -37,9 +41,6 @@ from handrail.events import (
     TopicChanged,
     event_wire,
 )
-from handrail.invocation import EditConfirmation
-from handrail.testing import open_test_session
-from handrail.tools import Write
 
 TOKEN = "ghp_" + "0123456789" * 3
 VERDICT = Verdict(

@@ -29,13 +29,13 @@ from handrail import (
     Touch,
     Verdict,
     Write,
-    grantbook,
     tool,
 )
-from handrail.grantbook import GrantBook
-from handrail.grants import Grant, options
-from handrail.judging import judge
-from handrail.policy import Policy
+from handrail.judging import grantbook
+from handrail.judging.grantbook import GrantBook
+from handrail.judging.grants import Grant, options
+from handrail.judging.policy import Policy
+from handrail.judging.verdicts import judge
 from handrail.testing.sessions import open_test_runtime
 
 

@@ -13,14 +13,14 @@ import anyio
 import pytest
 
 from handrail import ToolResult, Write, tool
-from handrail.leases import Leases
-from handrail.stops import Stops
+from handrail.desktops.leases import Leases
+from handrail.desktops.stops import Stops
 from handrail.testing import open_test_runtime, open_test_session
 
 HOLDER = """
 import anyio, sys
 from pathlib import Path
-from handrail.leases import Leases
+from handrail.desktops.leases import Leases
 
 async def main():
     async with Leases(Path(sys.argv[1])).hold(sys.argv[2]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from handrail import mistakes
+from handrail.tools import mistakes
 
 
 class Door(BaseModel):

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from handrail import ConfigError, Input, Run, Send, Session, ToolContext, Write, tool
-from handrail.config import load
-from handrail.confirm import yes
-from handrail.events import Event, event_wire
-from handrail.places import Places
-from handrail.redaction import REDACTED
+from handrail.asking.confirm import yes
+from handrail.config.loading import load
+from handrail.config.places import Places
+from handrail.records.redaction import REDACTED
 from handrail.testing import ScriptedConfirmer, open_test_session
+from handrail.watching.events import Event, event_wire
 
 VALUE = "tr0ub4dor-and-3"
 ODD = 'a b"$(id)&c'

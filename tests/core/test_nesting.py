@@ -8,9 +8,9 @@ from typing import Any
 import anyio
 
 from handrail import Decision, Read, ToolContext, ToolError, Write, tool
-from handrail.audit import verify
-from handrail.events import Event, Proposed, Started
+from handrail.records.audit import verify
 from handrail.testing import Always, ScriptedConfirmer, open_test_session
+from handrail.watching.events import Event, Proposed, Started
 
 
 @tool()

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import Element, Observations, OutOfRange, Rect, StaleElement, StaleObservation, Transform, element_wire
-from handrail.observation import MAX_IMAGE_WIDTH, REMEMBERED
+from handrail.vision.observation import MAX_IMAGE_WIDTH, REMEMBERED
 
 screens = st.builds(
     Rect,

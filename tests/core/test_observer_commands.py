@@ -12,9 +12,9 @@ import anyio
 import pytest
 
 from handrail import ConfigError, Write, tool
-from handrail.config import load
-from handrail.confirm import yes
-from handrail.places import Places
+from handrail.asking.confirm import yes
+from handrail.config.loading import load
+from handrail.config.places import Places
 from handrail.testing import ScriptedConfirmer, open_test_session
 
 RAN: list[str] = []

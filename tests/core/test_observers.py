@@ -29,9 +29,9 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.confirm import yes
-from handrail.events import Event, Observed
+from handrail.asking.confirm import yes
 from handrail.testing import Always, ScriptedConfirmer, open_test_session
+from handrail.watching.events import Event, Observed
 
 RAN: list[str] = []
 

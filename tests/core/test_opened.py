@@ -17,7 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail import Denied, Downstream, HandrailError, NotFound, opened
+from handrail import Denied, Downstream, HandrailError, NotFound
+from handrail.files import opened
 
 ROUNDS = 1_500
 

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 
 import pytest
 
-from handrail import paths
+from handrail.files import paths
 
 HOME = PurePosixPath("/home/user")
 WORK = HOME / "project"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail import paths
-from handrail.judging import Decision, Judging
-from handrail.path_opinions import of_reading, of_writing, resolved
+from handrail.files import paths
+from handrail.judging.path_opinions import of_reading, of_writing, resolved
+from handrail.judging.verdicts import Decision, Judging
 
 
 @pytest.fixture(scope="module")

@@ -26,9 +26,9 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.audit import verify
-from handrail.builtin import get_action_history
+from handrail.records.audit import verify
 from handrail.testing import Always, ScriptedConfirmer, open_test_session
+from handrail.tools.builtin import get_action_history
 
 
 def returning(value: Any, **declared: Any) -> Tool:

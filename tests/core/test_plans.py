@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handrail import ConfigError
-from handrail.plans import Plan, StepDone, fill, look_up, read_plan, run_plan, unmet
+from handrail.records.plans import Plan, StepDone, fill, look_up, read_plan, run_plan, unmet
 from handrail.testing import open_test_session
 
 

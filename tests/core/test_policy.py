@@ -27,11 +27,11 @@ from handrail import (
     Verdict,
     tool,
 )
-from handrail.grants import Grant
-from handrail.judging import STRICTNESS, Seat, judge
-from handrail.policy import Policy
-from handrail.rules import rule_of
-from handrail.settings import RuleSettings
+from handrail.config.settings import RuleSettings
+from handrail.judging.grants import Grant
+from handrail.judging.policy import Policy
+from handrail.judging.rules import rule_of
+from handrail.judging.verdicts import STRICTNESS, Seat, judge
 from handrail.testing import ScriptedConfirmer, open_test_session
 
 ALLOW, CONFIRM, DENY = Decision.ALLOW, Decision.CONFIRM, Decision.DENY

@@ -10,9 +10,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from handrail import config
-from handrail.places import Places
-from handrail.plugins import load
+from handrail.config import loading as config
+from handrail.config.places import Places
+from handrail.plugins.loading import load
 from handrail.runtime import open_runtime
 from handrail.session import Session
 

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import ConfigError, Decision, Judging, Part, Read, Remote, Run, Send, Tool, Touch, Write, tool
-from handrail.checking import check, line_of
-from handrail.rules import Places, Rules, rule_of, spanned, starred
-from handrail.settings import RuleSettings, Settings
+from handrail.config.checking import check, line_of
+from handrail.config.settings import RuleSettings, Settings
+from handrail.judging.rules import Places, Rules, rule_of, spanned, starred
 from handrail.testing.sessions import open_test_runtime
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from handrail.commands._log import OneLine
-from handrail.redaction import REDACTED, is_credential, is_secret_name, redact, redact_text
+from handrail.records.redaction import REDACTED, is_credential, is_secret_name, redact, redact_text
 
 SECRETS = [
     pytest.param("AKIAIOSFODNN7EXAMPLE", id="aws"),

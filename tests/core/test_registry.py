@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from handrail import PluginError, Tool, tool
-from handrail.registry import Owned, Registry
+from handrail.tools.registry import Owned, Registry
 
 
 def made(name: str, **declared: Any) -> Tool:

@@ -6,8 +6,8 @@ import stat
 from pathlib import Path
 
 from handrail import tool
-from handrail.plans import Plan, run_plan
-from handrail.report import write_report
+from handrail.records.plans import Plan, run_plan
+from handrail.records.report import write_report
 from handrail.testing import open_test_session
 
 HOSTILE = "</pre><script>alert(1)</script><img src=x onerror=alert(2)>"

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from handrail import Media, Read, Send, Tool, ToolResult, tool
-from handrail.audit import verify
 from handrail.errors import HandrailError
-from handrail.events import Output
+from handrail.records.audit import verify
 from handrail.testing import open_test_session
+from handrail.watching.events import Output
 
 LINK = "[x](https://a.example/?d=1)"
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from handrail import tool
-from handrail.artifacts import Artifacts
-from handrail.retention import DAY_S, prune_artifacts, prune_audit
+from handrail.artifacts.retention import DAY_S, prune_artifacts, prune_audit
+from handrail.artifacts.store import Artifacts
 from handrail.testing import open_test_runtime
 
 LONG = "x" * 100_000
@@ -60,7 +60,7 @@ def test_what_a_living_session_holds_stays(tmp_path: Path) -> None:
 
 
 def test_a_session_of_another_process_is_living_until_that_ends(tmp_path: Path) -> None:
-    held = f"from handrail.artifacts import Artifacts; from pathlib import Path; Artifacts(Path({str(tmp_path)!r}) / 's').keep('x')"
+    held = f"from handrail.artifacts.store import Artifacts; from pathlib import Path; Artifacts(Path({str(tmp_path)!r}) / 's').keep('x')"
     script = f"import sys; {held}; print('held', flush=True); sys.stdin.read()"
     with subprocess.Popen([sys.executable, "-c", script], stdin=-1, stdout=-1, text=True) as other:
         assert other.stdout is not None
@@ -106,7 +106,7 @@ async def test_a_session_that_begins_takes_out_what_past_ones_left(tmp_path: Pat
 
 
 def test_audit_files_go_by_age_and_those_in_use_stay(tmp_path: Path) -> None:
-    from handrail.audit import Audit
+    from handrail.records.audit import Audit
 
     audit = Audit(tmp_path / "now.jsonl", session="now")
     (tmp_path / "past.jsonl").write_text("{}\n")

@@ -25,7 +25,7 @@ from handrail import (
     ToolContext,
     tool,
 )
-from handrail.sandboxes import WHOLE
+from handrail.sandboxing.sandboxes import WHOLE
 from handrail.testing import Always
 from handrail.testing.sessions import OpenSession
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.scratch import PREFIX, Scratch
+from handrail.sandboxing.scratch import PREFIX, Scratch
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def test_the_folder_around_it_is_left_as_it_is(parent: Path) -> None:
 
 
 def test_one_that_was_left_behind_is_removed_by_the_next_and_one_in_use_is_not(parent: Path) -> None:
-    code = f"import os, tempfile; tempfile.tempdir = {str(parent)!r}\nfrom handrail.scratch import Scratch\nScratch(); os._exit(1)"
+    code = f"import os, tempfile; tempfile.tempdir = {str(parent)!r}\nfrom handrail.sandboxing.scratch import Scratch\nScratch(); os._exit(1)"
     subprocess.run([sys.executable, "-c", code], check=False)
     (left,) = parent.glob(f"{PREFIX}*")
     first = Scratch()

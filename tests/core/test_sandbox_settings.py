@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from handrail import ConfigError
-from handrail.config import load
-from handrail.places import Places
-from handrail.settings import SandboxSettings
+from handrail.config.loading import load
+from handrail.config.places import Places
+from handrail.config.settings import SandboxSettings
 
 
 def loaded(tmp_path: Path, *, user: str = "", project: str = "", **environment: str) -> tuple[SandboxSettings, str]:

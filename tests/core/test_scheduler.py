@@ -27,13 +27,13 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.audit import verify
-from handrail.confirm import yes
-from handrail.events import ApprovalAsked, Event, Finished, Queued, Scheduled, Started, event_wire
-from handrail.history import RING
-from handrail.invocation import Invocation
-from handrail.running import Running
+from handrail.asking.confirm import yes
+from handrail.calls.invocation import Invocation
+from handrail.calls.running import Running
+from handrail.records.audit import verify
+from handrail.records.history import RING
 from handrail.testing import Always, ScriptedConfirmer, open_test_session
+from handrail.watching.events import ApprovalAsked, Event, Finished, Queued, Scheduled, Started, event_wire
 
 Path_ = Annotated[str, Field(description="A file.")]
 

@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
 from handrail import PluginError, Tool, ToolContext, Write, tool
-from handrail.invocation import Invocation
+from handrail.calls.invocation import Invocation
 from handrail.testing import open_test_session
 
 

@@ -11,9 +11,9 @@ import anyio
 import pytest
 
 from handrail import Answer, Choice, Session, Stopped, Tool, ToolContext, ToolError, ToolResult, Write, tool
-from handrail.audit import verify
-from handrail.events import ApprovalAsked, Event, Queued, Started
+from handrail.records.audit import verify
 from handrail.testing import Always, open_test_session
+from handrail.watching.events import ApprovalAsked, Event, Queued, Started
 
 PROMPT_S = 2.0
 

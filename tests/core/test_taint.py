@@ -28,7 +28,7 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.judging import Part, Touch
+from handrail.judging.verdicts import Part, Touch
 from handrail.testing import ScriptedConfirmer, open_test_session
 
 PAGE = """# Getting started with fastgrid

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from handrail import Media, ToolResult
-from handrail.artifacts import Artifacts
-from handrail.telling import Told, told
+from handrail.artifacts.store import Artifacts
+from handrail.results.telling import Told, told
 
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(16)
 

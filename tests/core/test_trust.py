@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from handrail import ConfigError, trust
-from handrail.places import Places
+from handrail import ConfigError
+from handrail.config import trust
+from handrail.config.places import Places
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handrail import untrusted
-from handrail.results import Source
-from handrail.terminal import STEERING
-from handrail.untrusted import clean, envelope, shown
+from handrail.results.values import Source
+from handrail.untrusted import envelope as untrusted
+from handrail.untrusted.envelope import clean, envelope, shown
+from handrail.untrusted.terminal import STEERING
 
 ESC, BEL, ST = "\x1b", "\x07", "\x1b\\"
 

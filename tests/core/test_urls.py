@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handrail import hostnames, urls
-from handrail.judging import Decision
+from handrail.judging.verdicts import Decision
+from handrail.net import hostnames, urls
 
 
 def codes(text: str, **given: object) -> set[str]:

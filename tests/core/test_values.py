@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 import handrail
 from handrail import Bag, HandrailError, Invocation, Read, ToolResult, Write, tool
 from handrail import errors as tree
-from handrail.artifacts import Artifacts
-from handrail.results import STATUSES
+from handrail.artifacts.store import Artifacts
+from handrail.results.values import STATUSES
 
 paths = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(".".join)
 

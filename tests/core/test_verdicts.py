@@ -28,9 +28,9 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.judging import STRICTNESS, Seat, judge, strictest
-from handrail.policy import Policy
-from handrail.rules import Rule
+from handrail.judging.policy import Policy
+from handrail.judging.rules import Rule
+from handrail.judging.verdicts import STRICTNESS, Seat, judge, strictest
 from handrail.testing import Always
 
 ALLOW, CONFIRM, DENY = Decision.ALLOW, Decision.CONFIRM, Decision.DENY

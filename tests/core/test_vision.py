@@ -11,8 +11,8 @@ import anyio.lowlevel
 import pytest
 
 from handrail import BackendUnavailable, Cost, Element, Frame, NotFound, Rect, VisionBackend
-from handrail.seeing import MOST_ELEMENTS, Vision, parsed
 from handrail.testing import fake_backend, open_test_session
+from handrail.vision.seeing import MOST_ELEMENTS, Vision, parsed
 
 pytestmark = pytest.mark.anyio
 

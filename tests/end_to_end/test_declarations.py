@@ -19,10 +19,10 @@ from scripts import make_docs
 
 import handrail
 from handrail import Tool, declare
-from handrail.declarations import DIALECTS, Named
-from handrail.families import DEFAULT, FAMILIES
-from handrail.settings import ToolSettings
+from handrail.config.settings import ToolSettings
 from handrail.testing import open_test_session
+from handrail.tools.declarations import DIALECTS, Named
+from handrail.tools.families import DEFAULT, FAMILIES
 
 NAMES = [DEFAULT, *(family.name for family in FAMILIES)]
 TOOLS = [owned.tool for owned in asyncio.run(make_docs.owned_tools())]

@@ -11,11 +11,11 @@ import pytest
 
 from handrail import Input, InvalidArguments, Invocation, Read, Run, Send, Tool, ToolError, Write
 from handrail import open as open_session
-from handrail.grants import options
-from handrail.invocation import PLACES, WILD, paths_in
-from handrail.plugins import load
-from handrail.registering import register_all
-from handrail.settings import Settings
+from handrail.calls.invocation import PLACES, WILD, paths_in
+from handrail.config.settings import Settings
+from handrail.judging.grants import options
+from handrail.plugins.loading import load
+from handrail.plugins.registering import register_all
 
 TOOLS = [entry.tool for entry in register_all(load(), Settings()).registry]
 MARK = "zq"

@@ -10,7 +10,7 @@ import pytest
 
 import handrail
 from handrail import Delete, Read, Session, Tool, Write
-from handrail.confirm import yes
+from handrail.asking.confirm import yes
 
 LAYERS = ("file", "document", "system")
 # What a call needs beside its paths.

@@ -8,7 +8,7 @@ import pytest
 
 import handrail
 from handrail import Session
-from handrail.confirm import yes
+from handrail.asking.confirm import yes
 
 
 async def windows_of(session: Session) -> list[str]:

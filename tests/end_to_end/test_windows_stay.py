@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import handrail
-from handrail.confirm import yes
+from handrail.asking.confirm import yes
 
 
 @pytest.mark.timeout(120)

@@ -9,62 +9,81 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from handrail.bag import Bag as Bag
-    from handrail.confining import Confinement as Confinement
-    from handrail.confirm import (
+    from handrail.asking.confirm import (
         Answer as Answer,
     )
-    from handrail.confirm import (
+    from handrail.asking.confirm import (
         Approval as Approval,
     )
-    from handrail.confirm import (
+    from handrail.asking.confirm import (
         Choice as Choice,
     )
-    from handrail.confirm import (
+    from handrail.asking.confirm import (
         Confirmer as Confirmer,
     )
-    from handrail.context import ToolContext as ToolContext
-    from handrail.coordinates import (
-        PIXELS as PIXELS,
+    from handrail.asking.inquiries import (
+        Asked as Asked,
     )
-    from handrail.coordinates import (
-        TO_999 as TO_999,
+    from handrail.asking.inquiries import (
+        Inquiry as Inquiry,
     )
-    from handrail.coordinates import (
-        TO_1000 as TO_1000,
+    from handrail.asking.inquiries import (
+        Question as Question,
     )
-    from handrail.coordinates import (
-        UNIT as UNIT,
+    from handrail.asking.inquiries import (
+        Reply as Reply,
     )
-    from handrail.coordinates import (
-        Dialect as Dialect,
+    from handrail.asking.inquiries import (
+        Respondent as Respondent,
     )
-    from handrail.coordinates import (
-        Size as Size,
+    from handrail.bag import Bag as Bag
+    from handrail.calls.context import ToolContext as ToolContext
+    from handrail.calls.invocation import (
+        EditConfirmation as EditConfirmation,
     )
-    from handrail.declarations import (
-        declare as declare,
+    from handrail.calls.invocation import (
+        ExecConfirmation as ExecConfirmation,
     )
-    from handrail.declarations import (
-        without_nulls as without_nulls,
+    from handrail.calls.invocation import (
+        GrantOption as GrantOption,
     )
-    from handrail.denials import Denial as Denial
-    from handrail.desktop import (
+    from handrail.calls.invocation import (
+        GuiConfirmation as GuiConfirmation,
+    )
+    from handrail.calls.invocation import (
+        InfoConfirmation as InfoConfirmation,
+    )
+    from handrail.calls.invocation import (
+        Invocation as Invocation,
+    )
+    from handrail.calls.invocation import (
+        Location as Location,
+    )
+    from handrail.calls.invocation import (
+        McpConfirmation as McpConfirmation,
+    )
+    from handrail.calls.invocation import (
+        ToolCall as ToolCall,
+    )
+    from handrail.calls.invocation import (
+        UrlConfirmation as UrlConfirmation,
+    )
+    from handrail.desktops.desktop import (
         Accessibility as Accessibility,
     )
-    from handrail.desktop import (
+    from handrail.desktops.desktop import (
         Desktop as Desktop,
     )
-    from handrail.desktop import (
+    from handrail.desktops.desktop import (
         Desktops as Desktops,
     )
-    from handrail.desktop import (
+    from handrail.desktops.desktop import (
         Focusing as Focusing,
     )
-    from handrail.desktop import (
+    from handrail.desktops.desktop import (
         Screen as Screen,
     )
-    from handrail.desktop import (
+    from handrail.desktops.desktop import (
         Tree as Tree,
     )
     from handrail.errors import (
@@ -127,233 +146,245 @@ if TYPE_CHECKING:
     from handrail.errors import (
         ToolUnavailable as ToolUnavailable,
     )
-    from handrail.families import (
-        Variation as Variation,
-    )
-    from handrail.families import (
-        family_of as family_of,
-    )
     from handrail.hookspecs import hookimpl as hookimpl
-    from handrail.inquiries import (
-        Asked as Asked,
-    )
-    from handrail.inquiries import (
-        Inquiry as Inquiry,
-    )
-    from handrail.inquiries import (
-        Question as Question,
-    )
-    from handrail.inquiries import (
-        Reply as Reply,
-    )
-    from handrail.inquiries import (
-        Respondent as Respondent,
-    )
-    from handrail.invocation import (
-        EditConfirmation as EditConfirmation,
-    )
-    from handrail.invocation import (
-        ExecConfirmation as ExecConfirmation,
-    )
-    from handrail.invocation import (
-        GrantOption as GrantOption,
-    )
-    from handrail.invocation import (
-        GuiConfirmation as GuiConfirmation,
-    )
-    from handrail.invocation import (
-        InfoConfirmation as InfoConfirmation,
-    )
-    from handrail.invocation import (
-        Invocation as Invocation,
-    )
-    from handrail.invocation import (
-        Location as Location,
-    )
-    from handrail.invocation import (
-        McpConfirmation as McpConfirmation,
-    )
-    from handrail.invocation import (
-        ToolCall as ToolCall,
-    )
-    from handrail.invocation import (
-        UrlConfirmation as UrlConfirmation,
-    )
-    from handrail.judging import (
-        Decision as Decision,
-    )
-    from handrail.judging import (
-        Evaluator as Evaluator,
-    )
-    from handrail.judging import (
-        Focus as Focus,
-    )
-    from handrail.judging import (
-        Judging as Judging,
-    )
-    from handrail.judging import (
-        Mode as Mode,
-    )
-    from handrail.judging import (
-        Offer as Offer,
-    )
-    from handrail.judging import (
-        Opinion as Opinion,
-    )
-    from handrail.judging import (
-        Part as Part,
-    )
-    from handrail.judging import (
-        Reason as Reason,
-    )
-    from handrail.judging import (
-        Route as Route,
-    )
-    from handrail.judging import (
-        Touch as Touch,
-    )
-    from handrail.judging import (
-        Verdict as Verdict,
-    )
-    from handrail.observation import (
-        Element as Element,
-    )
-    from handrail.observation import (
-        Frame as Frame,
-    )
-    from handrail.observation import (
-        Observation as Observation,
-    )
-    from handrail.observation import (
-        Observations as Observations,
-    )
-    from handrail.observation import (
-        Rect as Rect,
-    )
-    from handrail.observation import (
-        Transform as Transform,
-    )
-    from handrail.observation import (
-        Window as Window,
-    )
-    from handrail.observation import (
-        element_wire as element_wire,
-    )
-    from handrail.observers import (
-        Change as Change,
-    )
-    from handrail.observers import (
-        Observer as Observer,
-    )
-    from handrail.observers import (
-        Remark as Remark,
-    )
-    from handrail.opening import open as open
-    from handrail.results import (
-        Media as Media,
-    )
-    from handrail.results import (
-        TailCall as TailCall,
-    )
-    from handrail.results import (
-        ToolResult as ToolResult,
-    )
-    from handrail.rules import (
+    from handrail.judging.rules import (
         Rule as Rule,
     )
-    from handrail.sandboxes import (
-        Bounds as Bounds,
+    from handrail.judging.verdicts import (
+        Decision as Decision,
     )
-    from handrail.sandboxes import (
-        Confined as Confined,
+    from handrail.judging.verdicts import (
+        Evaluator as Evaluator,
     )
-    from handrail.sandboxes import (
-        Limits as Limits,
+    from handrail.judging.verdicts import (
+        Focus as Focus,
     )
-    from handrail.sandboxes import (
-        Sandbox as Sandbox,
+    from handrail.judging.verdicts import (
+        Judging as Judging,
     )
-    from handrail.seeing import (
-        Answered as Answered,
+    from handrail.judging.verdicts import (
+        Mode as Mode,
     )
-    from handrail.seeing import (
-        Vision as Vision,
+    from handrail.judging.verdicts import (
+        Offer as Offer,
     )
-    from handrail.services import (
+    from handrail.judging.verdicts import (
+        Opinion as Opinion,
+    )
+    from handrail.judging.verdicts import (
+        Part as Part,
+    )
+    from handrail.judging.verdicts import (
+        Reason as Reason,
+    )
+    from handrail.judging.verdicts import (
+        Route as Route,
+    )
+    from handrail.judging.verdicts import (
+        Touch as Touch,
+    )
+    from handrail.judging.verdicts import (
+        Verdict as Verdict,
+    )
+    from handrail.opening import open as open
+    from handrail.plugins.services import (
         Finding as Finding,
     )
-    from handrail.services import (
+    from handrail.plugins.services import (
         Memory as Memory,
     )
-    from handrail.services import (
+    from handrail.plugins.services import (
         Service as Service,
     )
-    from handrail.services import (
+    from handrail.plugins.services import (
         ServiceContext as ServiceContext,
     )
+    from handrail.results.values import (
+        Media as Media,
+    )
+    from handrail.results.values import (
+        TailCall as TailCall,
+    )
+    from handrail.results.values import (
+        ToolResult as ToolResult,
+    )
+    from handrail.sandboxing.confining import Confinement as Confinement
+    from handrail.sandboxing.denials import Denial as Denial
+    from handrail.sandboxing.sandboxes import (
+        Bounds as Bounds,
+    )
+    from handrail.sandboxing.sandboxes import (
+        Confined as Confined,
+    )
+    from handrail.sandboxing.sandboxes import (
+        Limits as Limits,
+    )
+    from handrail.sandboxing.sandboxes import (
+        Sandbox as Sandbox,
+    )
     from handrail.session import Session as Session
-    from handrail.tools import (
+    from handrail.tools.contract import (
         Delete as Delete,
     )
-    from handrail.tools import (
+    from handrail.tools.contract import (
         Effect as Effect,
     )
-    from handrail.tools import (
+    from handrail.tools.contract import (
         Input as Input,
     )
-    from handrail.tools import (
+    from handrail.tools.contract import (
         Read as Read,
     )
-    from handrail.tools import (
+    from handrail.tools.contract import (
         Remote as Remote,
     )
-    from handrail.tools import (
+    from handrail.tools.contract import (
         Run as Run,
     )
-    from handrail.tools import (
+    from handrail.tools.contract import (
         Send as Send,
     )
-    from handrail.tools import (
+    from handrail.tools.contract import (
         Tool as Tool,
     )
-    from handrail.tools import (
+    from handrail.tools.contract import (
         Toolset as Toolset,
     )
-    from handrail.tools import (
+    from handrail.tools.contract import (
         Write as Write,
     )
-    from handrail.tools import (
+    from handrail.tools.contract import (
         tool as tool,
     )
-    from handrail.vision import (
+    from handrail.tools.declarations import (
+        declare as declare,
+    )
+    from handrail.tools.declarations import (
+        without_nulls as without_nulls,
+    )
+    from handrail.tools.families import (
+        Variation as Variation,
+    )
+    from handrail.tools.families import (
+        family_of as family_of,
+    )
+    from handrail.vision.backend import (
         BackendContext as BackendContext,
     )
-    from handrail.vision import (
+    from handrail.vision.backend import (
         Cost as Cost,
     )
-    from handrail.vision import (
+    from handrail.vision.backend import (
         NoSettings as NoSettings,
     )
-    from handrail.vision import (
+    from handrail.vision.backend import (
         Plan as Plan,
     )
-    from handrail.vision import (
+    from handrail.vision.backend import (
         PlannedAction as PlannedAction,
     )
-    from handrail.vision import (
+    from handrail.vision.backend import (
         Turn as Turn,
     )
-    from handrail.vision import (
+    from handrail.vision.backend import (
         VisionBackend as VisionBackend,
+    )
+    from handrail.vision.coordinates import (
+        PIXELS as PIXELS,
+    )
+    from handrail.vision.coordinates import (
+        TO_999 as TO_999,
+    )
+    from handrail.vision.coordinates import (
+        TO_1000 as TO_1000,
+    )
+    from handrail.vision.coordinates import (
+        UNIT as UNIT,
+    )
+    from handrail.vision.coordinates import (
+        Dialect as Dialect,
+    )
+    from handrail.vision.coordinates import (
+        Size as Size,
+    )
+    from handrail.vision.observation import (
+        Element as Element,
+    )
+    from handrail.vision.observation import (
+        Frame as Frame,
+    )
+    from handrail.vision.observation import (
+        Observation as Observation,
+    )
+    from handrail.vision.observation import (
+        Observations as Observations,
+    )
+    from handrail.vision.observation import (
+        Rect as Rect,
+    )
+    from handrail.vision.observation import (
+        Transform as Transform,
+    )
+    from handrail.vision.observation import (
+        Window as Window,
+    )
+    from handrail.vision.observation import (
+        element_wire as element_wire,
+    )
+    from handrail.vision.seeing import (
+        Answered as Answered,
+    )
+    from handrail.vision.seeing import (
+        Vision as Vision,
+    )
+    from handrail.watching.observers import (
+        Change as Change,
+    )
+    from handrail.watching.observers import (
+        Observer as Observer,
+    )
+    from handrail.watching.observers import (
+        Remark as Remark,
     )
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "asking.confirm": (
+        "Answer",
+        "Approval",
+        "Choice",
+        "Confirmer",
+    ),
+    "asking.inquiries": (
+        "Asked",
+        "Inquiry",
+        "Question",
+        "Reply",
+        "Respondent",
+    ),
     "bag": ("Bag",),
-    "confirm": ("Answer", "Approval", "Choice", "Confirmer"),
-    "context": ("ToolContext",),
-    "desktop": ("Accessibility", "Desktop", "Desktops", "Focusing", "Screen", "Tree"),
+    "calls.context": ("ToolContext",),
+    "calls.invocation": (
+        "EditConfirmation",
+        "ExecConfirmation",
+        "GrantOption",
+        "GuiConfirmation",
+        "InfoConfirmation",
+        "Invocation",
+        "Location",
+        "McpConfirmation",
+        "ToolCall",
+        "UrlConfirmation",
+    ),
+    "desktops.desktop": (
+        "Accessibility",
+        "Desktop",
+        "Desktops",
+        "Focusing",
+        "Screen",
+        "Tree",
+    ),
     "errors": (
         "AmbiguousElement",
         "BackendUnavailable",
@@ -368,30 +399,17 @@ _HOMES = {
         "NotFound",
         "OutOfRange",
         "PluginError",
+        "SandboxDenied",
         "StaleElement",
         "StaleObservation",
         "Stopped",
         "TimedOut",
-        "SandboxDenied",
         "ToolError",
         "ToolUnavailable",
     ),
-    "families": ("Variation", "family_of"),
     "hookspecs": ("hookimpl",),
-    "inquiries": ("Asked", "Inquiry", "Question", "Reply", "Respondent"),
-    "invocation": (
-        "EditConfirmation",
-        "ExecConfirmation",
-        "GrantOption",
-        "GuiConfirmation",
-        "InfoConfirmation",
-        "Invocation",
-        "Location",
-        "McpConfirmation",
-        "ToolCall",
-        "UrlConfirmation",
-    ),
-    "judging": (
+    "judging.rules": ("Rule",),
+    "judging.verdicts": (
         "Decision",
         "Evaluator",
         "Focus",
@@ -405,21 +423,84 @@ _HOMES = {
         "Touch",
         "Verdict",
     ),
-    "observation": ("Element", "Frame", "Observation", "Observations", "Rect", "Transform", "Window", "element_wire"),
-    "observers": ("Change", "Observer", "Remark"),
     "opening": ("open",),
-    "results": ("Media", "TailCall", "ToolResult"),
-    "confining": ("Confinement",),
-    "declarations": ("declare", "without_nulls"),
-    "denials": ("Denial",),
-    "rules": ("Rule",),
-    "sandboxes": ("Bounds", "Confined", "Limits", "Sandbox"),
-    "services": ("Finding", "Memory", "Service", "ServiceContext"),
+    "plugins.services": (
+        "Finding",
+        "Memory",
+        "Service",
+        "ServiceContext",
+    ),
+    "results.values": (
+        "Media",
+        "TailCall",
+        "ToolResult",
+    ),
+    "sandboxing.confining": ("Confinement",),
+    "sandboxing.denials": ("Denial",),
+    "sandboxing.sandboxes": (
+        "Bounds",
+        "Confined",
+        "Limits",
+        "Sandbox",
+    ),
     "session": ("Session",),
-    "coordinates": ("PIXELS", "TO_1000", "TO_999", "UNIT", "Dialect", "Size"),
-    "seeing": ("Answered", "Vision"),
-    "tools": ("Delete", "Effect", "Input", "Read", "Remote", "Run", "Send", "Tool", "Toolset", "Write", "tool"),
-    "vision": ("BackendContext", "Cost", "NoSettings", "Plan", "PlannedAction", "Turn", "VisionBackend"),
+    "tools.contract": (
+        "Delete",
+        "Effect",
+        "Input",
+        "Read",
+        "Remote",
+        "Run",
+        "Send",
+        "Tool",
+        "Toolset",
+        "Write",
+        "tool",
+    ),
+    "tools.declarations": (
+        "declare",
+        "without_nulls",
+    ),
+    "tools.families": (
+        "Variation",
+        "family_of",
+    ),
+    "vision.backend": (
+        "BackendContext",
+        "Cost",
+        "NoSettings",
+        "Plan",
+        "PlannedAction",
+        "Turn",
+        "VisionBackend",
+    ),
+    "vision.coordinates": (
+        "Dialect",
+        "PIXELS",
+        "Size",
+        "TO_1000",
+        "TO_999",
+        "UNIT",
+    ),
+    "vision.observation": (
+        "Element",
+        "Frame",
+        "Observation",
+        "Observations",
+        "Rect",
+        "Transform",
+        "Window",
+        "element_wire",
+    ),
+    "vision.seeing": (
+        "Answered",
+        "Vision",
+    ),
+    "watching.observers": (
+        "Change",
+        "Observer",
+        "Remark",
+    ),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     import click
     from pydantic import BaseModel
 
-    from handrail.judging import Evaluator
-    from handrail.observers import Observer
-    from handrail.rules import Rule
-    from handrail.sandboxes import Sandbox
-    from handrail.services import Service
-    from handrail.tools import Tool, Toolset
-    from handrail.vision import VisionBackend
+    from handrail.judging.rules import Rule
+    from handrail.judging.verdicts import Evaluator
+    from handrail.plugins.services import Service
+    from handrail.sandboxing.sandboxes import Sandbox
+    from handrail.tools.contract import Tool, Toolset
+    from handrail.vision.backend import VisionBackend
+    from handrail.watching.observers import Observer
 
 hookspec = pluggy.HookspecMarker("handrail")
 hookimpl = pluggy.HookimplMarker("handrail")

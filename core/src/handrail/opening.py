@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from handrail import config as configuration
-from handrail.confirm import Confirmer
+from handrail.asking.confirm import Confirmer
+from handrail.config import loading as configuration
+from handrail.config.places import Places
 from handrail.errors import ConfigError
-from handrail.places import Places
-from handrail.plugins import check_required
+from handrail.plugins.loading import check_required
 from handrail.runtime import Runtime, open_runtime
 from handrail.session import Session
 
@@ -44,7 +44,7 @@ async def open(
     if confirm is not None and not callable(confirm):
         raise ConfigError(
             f"confirm is {confirm!r}, and should be an async function that is given the question",
-            hint="handrail.confirm has `yes`, `no` and `callback`",
+            hint="handrail.asking.confirm has `yes`, `no` and `callback`",
         )
     roots = None if workspace is None else tuple(map(str, workspace))
     flags = {**settings, "desktop": desktop, "backend": backend, "workspace": roots}

@@ -16,11 +16,14 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from pydantic import BaseModel
 
-from handrail import plugins as plugin_loading
-from handrail.choosing import Chosen, choose
-from handrail.config import Config
-from handrail.confirm import Confirmer
-from handrail.desktop import Desktop, Desktops
+from handrail.asking.confirm import Confirmer
+from handrail.calls.invocation import Invocation
+from handrail.config.loading import Config
+from handrail.config.places import Places, home_folder, private_folder
+from handrail.config.settings import NO_SANDBOXES, Settings
+from handrail.desktops.desktop import Desktop, Desktops
+from handrail.desktops.leases import Leases
+from handrail.desktops.stops import Stops
 from handrail.errors import (
     BackendUnavailable,
     ConfigError,
@@ -30,30 +33,27 @@ from handrail.errors import (
     PluginError,
     ToolUnavailable,
 )
-from handrail.grantbook import GrantBook
-from handrail.grants import Grant
-from handrail.invocation import Invocation
-from handrail.judging import Decision, Evaluator, Judging, Offer, Seat, Verdict, judge
-from handrail.leases import Leases
-from handrail.observers import Observer
-from handrail.places import Places, home_folder, private_folder
-from handrail.plugins import Plugins
-from handrail.policy import Policy
-from handrail.registering import CORE, register_all, validated
-from handrail.registry import Owned, Registry
-from handrail.rulecheck import check_rules
-from handrail.rules import Origin, Rule, Rules, rule_of
-from handrail.sandboxes import Sandbox
-from handrail.services import Closable, Scope, Service, close
+from handrail.judging.grantbook import GrantBook
+from handrail.judging.grants import Grant
+from handrail.judging.policy import Policy
+from handrail.judging.rulecheck import check_rules
+from handrail.judging.rules import Origin, Rule, Rules, rule_of
+from handrail.judging.verdicts import Decision, Evaluator, Judging, Offer, Seat, Verdict, judge
+from handrail.plugins import loading as plugin_loading
+from handrail.plugins.loading import Plugins
+from handrail.plugins.registering import CORE, register_all, validated
+from handrail.plugins.services import Closable, Scope, Service, close
+from handrail.sandboxing.choosing import Chosen, choose
+from handrail.sandboxing.sandboxes import Sandbox
 from handrail.session import Session
-from handrail.settings import NO_SANDBOXES, Settings
-from handrail.stops import Stops
-from handrail.tools import Tool, Toolset
-from handrail.vision import NoSettings, VisionBackend
+from handrail.tools.contract import Tool, Toolset
+from handrail.tools.registry import Owned, Registry
+from handrail.vision.backend import NoSettings, VisionBackend
+from handrail.watching.observers import Observer
 from handrail.words import nearest
 
 if TYPE_CHECKING:
-    from handrail.explaining import Explained
+    from handrail.judging.explaining import Explained
 
 log = logging.getLogger(__name__)
 
@@ -192,7 +192,7 @@ class Runtime:
         owned, invocation, judging = await self._supposed(name, args, judging)
         policy = Policy(self.rules)
         policy.lasting = self.grants
-        from handrail.explaining import explain
+        from handrail.judging.explaining import explain
 
         return await explain(invocation, seats=self._seats_of(owned), policy=policy, judging=judging)
 
@@ -246,7 +246,7 @@ class Runtime:
         sandbox = (await self.sandbox()).sandbox
         if sandbox is None:
             return None
-        from handrail.confining import unfit
+        from handrail.sandboxing.confining import unfit
 
         if unfit(judging.workspace, home=judging.home) is not None:
             return None
@@ -393,7 +393,7 @@ class Runtime:
     def _tidy(self, settings: Settings) -> None:
         """Take out what past sessions left and nobody keeps any longer, beside the session that begins."""
         if self._tidying is None or self._tidying.done():
-            from handrail.retention import prune
+            from handrail.artifacts.retention import prune
 
             self._tidying = asyncio.create_task(anyio.to_thread.run_sync(prune, self.places, settings))
 

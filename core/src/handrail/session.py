@@ -17,14 +17,18 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from pydantic import BaseModel
 
-from handrail import paths, pipeline
-from handrail.approvals import Approvals
-from handrail.artifacts import Artifacts
-from handrail.audit import Audit
+from handrail.artifacts.store import Artifacts
+from handrail.asking.approvals import Approvals
+from handrail.asking.confirm import Confirmer
 from handrail.bag import Bag
-from handrail.choosing import CURE
-from handrail.confirm import Confirmer
-from handrail.desktop import Desktop, Focusing
+from handrail.calls import pipeline
+from handrail.calls.invocation import GrantOption, Invocation, ToolCall
+from handrail.calls.limits import Limits
+from handrail.calls.named_secrets import Secrets
+from handrail.calls.running import Running
+from handrail.calls.scheduler import Scheduler
+from handrail.config.settings import Settings
+from handrail.desktops.desktop import Desktop, Focusing
 from handrail.errors import (
     Failsafe,
     HandrailError,
@@ -34,34 +38,31 @@ from handrail.errors import (
     ToolUnavailable,
     UnknownTool,
 )
-from handrail.events import BackendChanged, Bus, ModeChanged, SessionEnded, ToolsChanged
-from handrail.grants import Grant
-from handrail.history import History
-from handrail.intake import Intake
-from handrail.invocation import GrantOption, Invocation, ToolCall
-from handrail.judging import Focus, Judging, Mode, Seat, Verdict, decided, hear
-from handrail.limits import Limits
-from handrail.named_secrets import Secrets
-from handrail.observation import Observations
-from handrail.observers import Observer
-from handrail.observing import Watch
-from handrail.policy import Policy
-from handrail.pool import Pool
-from handrail.recorder import Recorder
-from handrail.registry import Owned
-from handrail.results import Status, ToolResult
-from handrail.running import Running
-from handrail.scheduler import Scheduler
-from handrail.seeing import Vision
-from handrail.settings import Settings
-from handrail.tools import Tool, Toolset
+from handrail.files import paths
+from handrail.judging.grants import Grant
+from handrail.judging.policy import Policy
+from handrail.judging.verdicts import Focus, Judging, Mode, Seat, Verdict, decided, hear
+from handrail.records.audit import Audit
+from handrail.records.history import History
+from handrail.records.recorder import Recorder
+from handrail.results.values import Status, ToolResult
+from handrail.sandboxing.choosing import CURE
+from handrail.tools.contract import Tool, Toolset
+from handrail.tools.pool import Pool
+from handrail.tools.registry import Owned
+from handrail.untrusted.intake import Intake
+from handrail.vision.observation import Observations
+from handrail.vision.seeing import Vision
+from handrail.watching.events import BackendChanged, Bus, ModeChanged, SessionEnded, ToolsChanged
+from handrail.watching.observers import Observer
+from handrail.watching.observing import Watch
 from handrail.words import nearest
 
 if TYPE_CHECKING:
-    from handrail.confining import Confinement, Confines
-    from handrail.event_stream import EventStream
     from handrail.runtime import Runtime
-    from handrail.telemetry import Tracing
+    from handrail.sandboxing.confining import Confinement, Confines
+    from handrail.watching.event_stream import EventStream
+    from handrail.watching.telemetry import Tracing
 
 
 log = logging.getLogger(__name__)
@@ -195,7 +196,7 @@ class Session:
 
     def events(self) -> EventStream:
         """What happens from now on, for `async for event in session.events()`; it ends with the session and holds up no call."""
-        from handrail.event_stream import EventStream
+        from handrail.watching.event_stream import EventStream
 
         return EventStream(self.bus)
 
@@ -442,7 +443,7 @@ class Session:
         enabled = self.settings.telemetry.enabled
         if enabled is False or (enabled is None and "opentelemetry.trace" not in sys.modules):
             return None
-        from handrail.telemetry import tracing
+        from handrail.watching.telemetry import tracing
 
         return tracing(self)
 
@@ -450,7 +451,7 @@ class Session:
         """Take over who looks at calls."""
         observers: list[Observer] = list(self.runtime.observers.values())
         if self.settings.observers:
-            from handrail.observer_commands import CommandObserver
+            from handrail.watching.observer_commands import CommandObserver
 
             observers += [CommandObserver(settings, self) for settings in self.settings.observers]
         self.watch = Watch(self, observers) if observers else None
@@ -486,7 +487,7 @@ class Session:
 
     async def confinement(self, tool: Tool) -> Confinement:
         """What a call of the tool is given to run in the sandbox; `NoSandbox` says why there is none and the cure."""
-        from handrail.confining import Confines, unfit
+        from handrail.sandboxing.confining import Confines, unfit
 
         if not tool.confinable:
             raise NoSandbox(f"{tool.name} cannot run in a sandbox, and nothing was run")

@@ -20,9 +20,9 @@ HEAVY = (
     "asyncio",
     "importlib.metadata",
     "platformdirs",
-    "handrail.config",
-    "handrail.plugins",
-    "handrail.tools",
+    "handrail.config.loading",
+    "handrail.plugins.loading",
+    "handrail.tools.contract",
 )
 
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from handrail.grantbook import GrantBook
-from handrail.grants import Grant
-from handrail.invocation import GrantOption
-from handrail.judging import Mode
+from handrail.calls.invocation import GrantOption
+from handrail.judging.grantbook import GrantBook
+from handrail.judging.grants import Grant
+from handrail.judging.verdicts import Mode
 
 RULES = """
 [[policy.rules]]

@@ -14,7 +14,7 @@ from google.adk.tools.base_toolset import BaseToolset
 from tests.plugins.adk.agents import Chat, Scripted, answered, declarations, last_text, questions, results
 
 from handrail import Choice, Media, Run, ToolContext, Variation, Write, tool
-from handrail.confirm import Answer, Approval
+from handrail.asking.confirm import Answer, Approval
 from handrail.testing import fake_backend, open_test_runtime, open_test_session
 from handrail_adk import HandrailToolset
 

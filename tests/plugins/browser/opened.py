@@ -10,9 +10,9 @@ from typing import Any
 from tests.plugins.system.serving import known
 
 from handrail import Service, Session, Tool, ToolContext, hookimpl
-from handrail.confirm import yes
+from handrail.asking.confirm import yes
+from handrail.net.web import Limits, Web
 from handrail.testing import open_test_session
-from handrail.web import Limits, Web
 from handrail_browser.config import BrowserConfig
 from handrail_browser.hooks import open_reader
 from handrail_browser.search.tool import LONGEST_BYTES, web_search_tool

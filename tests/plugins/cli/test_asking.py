@@ -18,7 +18,7 @@ import pytest
 
 import handrail
 from handrail import ConfigError, Session, ToolResult
-from handrail.confirm import yes
+from handrail.asking.confirm import yes
 
 Run = Callable[..., Awaitable[ToolResult]]
 # dpkg is named, and not called: whatever is answered, nothing of the machine changes.

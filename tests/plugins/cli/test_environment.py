@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from handrail import Desktop
-from handrail.redaction import is_credential
+from handrail.records.redaction import is_credential
 from handrail_cli.environment import on_desktop
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import handrail
 from handrail import Session, ToolResult
-from handrail.confirm import yes
+from handrail.asking.confirm import yes
 
 Run = Callable[..., Awaitable[ToolResult]]
 

@@ -16,10 +16,12 @@ import anyio
 import pytest
 from tests.plugins.cli.conftest import Run
 
-from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Route, Session, config, trust
-from handrail.confirm import Answer, Approval, Choice, yes
-from handrail.places import Places
-from handrail.plugins import load
+from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Route, Session
+from handrail.asking.confirm import Answer, Approval, Choice, yes
+from handrail.config import loading as config
+from handrail.config import trust
+from handrail.config.places import Places
+from handrail.plugins.loading import load
 from handrail.runtime import open_runtime
 from handrail.testing import open_test_session
 from handrail_cli import hooks

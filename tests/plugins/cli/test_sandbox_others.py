@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from handrail import Bounds, Limits, NoSandbox, Sandbox
-from handrail.choosing import lacks
+from handrail.sandboxing.choosing import lacks
 from handrail_cli.sandboxes.docker import Docker
 from handrail_cli.sandboxes.docker import Settings as DockerSettings
 from handrail_cli.sandboxes.seatbelt import Seatbelt, profile

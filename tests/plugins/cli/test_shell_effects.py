@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Decision, Judging, Opinion, Route, Touch
-from handrail.judging import Offer
+from handrail.judging.verdicts import Offer
 from handrail_cli.judgement import judge
 
 HOME = Path("/home/user")

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from handrail import Decision, Judging
-from handrail.judging import Offer
+from handrail.judging.verdicts import Offer
 from handrail_cli.analysis import analyse, parsed
 from handrail_cli.judgement import judge
 from handrail_cli.plain import plain

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import handrail
 from handrail import Session, ToolResult
-from handrail.confirm import Answer, Approval, Choice, yes
+from handrail.asking.confirm import Answer, Approval, Choice, yes
 from handrail_cli.screen import Screen
 
 Run = Callable[..., Awaitable[ToolResult]]

@@ -16,7 +16,7 @@ from tests.plugins.cli.test_execute_cli import alive, ends
 
 import handrail
 from handrail import Session, ToolResult
-from handrail.confirm import yes
+from handrail.asking.confirm import yes
 
 Run = Callable[..., Awaitable[ToolResult]]
 # Both forks of a daemon by the book, with its descriptors as they were.

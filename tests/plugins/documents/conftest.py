@@ -11,7 +11,7 @@ import pytest
 
 import handrail
 from handrail import Session, ToolResult
-from handrail.confirm import yes
+from handrail.asking.confirm import yes
 
 Call = Callable[..., Awaitable[ToolResult]]
 

@@ -20,7 +20,7 @@ from tests.plugins.documents.pdf_files import line, pdf
 
 import handrail
 from handrail import Session, ToolResult
-from handrail.confirm import yes
+from handrail.asking.confirm import yes
 from handrail_documents import office
 
 MADE_BY_OFFICE = Path(__file__).parent / "libreoffice"

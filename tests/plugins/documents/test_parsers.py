@@ -17,7 +17,7 @@ from tests.plugins.documents.pdf_files import line, pdf
 
 import handrail
 from handrail import ToolResult
-from handrail.confirm import yes
+from handrail.asking.confirm import yes
 from handrail.parsing import caging
 
 SLOW = pdf([b"".join(line("x" * 60, 0, n) for n in range(40_000))] * 40)
@@ -141,7 +141,7 @@ HOST = """
 import asyncio, sys
 import handrail
 from handrail import ToolResult
-from handrail.confirm import yes
+from handrail.asking.confirm import yes
 
 async def main():
     async with handrail.open() as session:

@@ -9,7 +9,7 @@ import pytest
 
 import handrail
 from handrail import Session
-from handrail.confirm import yes
+from handrail.asking.confirm import yes
 
 
 @pytest.fixture

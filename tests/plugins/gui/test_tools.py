@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 import handrail
-from handrail.confirm import yes
+from handrail.asking.confirm import yes
 
 from .conftest import PLAIN_WINDOW, TEXT, Agent, until
 

@@ -15,9 +15,9 @@ import pytest
 from mcp import Client
 
 from handrail import Choice
+from handrail.asking.pending import Pending, give, pending
+from handrail.config.places import Places
 from handrail.errors import NotFound
-from handrail.pending import Pending, give, pending
-from handrail.places import Places
 
 from .place import ERAS, HANDRAIL, LEGACY, MODERN, Place, accept, structured, wait_for
 

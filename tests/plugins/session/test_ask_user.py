@@ -11,10 +11,10 @@ import anyio
 import pytest
 
 from handrail import Asked, DesktopError, Tool
-from handrail.confirm import no, yes
+from handrail.asking.confirm import no, yes
 from handrail.errors import DeniedByUser, NoConfirmer
-from handrail.events import Event, InquiryAnswered, InquiryAsked, event_wire
 from handrail.testing import ToolContract, open_test_session
+from handrail.watching.events import Event, InquiryAnswered, InquiryAsked, event_wire
 from handrail_session.asking import ask_user
 
 from .people import PLUGINS, Host, Person, Terminal, run

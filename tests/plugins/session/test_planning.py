@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from handrail import Answer, Choice, Session, Tool, Write, tool
-from handrail.events import Event, ModeChanged
-from handrail.judging import Mode
+from handrail.judging.verdicts import Mode
 from handrail.testing import ToolContract, open_test_session
+from handrail.watching.events import Event, ModeChanged
 from handrail_session.planning import generate_plan
 
 from .people import PLUGINS, Host, Person

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
 from handrail import ToolContext
-from handrail.web import Limits, Web
+from handrail.net.web import Limits, Web
 from handrail_system.config import SystemConfig
 
 ETAG = '"v1"'

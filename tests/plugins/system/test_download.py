@@ -39,10 +39,10 @@ from tests.plugins.system.serving import (
 
 import handrail_system.hooks
 from handrail import Invocation, Session, Tool, ToolResult, hookimpl
-from handrail.confirm import yes
-from handrail.events import Event, Progress
-from handrail.judging import Decision
+from handrail.asking.confirm import yes
+from handrail.judging.verdicts import Decision
 from handrail.testing import ScriptedConfirmer, ToolContract, open_test_session
+from handrail.watching.events import Event, Progress
 from handrail_system import parts
 from handrail_system.config import SystemConfig
 from handrail_system.download import download_file, download_tool

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from langchain_core.tools import BaseTool, ToolException
 
-from handrail.declarations import declare
-from handrail.families import family_of
+from handrail.results.telling import Shown, told
 from handrail.session import Session
-from handrail.telling import Shown, told
+from handrail.tools.declarations import declare
+from handrail.tools.families import family_of
 
 
 async def tools(session: Session, *, model: str | None = None) -> list[BaseTool]:

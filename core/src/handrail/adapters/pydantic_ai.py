@@ -7,11 +7,11 @@ from typing import Any
 from pydantic_ai import AbstractToolset, BinaryContent, RunContext, ToolDefinition, ToolsetTool
 from pydantic_core import SchemaValidator, core_schema
 
-from handrail.declarations import declare
-from handrail.families import family_of
+from handrail.results.telling import told
 from handrail.session import Session
-from handrail.telling import told
-from handrail.tools import Tool
+from handrail.tools.contract import Tool
+from handrail.tools.declarations import declare
+from handrail.tools.families import family_of
 
 # The session checks arguments itself, and says what is wrong in its result.
 ANYTHING = SchemaValidator(core_schema.any_schema())

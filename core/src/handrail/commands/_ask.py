@@ -13,11 +13,11 @@ from typing import Any, cast
 import anyio
 import click
 
+from handrail.asking.confirm import LASTING, Answer, Approval, Choice, Confirmer
+from handrail.asking.inquiries import Asked, Inquiry, Question, Reply
+from handrail.asking.questions import data, question, short
+from handrail.calls.invocation import ExecConfirmation, GrantOption, UrlConfirmation
 from handrail.commands._stdio import read_some
-from handrail.confirm import LASTING, Answer, Approval, Choice, Confirmer
-from handrail.inquiries import Asked, Inquiry, Question, Reply
-from handrail.invocation import ExecConfirmation, GrantOption, UrlConfirmation
-from handrail.questions import data, question, short
 
 TERMINAL = "/dev/tty"
 WORDS: Mapping[str, Choice] = {

@@ -17,7 +17,7 @@ from handrail.errors import HandrailError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from handrail.config import Config
+    from handrail.config.loading import Config
     from handrail.runtime import Runtime
 
 T = TypeVar("T")
@@ -127,8 +127,8 @@ def open_runtime_for(
 
 def load_config(choices: Choices, flags: Mapping[str, Any] | None = None) -> Config:
     """The configuration for these options, saying nothing of what it ignores."""
-    from handrail import config
-    from handrail.places import Places
+    from handrail.config import loading as config
+    from handrail.config.places import Places
 
     return config.load(
         places=Places.of(os.environ),

@@ -9,18 +9,18 @@ from typing import Any, cast
 
 import anyio
 
+from handrail.asking.confirm import Answer, Approval, Choice, Step
+from handrail.asking.inquiries import Inquiry, Reply, inquiry_wire, reply_in
+from handrail.calls.invocation import GrantOption, ToolCall, confirmation_wire
+from handrail.calls.scheduler import with_waiting
 from handrail.commands._common import on_signal
 from handrail.commands._lines import BadLine, TooLong, check_keys, error_wire, parsed
 from handrail.commands._stdio import Writer, lines
 from handrail.commands.tools import tool_wire
-from handrail.confirm import Answer, Approval, Choice, Step
 from handrail.errors import Denied, DeniedByUser, HandrailError, NoConfirmer, Stopped
-from handrail.events import Event, event_wire
-from handrail.inquiries import Inquiry, Reply, inquiry_wire, reply_in
-from handrail.invocation import GrantOption, ToolCall, confirmation_wire
-from handrail.results import STATUSES, Status, ToolResult
-from handrail.scheduler import with_waiting
+from handrail.results.values import STATUSES, Status, ToolResult
 from handrail.session import Session
+from handrail.watching.events import Event, event_wire
 from handrail.words import nearest
 
 Id = str | int | None

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from handrail.errors import HandrailError
-from handrail.plugins import DISTRIBUTION, installed
+from handrail.plugins.loading import DISTRIBUTION, installed
 
 
 def change(action: str, packages: Sequence[str]) -> tuple[list[str], list[str]]:

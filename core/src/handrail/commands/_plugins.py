@@ -1,6 +1,6 @@
 """The commands that plugins add, found without importing the machinery that sessions load plugins with.
 
-`handrail --help` has to answer in a few times the start of Python, which `importlib.metadata` and the checks of `handrail.plugins` would
+`handrail --help` has to answer in a few times the start of Python, which `importlib.metadata` and the checks of `handrail.plugins.loading` would
 take up alone. So entry points are read as files here, and a plugin is checked in full only when one of its commands is run.
 """
 
@@ -41,7 +41,7 @@ def offers(environment: Mapping[str, str]) -> Mapping[str, Offer]:
 
 def refusal(plugin: str, disabled: Collection[str]) -> str | None:
     """Why the plugin is not loaded by the rules for all plugins and the `disabled` ones of the configuration; None when it is."""
-    from handrail.plugins import installed, load
+    from handrail.plugins.loading import installed, load
 
     listed = load([found for found in installed() if found.name == plugin], disabled=disabled).get(plugin)
     return listed.reason if listed is not None and listed.state != "loaded" else None

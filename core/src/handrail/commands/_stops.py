@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
-    from handrail.stops import Stops
+    from handrail.desktops.stops import Stops
 
 desktop_option = click.option(
     "--desktop", metavar="NAME", help="Only this one: current, private (every private one), or a started one's name."
@@ -17,7 +17,7 @@ desktop_option = click.option(
 
 def switches() -> Stops:
     """The switches of this user."""
-    from handrail.places import Places
-    from handrail.stops import Stops
+    from handrail.config.places import Places
+    from handrail.desktops.stops import Stops
 
     return Stops(Places.of(os.environ).state / "stops")

@@ -13,9 +13,9 @@ from handrail.commands._common import for_terminal, json_option, print_json, run
 from handrail.errors import HandrailError, NotFound
 
 if TYPE_CHECKING:
-    from handrail.confirm import Answer
-    from handrail.pending import Pending
-    from handrail.places import Places
+    from handrail.asking.confirm import Answer
+    from handrail.asking.pending import Pending
+    from handrail.config.places import Places
 
 POLL_S = 0.3
 
@@ -30,8 +30,8 @@ def command(only_list: bool, as_json: bool) -> None:
 
     Example: handrail approvals
     """
-    from handrail.pending import pending
-    from handrail.places import Places
+    from handrail.asking.pending import pending
+    from handrail.config.places import Places
 
     places = Places.of(os.environ)
     if only_list or as_json:
@@ -60,8 +60,8 @@ def _list(waiting: list[Pending], *, as_json: bool) -> None:
 
 def _check_terminal() -> None:
     """Answers come from a person, and questions must not wrap: a line that does could pass for one of ours."""
+    from handrail.asking.pending import WIDTH
     from handrail.commands._ask import at_terminal
-    from handrail.pending import WIDTH
 
     if at_terminal() is None or not sys.stdin.isatty():
         raise HandrailError(
@@ -76,7 +76,7 @@ def _check_terminal() -> None:
 async def _answer_all(places: Places) -> None:
     import anyio
 
-    from handrail.pending import pending
+    from handrail.asking.pending import pending
 
     click.echo(
         "Questions are shown here as they are asked. Ctrl-C ends this; what is left unanswered is a no.", err=True
@@ -88,7 +88,7 @@ async def _answer_all(places: Places) -> None:
 
 
 async def _ask(places: Places, left: Pending) -> None:
-    from handrail.pending import give
+    from handrail.asking.pending import give
 
     click.echo(f"\nIn the session {left.session}:\n{left.text}", err=True)
     answer, grant = await _answered(left)
@@ -100,11 +100,11 @@ async def _ask(places: Places, left: Pending) -> None:
 
 async def _answered(left: Pending) -> tuple[Answer, int | None]:
     """The person's answer, and the place of its grant."""
-    from handrail.approvals import Approvals
+    from handrail.asking.approvals import Approvals
+    from handrail.asking.confirm import Approval
+    from handrail.calls.invocation import GrantOption, InfoConfirmation
     from handrail.commands._ask import ask_for_answer
-    from handrail.confirm import Approval
-    from handrail.invocation import GrantOption, InfoConfirmation
-    from handrail.judging import Decision, Verdict
+    from handrail.judging.verdicts import Decision, Verdict
 
     grants = [GrantOption(label, left.tool) for label in left.grants]
     shown = Approval(

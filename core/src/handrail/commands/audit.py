@@ -11,7 +11,7 @@ import click
 from handrail.commands._common import json_option, print_json
 
 if TYPE_CHECKING:
-    from handrail.audit import Finding
+    from handrail.records.audit import Finding
 
 
 @click.group("audit")
@@ -31,8 +31,8 @@ def verify(context: click.Context, files: Sequence[str], as_json: bool) -> None:
     """
     from pathlib import Path
 
-    from handrail.audit import verify as check
-    from handrail.places import Places
+    from handrail.config.places import Places
+    from handrail.records.audit import verify as check
 
     chosen = [Path(file) for file in files] or sorted(Places.of(os.environ).audit.glob("*.jsonl"))
     findings = [check(file) for file in chosen]

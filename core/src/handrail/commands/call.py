@@ -22,9 +22,9 @@ from handrail.commands._common import (
 )
 
 if TYPE_CHECKING:
-    from handrail.events import Event
-    from handrail.results import ToolResult
+    from handrail.results.values import ToolResult
     from handrail.session import Session
+    from handrail.watching.events import Event
 
 # Said once a call has taken longer.
 QUIET_S = 1.0
@@ -88,7 +88,7 @@ def _text(given: str) -> str:
 
 async def _call(name: str, args: Mapping[str, Any], choices: Choices, *, yes: bool) -> tuple[ToolResult, int]:
     """The result, and the number of the signal that ended the call, or 0."""
-    from handrail import confirm
+    from handrail.asking import confirm
     from handrail.commands._ask import at_terminal
 
     confirmer = confirm.yes if yes else at_terminal()
@@ -100,7 +100,7 @@ async def _stoppable(session: Session, name: str, args: Mapping[str, Any]) -> tu
     import anyio
 
     from handrail.errors import Stopped
-    from handrail.results import ToolResult
+    from handrail.results.values import ToolResult
 
     caught = 0
     result = ToolResult.failure(Stopped("the call was cancelled"), title=name)
@@ -123,7 +123,7 @@ async def _telling(session: Session, name: str) -> AsyncGenerator[None]:
     """Inside, a person at stderr is told of a call that takes long, and how far it is."""
     import anyio
 
-    from handrail.events import Progress, Started
+    from handrail.watching.events import Progress, Started
 
     started = anyio.Event()
 

@@ -9,7 +9,7 @@ import click
 from handrail.commands._common import Choices, json_option, print_json, read_config, session_options, to_json
 
 if TYPE_CHECKING:
-    from handrail.config import Config
+    from handrail.config.loading import Config
 
 
 @click.group("config", invoke_without_command=True)
@@ -43,11 +43,11 @@ def schema() -> None:
     """
     import os
 
-    from handrail import config
-    from handrail.registering import register_all
+    from handrail.config import loading as config
+    from handrail.config.settings import Settings
+    from handrail.plugins.registering import register_all
     from handrail.runtime import load_plugins
-    from handrail.settings import Settings
-    from handrail.vision import NoSettings
+    from handrail.vision.backend import NoSettings
 
     plugins = load_plugins(Settings(), os.environ)
     registered = register_all(plugins, Settings())
@@ -59,7 +59,7 @@ def schema() -> None:
 
 def _value(config: Config, key: str) -> Any:
     """A setting as plain data; what looks like a secret in a plugin's table is not shown."""
-    from handrail.redaction import redact
+    from handrail.records.redaction import redact
 
     value: Any = config.settings.model_dump(mode="json")
     for part in key.split(".", 2):

@@ -151,8 +151,8 @@ def _backends(runtime: Runtime) -> Iterator[Check]:
 
 async def _sandboxes(runtime: Runtime) -> AsyncGenerator[Check]:
     """Which sandbox is used, why not others, each started where it can be; nothing where no tool runs in one."""
-    from handrail.choosing import tried
-    from handrail.confining import unfit
+    from handrail.sandboxing.choosing import tried
+    from handrail.sandboxing.confining import unfit
 
     if not any(entry.tool.confinable for entry in runtime.registry):
         return

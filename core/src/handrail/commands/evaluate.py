@@ -15,7 +15,7 @@ from handrail.commands._lines import BadLine, TooLong, check_keys, error_wire, p
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from handrail.judging import Judging, Verdict
+    from handrail.judging.verdicts import Judging, Verdict
     from handrail.runtime import Runtime
 
 SHELLS = ("bash", "powershell", "cmd")
@@ -90,7 +90,7 @@ async def judged(line: bytes | TooLong, runtime: Runtime) -> dict[str, Any]:
 async def _verdict(tool: str, args: Mapping[str, Any], judging: Judging, runtime: Runtime) -> Verdict:
     """As a session decides: what cannot be called or does not fit its tool is never run."""
     from handrail.errors import InvalidArguments
-    from handrail.judging import Decision, Reason, Verdict
+    from handrail.judging.verdicts import Decision, Reason, Verdict
 
     owned = runtime.registry.get(tool)
     if owned is None:
@@ -136,7 +136,7 @@ def circumstances(call: Mapping[str, Any], runtime: Runtime) -> Judging:
     """Where the call would be made: what the line says, else what is here."""
     from pathlib import Path
 
-    from handrail.judging import Mode
+    from handrail.judging.verdicts import Mode
 
     here, settings = runtime.judging, runtime.settings
     cwd = Path(call["cwd"]) if "cwd" in call else here.cwd

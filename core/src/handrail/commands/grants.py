@@ -11,8 +11,8 @@ import click
 from handrail.commands._common import for_terminal, json_option, print_json
 
 if TYPE_CHECKING:
-    from handrail.grantbook import GrantBook
-    from handrail.grants import Grant
+    from handrail.judging.grantbook import GrantBook
+    from handrail.judging.grants import Grant
 
 
 @click.group("grants")
@@ -66,8 +66,8 @@ def revoke(context: click.Context, id: str | None, everything: bool) -> None:
 
 
 def _book() -> GrantBook:
-    from handrail.grantbook import GrantBook
-    from handrail.places import Places
+    from handrail.config.places import Places
+    from handrail.judging.grantbook import GrantBook
 
     return GrantBook.of(Places.of(os.environ))
 

@@ -38,10 +38,10 @@ def command(last: int, session: str | None, as_json: bool) -> None:
 
 def newest_calls(count: int, *, session: str | None = None) -> Sequence[dict[str, Any]]:
     """The last `count` calls of all sessions, or of one, in the order they began."""
-    from handrail.places import Places
+    from handrail.config.places import Places
 
     folder = Places.of(os.environ).audit
-    from handrail.audit import parts_of, session_of
+    from handrail.records.audit import parts_of, session_of
 
     files = [folder / f"{session}.jsonl"] if session else sorted(folder.glob("*.jsonl"), key=_modified, reverse=True)
     # The newest part of each session stands for the whole.

@@ -12,7 +12,7 @@ from handrail.commands._common import Choices, json_option, open_runtime_for, pr
 from handrail.errors import PluginError
 
 if TYPE_CHECKING:
-    from handrail.plugins import Plugin
+    from handrail.plugins.loading import Plugin
 
 
 @click.command("plugins")
@@ -33,7 +33,7 @@ def command(as_json: bool) -> None:
 
 async def _list() -> tuple[Sequence[Plugin], PluginError | None]:
     """Every plugin, and what the configuration requires in vain."""
-    from handrail.plugins import check_required
+    from handrail.plugins.loading import check_required
 
     config = read_config(Choices())
     plugins = config.settings.plugins

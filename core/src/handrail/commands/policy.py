@@ -21,11 +21,11 @@ from handrail.commands._common import (
 )
 
 if TYPE_CHECKING:
-    from handrail.explaining import Explained
-    from handrail.judging import Opinion, Part, Verdict
-    from handrail.policy import Step
-    from handrail.rulecheck import Lines
-    from handrail.rules import Rule
+    from handrail.judging.explaining import Explained
+    from handrail.judging.policy import Step
+    from handrail.judging.rulecheck import Lines
+    from handrail.judging.rules import Rule
+    from handrail.judging.verdicts import Opinion, Part, Verdict
     from handrail.runtime import Runtime
 
 WIDTH = 10
@@ -50,7 +50,7 @@ def listing(choices: Choices, as_json: bool) -> None:
 
 
 async def _list(choices: Choices, as_json: bool) -> None:
-    from handrail.rulecheck import Lines
+    from handrail.judging.rulecheck import Lines
 
     async with _runtime(choices) as runtime:
         lines = Lines()
@@ -88,7 +88,7 @@ def check(context: click.Context, file: str | None, choices: Choices, as_json: b
 
 async def _check(file: str | None, choices: Choices) -> list[dict[str, str]]:
     from handrail.commands._common import load_config
-    from handrail.config import without_rules
+    from handrail.config.loading import without_rules
     from handrail.errors import ConfigError
 
     found: list[dict[str, str]] = []
@@ -101,7 +101,7 @@ async def _check(file: str | None, choices: Choices) -> list[dict[str, str]]:
     else:
         from pathlib import Path
 
-        from handrail.config import rules_of
+        from handrail.config.loading import rules_of
 
         config = load_config(choices)
         rules, wrong = rules_of(Path(file))
@@ -112,8 +112,8 @@ async def _check(file: str | None, choices: Choices) -> list[dict[str, str]]:
 
 
 def _problems(settings: Any, runtime: Runtime) -> Iterator[dict[str, str]]:
-    from handrail.rulecheck import Lines, problems, shadowed
-    from handrail.rules import Rules, rule_of
+    from handrail.judging.rulecheck import Lines, problems, shadowed
+    from handrail.judging.rules import Rules, rule_of
 
     lines = Lines()
     for problem in problems(settings, runtime):
@@ -145,7 +145,7 @@ def explain(call: str, choices: Choices, as_json: bool) -> None:
 async def _explain(call: str, choices: Choices, as_json: bool) -> None:
     from handrail.commands._lines import BadLine
     from handrail.commands.evaluate import check_call, circumstances
-    from handrail.judging import Mode
+    from handrail.judging.verdicts import Mode
 
     async with _runtime(choices) as runtime:
         try:
@@ -166,7 +166,7 @@ async def _explain(call: str, choices: Choices, as_json: bool) -> None:
 
 def _given(call: str, runtime: Runtime) -> dict[str, Any]:
     """The call as `handrail evaluate` takes it: JSON, or a command for the tool that runs some."""
-    from handrail.tools import Run
+    from handrail.tools.contract import Run
 
     if call.lstrip().startswith("{"):
         try:
@@ -252,8 +252,8 @@ def _floors(explained: Explained) -> Iterator[str]:
 
 
 def _steps(explained: Explained) -> Iterator[str]:
-    from handrail.rulecheck import Lines
-    from handrail.rules import Rule
+    from handrail.judging.rulecheck import Lines
+    from handrail.judging.rules import Rule
 
     lines = Lines()
     for step in explained.steps:
@@ -294,7 +294,7 @@ def _toml(value: Any) -> str:
 
 def _set(rule: Rule) -> dict[str, Any]:
     """The matchers that are given, under their names in a file."""
-    from handrail.rulecheck import MATCHERS
+    from handrail.judging.rulecheck import MATCHERS
 
     named = {"layers": "layer", "kinds": "kind"}
     given = {named.get(key, key): getattr(rule, key) for key in MATCHERS}
@@ -324,8 +324,8 @@ def _rule_wire(rule: Rule, lines: Lines) -> dict[str, Any]:
 
 
 def _wire(explained: Explained) -> Mapping[str, Any]:
-    from handrail.rulecheck import Lines
-    from handrail.rules import Rule
+    from handrail.judging.rulecheck import Lines
+    from handrail.judging.rules import Rule
 
     lines = Lines()
     return {

@@ -12,8 +12,8 @@ from handrail.commands._common import Choices, open_runtime_for, run, session_op
 from handrail.words import visible
 
 if TYPE_CHECKING:
-    from handrail.confirm import Confirmer
-    from handrail.plans import StepDone
+    from handrail.asking.confirm import Confirmer
+    from handrail.records.plans import StepDone
 
 # Where the eye finds the verdict: column widths of a line.
 STEP, TOOL, VERDICT, STATUS, EFFECT = 46, 20, 9, 10, 11
@@ -37,7 +37,7 @@ def command(plan: Path, choices: Choices, answer: str | None, report: Path | Non
 
 
 def _confirmer(answer: str | None) -> Confirmer | None:
-    from handrail import confirm
+    from handrail.asking import confirm
     from handrail.commands._ask import at_terminal
 
     return {"yes": confirm.yes, "deny": confirm.no}.get(answer or "") or at_terminal()
@@ -45,7 +45,7 @@ def _confirmer(answer: str | None) -> Confirmer | None:
 
 async def _replay(path: Path, choices: Choices, confirmer: Confirmer | None, report: Path | None) -> bool:
     """Run the plan, telling each step as it ends; whether every step did what the plan expects."""
-    from handrail.plans import read_plan, run_plan
+    from handrail.records.plans import read_plan, run_plan
 
     plan = read_plan(path)
     async with open_runtime_for(choices) as runtime, runtime.session(confirm=confirmer) as session:
@@ -57,7 +57,7 @@ async def _replay(path: Path, choices: Choices, confirmer: Confirmer | None, rep
         _say(_columns("step", "tool", "verdict", "status", "effect", "time"))
         steps = await run_plan(plan, session, told=_tell)
         if report is not None:
-            from handrail.report import write_report
+            from handrail.records.report import write_report
 
             write_report(report.absolute(), plan, steps, session)
     good = len(steps) == len(plan.steps) and all(done.failure is None for done in steps)

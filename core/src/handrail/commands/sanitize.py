@@ -48,8 +48,8 @@ async def _sanitize(limit: int) -> None:
 
 def sanitized(line: bytes | TooLong, *, limit: int) -> dict[str, Any]:
     """What is shown of the text on one line, or the error that the line is."""
-    from handrail.results import Source
-    from handrail.untrusted import envelope, shown
+    from handrail.results.values import Source
+    from handrail.untrusted.envelope import envelope, shown
 
     try:
         asked = parsed(line)

@@ -9,7 +9,7 @@ import click
 from handrail.commands._common import Choices, open_runtime_for, run, session_options
 
 if TYPE_CHECKING:
-    from handrail.confirm import Confirmer
+    from handrail.asking.confirm import Confirmer
 
 
 @click.command("session")
@@ -43,7 +43,7 @@ def command(context: click.Context, jsonl: bool, answer: str | None, events: boo
 
 
 async def _work(choices: Choices, answer: str | None, *, events: bool) -> int:
-    from handrail import confirm
+    from handrail.asking import confirm
     from handrail.commands._conversation import Asking, converse
     from handrail.commands._stdio import Writer, own_stdio
 

@@ -18,11 +18,11 @@ from handrail.commands._common import (
     session_options,
     without_audit,
 )
-from handrail.declarations import DIALECTS, Named, declare
-from handrail.families import DEFAULT, description_for, family_of, schema_for
+from handrail.tools.declarations import DIALECTS, Named, declare
+from handrail.tools.families import DEFAULT, description_for, family_of, schema_for
 
 if TYPE_CHECKING:
-    from handrail.config import Config
+    from handrail.config.loading import Config
     from handrail.runtime import Runtime
     from handrail.session import Listed
 

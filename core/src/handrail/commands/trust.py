@@ -20,10 +20,10 @@ def command(folder: str | None, revoke: bool, listing: bool) -> None:
     """
     from pathlib import Path
 
-    from handrail import trust
     from handrail.commands._common import current_folder
-    from handrail.config import project_folder
-    from handrail.places import Places
+    from handrail.config import trust
+    from handrail.config.loading import project_folder
+    from handrail.config.places import Places
 
     places = Places.of(os.environ)
     if listing:

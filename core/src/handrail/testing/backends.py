@@ -16,10 +16,10 @@ import anyio
 import pytest
 from pydantic import ValidationError
 
-from handrail.desktop import Desktop, Tree
+from handrail.desktops.desktop import Desktop, Tree
 from handrail.errors import BackendUnavailable, ToolUnavailable
-from handrail.observation import Element, Frame, Rect
-from handrail.vision import Plan, VisionBackend
+from handrail.vision.backend import Plan, VisionBackend
+from handrail.vision.observation import Element, Frame, Rect
 
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 # What each capability asks of a backend.

@@ -24,17 +24,17 @@ from typing import Any, TypeVar, cast
 import anyio
 import pytest
 
-from handrail.audit import verify
-from handrail.confirm import yes
+from handrail.asking.confirm import yes
+from handrail.calls.invocation import Invocation, confirmation_wire
 from handrail.errors import InvalidArguments, Stopped, TimedOut
-from handrail.events import Event, Started
-from handrail.invocation import Invocation, confirmation_wire
-from handrail.judging import Decision, Verdict
-from handrail.results import Media, ToolResult
+from handrail.judging.verdicts import Decision, Verdict
+from handrail.records.audit import verify
+from handrail.results.values import Media, ToolResult
 from handrail.session import Session
 from handrail.testing.fakes import fake_backend
 from handrail.testing.sessions import open_test_session
-from handrail.tools import Tool
+from handrail.tools.contract import Tool
+from handrail.watching.events import Event, Started
 
 MAX_DESCRIPTION = 1_000
 MAX_LINE = 400

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from handrail.calls.invocation import Invocation
 from handrail.errors import InvalidArguments
-from handrail.invocation import Invocation
-from handrail.judging import Decision, Evaluator, Judging, Mode, Opinion
-from handrail.tools import Tool
+from handrail.judging.verdicts import Decision, Evaluator, Judging, Mode, Opinion
+from handrail.tools.contract import Tool
 
 CODE = re.compile(r"[a-z][a-z0-9_]*")
 # Tries of each kind of spoiled text, made anew from the same seed.

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, cast
 
-from handrail.confirm import Answer, Approval, Choice
-from handrail.desktop import Desktop, Tree
+from handrail.asking.confirm import Answer, Approval, Choice
+from handrail.calls.invocation import Invocation
+from handrail.desktops.desktop import Desktop, Tree
 from handrail.errors import DesktopError
-from handrail.invocation import Invocation
-from handrail.judging import Decision, Evaluator, Judging, Opinion
-from handrail.observation import Element, Frame, Rect, Window
-from handrail.services import Closable, Scope, Service, ServiceContext
-from handrail.vision import BackendContext, VisionBackend
+from handrail.judging.verdicts import Decision, Evaluator, Judging, Opinion
+from handrail.plugins.services import Closable, Scope, Service, ServiceContext
+from handrail.vision.backend import BackendContext, VisionBackend
+from handrail.vision.observation import Element, Frame, Rect, Window
 
 SCREEN = Rect(0, 0, 1280, 800)
 

@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 from handrail.errors import NoSandbox
-from handrail.sandboxes import Bounds, Limits, Sandbox
+from handrail.sandboxing.sandboxes import Bounds, Limits, Sandbox
 
 # A sandboxed command of these tests is over long before that.
 PATIENCE_S = 30.0

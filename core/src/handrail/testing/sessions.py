@@ -10,21 +10,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, cast
 
-from handrail.config import Config
-from handrail.confirm import Confirmer
+from handrail.asking.confirm import Confirmer
+from handrail.config.loading import Config
+from handrail.config.places import Places
+from handrail.config.settings import Settings
 from handrail.hookspecs import hookimpl
-from handrail.judging import Evaluator
-from handrail.observers import Observer
-from handrail.places import Places
-from handrail.plugins import Found, load
+from handrail.judging.verdicts import Evaluator
+from handrail.plugins.loading import Found, load
+from handrail.plugins.services import Service
 from handrail.runtime import Runtime, open_runtime
-from handrail.sandboxes import Sandbox
-from handrail.services import Service
+from handrail.sandboxing.sandboxes import Sandbox
 from handrail.session import Session
-from handrail.settings import Settings
 from handrail.testing.fakes import FakeDesktops, fake_service
-from handrail.tools import Tool, Toolset
-from handrail.vision import VisionBackend
+from handrail.tools.contract import Tool, Toolset
+from handrail.vision.backend import VisionBackend
+from handrail.watching.observers import Observer
 
 GIVEN = "test"
 DESKTOPS = "fake_desktops"

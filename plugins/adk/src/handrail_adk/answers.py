@@ -6,10 +6,10 @@ from typing import Any
 
 from google.genai import types
 
-from handrail.artifacts import Artifacts
+from handrail.artifacts.store import Artifacts
 from handrail.errors import HandrailError
-from handrail.results import ToolResult
-from handrail.telling import told
+from handrail.results.telling import told
+from handrail.results.values import ToolResult
 
 
 async def answer(result: ToolResult, artifacts: Artifacts) -> dict[str, Any]:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
-from handrail.confirm import Answer, Approval, Choice
+from handrail.asking.confirm import Answer, Approval, Choice
+from handrail.asking.questions import question
+from handrail.calls.scheduler import waits_for_person
 from handrail.errors import NoConfirmer, Stopped
-from handrail.questions import question
-from handrail.scheduler import waits_for_person
 
 if TYPE_CHECKING:
     from google.adk.tools.tool_confirmation import ToolConfirmation

@@ -76,7 +76,7 @@ async def _run(
     """What became of it, and the number of the signal that ended it, or 0."""
     import anyio
 
-    from handrail import confirm
+    from handrail.asking import confirm
     from handrail.commands._ask import at_terminal
     from handrail_adk.running import STOPPED, Budget, carry_out, nobody
     from handrail_adk.showing import JsonLines, Lines

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from typing import TYPE_CHECKING, Any
 
 from handrail import Session, Tool
-from handrail.confirm import Confirmer
+from handrail.asking.confirm import Confirmer
 from handrail.errors import HandrailError
 from handrail_adk.asking import AdkConfirmer
 from handrail_adk.kept import restore, state_key

@@ -16,7 +16,7 @@ from google.genai import types
 
 from handrail import Answer, Approval, Session
 from handrail.errors import NoConfirmer
-from handrail.events import Event, Finished
+from handrail.watching.events import Event, Finished
 from handrail_adk.toolset import HandrailToolset
 
 log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ import os
 import click
 
 from handrail.commands._common import for_terminal, to_json
-from handrail.events import Event, Finished, Judged, Proposed, event_wire
+from handrail.watching.events import Event, Finished, Judged, Proposed, event_wire
 from handrail_adk.running import Outcome
 
 

@@ -16,12 +16,12 @@ from google.adk.tools.tool_context import ToolContext
 from google.genai import types
 
 from handrail import Session, Tool, ToolCall, ToolResult, declare, family_of
-from handrail.artifacts import Artifact
-from handrail.confirm import Confirmer
+from handrail.artifacts.store import Artifact
+from handrail.asking.confirm import Confirmer
+from handrail.calls.scheduler import with_waiting
 from handrail.errors import Downstream, HandrailError
 from handrail.opening import found_runtime
-from handrail.scheduler import with_waiting
-from handrail.telling import INSTRUCTIONS
+from handrail.results.telling import INSTRUCTIONS
 from handrail_adk import asking
 from handrail_adk.answers import answer, failure
 from handrail_adk.holds import Hold, Holds

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from handrail import Reason, paths
+from handrail import Reason
+from handrail.files import paths
 from handrail_cli.analysis import Codes
 from handrail_cli.commandline import Analysis, Command, substitutions
 from handrail_cli.guises import plainer, program

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from handrail import Desktop
-from handrail.desktop import without_screen
+from handrail.desktops.desktop import without_screen
 
 # What git and others are told when they want an editor: it fails, and says what to do. Where words are only split, it fails all the same.
 NO_EDITOR = (

@@ -12,7 +12,8 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Reason, Run, Tool, paths
+from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Reason, Run, Tool
+from handrail.files import paths
 
 if TYPE_CHECKING:
     from handrail_cli.surroundings import Surroundings

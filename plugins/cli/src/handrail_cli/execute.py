@@ -203,7 +203,7 @@ async def _desktop(context: ToolContext) -> Desktop | None:
 def _folder(command: Command, context: ToolContext) -> Path:
     folder = context.cwd
     if command.cwd is not None:
-        from handrail import paths
+        from handrail.files import paths
 
         home = Path(context.host_environment.get("HOME") or Path.home())
         found = paths.resolve(command.cwd, cwd=context.cwd, home=home)

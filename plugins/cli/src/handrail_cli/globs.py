@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from handrail import paths
+from handrail.files import paths
 
 GLOB = re.compile(r"[*?\[{]")
 TOKEN = re.compile(r"\[[!^]?\]?[^\]]*\]|\\.|.", re.DOTALL)

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from handrail import Decision, Judging, Reason, Touch, paths
+from handrail import Decision, Judging, Reason, Touch
+from handrail.files import paths
 from handrail_cli.commandline import Word
 from handrail_cli.globs import GLOB, fitting_secret
 from handrail_cli.surroundings import Surroundings

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail import Downstream, NotFound, ServiceContext
-from handrail.redaction import without_credentials
+from handrail.records.redaction import without_credentials
 from handrail_cli.decoding import locale_charset
 from handrail_cli.family import MARK, alive, becoming, behind, family, group_alive, ignores_hangup, send
 from handrail_cli.output import MAX_WHOLE, HeadTail, Kept, Sink

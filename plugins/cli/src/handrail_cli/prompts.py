@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from handrail.terminal import as_seen
+from handrail.untrusted.terminal import as_seen
 
 Kind = Literal["password", "question", "key", "pager", "editor", "screen", "input", "shell"]
 # These read keys, not lines: no end of an input means anything to them.

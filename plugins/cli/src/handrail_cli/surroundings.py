@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from handrail import Judging, paths
+from handrail import Judging
+from handrail.files import paths
 from handrail_cli.variables import unsettled
 
 TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")

@@ -10,9 +10,11 @@ from dataclasses import replace
 from itertools import pairwise, takewhile
 from pathlib import PurePath, PurePosixPath
 
-from handrail import Decision, Judging, Part, Reason, Touch, paths, urls
-from handrail.judging import OPAQUE
-from handrail.redaction import is_credential
+from handrail import Decision, Judging, Part, Reason, Touch
+from handrail.files import paths
+from handrail.judging.verdicts import OPAQUE
+from handrail.net import urls
+from handrail.records.redaction import is_credential
 from handrail_cli import builtins
 from handrail_cli.analysis import Codes
 from handrail_cli.commandline import Analysis, Command, Redirect, Word

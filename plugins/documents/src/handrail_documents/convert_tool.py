@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from handrail import Downstream, InvalidArguments, NotFound, Read, ToolContext, ToolError, Write, opened, tool
-from handrail.opened import Expected, Opened
+from handrail import Downstream, InvalidArguments, NotFound, Read, ToolContext, ToolError, Write, tool
+from handrail.files import opened
+from handrail.files.opened import Expected, Opened
 
 if TYPE_CHECKING:
     from handrail.parsing.process import Parsers

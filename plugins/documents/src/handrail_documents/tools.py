@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from handrail import Read, ToolContext, ToolError, opened, tool
+from handrail import Read, ToolContext, ToolError, tool
+from handrail.files import opened
 
 if TYPE_CHECKING:
     from handrail.parsing.process import Parsers

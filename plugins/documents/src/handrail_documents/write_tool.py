@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from handrail import InfoConfirmation, InvalidArguments, NotFound, ToolContext, ToolError, Verdict, Write, opened, tool
-from handrail.opened import Expected
+from handrail import InfoConfirmation, InvalidArguments, NotFound, ToolContext, ToolError, Verdict, Write, tool
+from handrail.files import opened
+from handrail.files.opened import Expected
 
 if TYPE_CHECKING:
     from handrail.parsing.process import Parsers

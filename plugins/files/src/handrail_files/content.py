@@ -11,7 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from handrail import Downstream, NotFound, opened
+from handrail import Downstream, NotFound
+from handrail.files import opened
 from handrail_files.text import BOMS, SAMPLE, encoding_of
 
 # Larger files are not read whole.

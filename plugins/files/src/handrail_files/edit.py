@@ -23,9 +23,9 @@ from handrail import (
     Variation,
     Verdict,
     Write,
-    opened,
     tool,
 )
+from handrail.files import opened
 from handrail_files.content import LINE_END, Content, Encoding, main_line_end, read_content
 from handrail_files.diffs import name_of, of_bytes, of_stretch
 from handrail_files.known import Known

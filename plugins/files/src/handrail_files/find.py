@@ -20,7 +20,8 @@ import anyio
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
-from handrail import Downstream, InvalidArguments, Read, ToolContext, opened, tool
+from handrail import Downstream, InvalidArguments, Read, ToolContext, tool
+from handrail.files import opened
 from handrail_files import globbing
 from handrail_files.permitted import Permitted
 

@@ -9,7 +9,7 @@ from handrail import hookimpl
 
 if TYPE_CHECKING:
     from handrail import Service, Tool
-    from handrail.services import ServiceContext
+    from handrail.plugins.services import ServiceContext
     from handrail_files.known import Known
 
 

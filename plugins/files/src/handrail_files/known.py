@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from handrail import Downstream
-from handrail.opened import unchanged
-from handrail.services import ServiceContext
+from handrail.files.opened import unchanged
+from handrail.plugins.services import ServiceContext
 from handrail_files.content import digest
 
 MOST = 10_000

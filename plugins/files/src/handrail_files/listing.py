@@ -18,7 +18,8 @@ from typing import Annotated, Any
 import anyio.to_thread
 from pydantic import Field
 
-from handrail import HandrailError, Read, ToolContext, opened, tool
+from handrail import HandrailError, Read, ToolContext, tool
+from handrail.files import opened
 from handrail_files.permitted import Permitted
 
 MOST = 1_000

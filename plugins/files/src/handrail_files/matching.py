@@ -36,7 +36,7 @@ def find(text: str, old: str, new: str) -> Found | None:
     """Where `old` occurs, and what `new` would be there; None where nothing comes near enough to be changed."""
     if (exact := tuple(_occurrences(text, old, new))) or not old.strip():
         return Found("exact", exact) if exact else None
-    from handrail import untrusted
+    from handrail.untrusted import envelope as untrusted
 
     lines = _Lines(text)
     for strategy, key, fitted in _STRATEGIES:
@@ -194,7 +194,7 @@ def _squeezed(line: str) -> str:
 
 
 def _shown(line: str) -> str:
-    from handrail import untrusted
+    from handrail.untrusted import envelope as untrusted
 
     return line if untrusted.plain(line) else untrusted.clean(line, foreign=False).text.rstrip()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from handrail import Decision, Invocation, Tool, ToolContext, Verdict, paths
+from handrail import Decision, Invocation, Tool, ToolContext, Verdict
+from handrail.files import paths
 
 # A person who let the folder be looked at has let what lies in it be looked at; what more speaks against a file still counts.
 OUTSIDE = "read_outside"

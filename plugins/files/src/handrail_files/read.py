@@ -15,8 +15,9 @@ from typing import Annotated, Any, Literal
 import anyio.to_thread
 from pydantic import Field
 
-from handrail import Downstream, Location, Media, NotFound, Read, ToolContext, opened, tool
-from handrail.opened import Opened
+from handrail import Downstream, Location, Media, NotFound, Read, ToolContext, tool
+from handrail.files import opened
+from handrail.files.opened import Opened
 from handrail_files.known import Known
 from handrail_files.naming import near
 from handrail_files.text import SAMPLE, blocks, decoded, encoding_of, read_lines

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
-from handrail import Downstream, EditConfirmation, InvalidArguments, NotFound, ToolContext, Verdict, Write, opened, tool
+from handrail import Downstream, EditConfirmation, InvalidArguments, NotFound, ToolContext, Verdict, Write, tool
+from handrail.files import opened
 from handrail_files.content import MAX_BYTES, Content, Encoding, read_if_there, with_line_ends_of
 from handrail_files.diffs import name_of, unified
 from handrail_files.known import Known

@@ -110,7 +110,7 @@ def status(as_json: bool) -> None:
 
 
 def _named() -> NamedDesktops:
-    from handrail.places import Places
+    from handrail.config.places import Places
     from handrail_gui.private.named import NamedDesktops
     from handrail_gui.private.service import FOLDER
 

@@ -9,9 +9,9 @@ from typing import Any, Protocol, cast
 from mcp import types
 
 from handrail import Answer, Approval, Asked, Choice, Inquiry, Question, Reply, Session
+from handrail.asking.pending import ask_here
+from handrail.asking.questions import data, question, short
 from handrail.errors import DeniedByUser, NoConfirmer
-from handrail.pending import ask_here
-from handrail.questions import data, question, short
 
 MEANINGS: Mapping[Choice, str] = {
     Choice.ONCE: "yes, this time",

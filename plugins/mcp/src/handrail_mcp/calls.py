@@ -20,9 +20,9 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from handrail import Answer, Approval, Denied, Inquiry, Reply, Session, Stopped, ToolResult, ToolUnavailable
+from handrail.calls.invocation import hash_of
 from handrail.errors import HandrailError, NoConfirmer
-from handrail.events import Event, Output, Progress
-from handrail.invocation import hash_of
+from handrail.watching.events import Event, Output, Progress
 from handrail_mcp import asking
 from handrail_mcp.progress import Reporter
 from handrail_mcp.rendering import rendered

@@ -15,7 +15,7 @@ from handrail.commands import Choices, open_runtime_for, print_json, read_config
 if TYPE_CHECKING:
     import socket
 
-    from handrail.settings import Settings
+    from handrail.config.settings import Settings
     from handrail_mcp.tokens import Token
 
 HOST, PORT = "127.0.0.1", 7347

@@ -9,7 +9,7 @@ import anyio
 from mcp import types
 from mcp.server.context import ServerRequestContext
 
-from handrail.events import ApprovalAnswered, ApprovalAsked, Event, Finished, Started
+from handrail.watching.events import ApprovalAnswered, ApprovalAsked, Event, Finished, Started
 
 Request = ServerRequestContext[Any, Any]
 Note = tuple[types.LoggingLevel, dict[str, Any], Request]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import anyio
 from mcp.server.session import ServerSession
 
-from handrail.events import Output, Progress
+from handrail.watching.events import Output, Progress
 
 # At most so many notifications a second: a person reads them.
 PER_SECOND = 10

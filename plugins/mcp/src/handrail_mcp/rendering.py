@@ -8,8 +8,8 @@ from typing import Any
 from mcp import types
 
 from handrail import ToolResult
-from handrail.artifacts import Artifacts
-from handrail.telling import Shown, told
+from handrail.artifacts.store import Artifacts
+from handrail.results.telling import Shown, told
 
 # The key in `_meta` that says where a result comes from, and what marks it in the text.
 PROVENANCE = "handrail/untrusted"

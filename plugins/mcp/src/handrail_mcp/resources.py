@@ -16,9 +16,9 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from handrail import Memory, NotFound, Session, ToolUnavailable
-from handrail.artifacts import Artifact
-from handrail.results import Source
-from handrail.untrusted import clean, envelope
+from handrail.artifacts.store import Artifact
+from handrail.results.values import Source
+from handrail.untrusted.envelope import clean, envelope
 from handrail_mcp.rendering import PROVENANCE
 
 ARTIFACTS = "handrail://artifacts/"

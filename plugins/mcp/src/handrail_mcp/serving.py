@@ -18,8 +18,8 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 
 import handrail
 from handrail import Session
-from handrail.events import Event, Finished, ToolsChanged
-from handrail.telling import INSTRUCTIONS
+from handrail.results.telling import INSTRUCTIONS
+from handrail.watching.events import Event, Finished, ToolsChanged
 from handrail_mcp.asking import Asker
 from handrail_mcp.calls import Calls, Request
 from handrail_mcp.declaring import declared

@@ -18,7 +18,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from handrail import ConfigError
-from handrail.places import Places, write_private
+from handrail.config.places import Places, write_private
 from handrail.runtime import Runtime
 from handrail_mcp.door import BODY, PATH, Door
 from handrail_mcp.serving import end_when_told

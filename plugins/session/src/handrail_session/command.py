@@ -81,7 +81,7 @@ def _shelves() -> tuple[Shelf, ...]:
     from pathlib import Path
 
     from handrail.commands import Choices, read_config
-    from handrail.places import Places
+    from handrail.config.places import Places
     from handrail_session.shelves import shelves
 
     roots = read_config(Choices()).settings.workspace

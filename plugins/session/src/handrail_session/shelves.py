@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Literal
 
 from handrail import HandrailError, InvalidArguments, NotFound
-from handrail.places import locked, write_private
-from handrail.redaction import redact_text
-from handrail.unseen import made_visible
+from handrail.config.places import locked, write_private
+from handrail.records.redaction import redact_text
+from handrail.untrusted.unseen import made_visible
 
 Scope = Literal["user", "project"]
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from handrail import ToolContext, tool
-from handrail.events import TopicChanged
+from handrail.watching.events import TopicChanged
 from handrail.words import visible
 
 

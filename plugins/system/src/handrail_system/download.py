@@ -16,14 +16,15 @@ import anyio
 import anyio.to_thread
 from pydantic import Field
 
-from handrail import Downstream, Send, Stopped, TimedOut, Tool, ToolContext, Write, opened, tool
-from handrail.redaction import redact_text
+from handrail import Downstream, Send, Stopped, TimedOut, Tool, ToolContext, Write, tool
+from handrail.files import opened
+from handrail.records.redaction import redact_text
 from handrail_system import parts
 from handrail_system.config import SystemConfig
 from handrail_system.fetching import Fetched, Refused, fetch
 
 if TYPE_CHECKING:
-    from handrail.web import Web
+    from handrail.net.web import Web
 
 # Progress is told so often, in seconds.
 TOLD_EVERY_S = 0.2
@@ -40,7 +41,7 @@ OpenWeb = Callable[[ToolContext], "Web"]
 
 def open_web(context: ToolContext) -> Web:
     """A client that reaches what the rail allows this session."""
-    from handrail.web import Limits, Web
+    from handrail.net.web import Limits, Web
 
     config = _config(context)
     limits = Limits(size=config.download_max_bytes, seconds=config.download_timeout, silence=config.download_silence)

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, NoReturn
 import anyio
 
 from handrail import Downstream, TimedOut, __version__
-from handrail.redaction import redact_text
+from handrail.records.redaction import redact_text
 from handrail_system.parts import Part, Version
 
 if TYPE_CHECKING:
-    from handrail.web import Answered, Web
+    from handrail.net.web import Answered, Web
     from handrail_system.config import SystemConfig
 
 # How often a download that broke off is gone on with, if more of it came each time.
@@ -84,7 +84,7 @@ class Pace:
 
 async def fetch(web: Web, url: str, part: Part, target: Path, config: SystemConfig, tell: Tell) -> Fetched:
     """Fill the part with the file at `url`; `target` is where it will go, and must have room for it."""
-    from handrail.web import Broken
+    from handrail.net.web import Broken
 
     found = part.size
     for attempt in range(MORE_TRIES + 1):
@@ -225,7 +225,7 @@ def _keep(part: Part, chunk: bytes) -> None:
 
 
 def _short(answer: Answered, part: Part, total: int) -> NoReturn:
-    from handrail.web import Broken
+    from handrail.net.web import Broken
 
     if part.size > total:
         part.begin(None)

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 from handrail import Answer, Choice, Media
 from handrail.commands import program
-from handrail.events import Progress
+from handrail.watching.events import Progress
 
 from .using import at, deciding, names, raw, until, using
 

@@ -9,8 +9,8 @@ import anyio
 import pytest
 
 from handrail import Answer, Choice, Decision, Media, ToolCall
-from handrail.confirm import no
-from handrail.events import Progress, ToolsChanged
+from handrail.asking.confirm import no
+from handrail.watching.events import Progress, ToolsChanged
 
 from .using import at, deciding, helpful, names, raw, until, using
 

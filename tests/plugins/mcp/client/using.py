@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 
 from handrail import Answer, Choice, Session
-from handrail.confirm import Confirmer, yes
+from handrail.asking.confirm import Confirmer, yes
 from handrail.testing.sessions import open_test_session
 from handrail_mcp import hooks
 

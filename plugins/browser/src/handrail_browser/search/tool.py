@@ -14,7 +14,7 @@ from handrail import Denied, Downstream, NotFound, Send, Tool, ToolContext, Tool
 from handrail_browser.config import BrowserConfig, SearchConfig
 
 if TYPE_CHECKING:
-    from handrail.web import Web
+    from handrail.net.web import Web
     from handrail_browser.search.providers import Ask, Found, Provider
 
 SECRET = "secret:"
@@ -41,7 +41,7 @@ class BusyEngine(NoAnswer):
 
 def open_web(context: ToolContext) -> Web:
     """A client that reaches what the rail allows this session."""
-    from handrail.web import Limits, Web
+    from handrail.net.web import Limits, Web
 
     network, seconds = context.session.settings.network, _config(context).timeout
     limits = Limits(hops=2, size=LONGEST_BYTES, seconds=seconds, silence=seconds)

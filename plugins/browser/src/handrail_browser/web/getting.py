@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 import anyio.to_thread
 
-from handrail import Downstream, __version__, urls
-from handrail.redaction import redact_text
+from handrail import Downstream, __version__
+from handrail.net import urls
+from handrail.records.redaction import redact_text
 from handrail_browser.web import cache
 
 if TYPE_CHECKING:
-    from handrail.web import Answered, Web
+    from handrail.net.web import Answered, Web
     from handrail_browser.config import BrowserConfig
     from handrail_browser.web.cache import Cache, Kept
     from handrail_browser.web.pace import Pace

@@ -11,7 +11,7 @@ from urllib.robotparser import RobotFileParser
 from handrail import Denied, ToolError
 
 if TYPE_CHECKING:
-    from handrail.web import Web
+    from handrail.net.web import Web
 
 NAME = "handrail"
 # So many bytes of a file count, and so many seconds it does.

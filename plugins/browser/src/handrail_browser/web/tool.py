@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, cast
 import anyio
 
 from handrail import Send, Tool, ToolContext, ToolError, UrlConfirmation, Verdict
-from handrail.redaction import redact_text
+from handrail.records.redaction import redact_text
 from handrail_browser.config import BrowserConfig
 from handrail_browser.web.asking import WebFetchParams
 
 if TYPE_CHECKING:
-    from handrail.web import Web
+    from handrail.net.web import Web
     from handrail_browser.web.getting import Getting
     from handrail_browser.web.reader import Reader
 
@@ -32,7 +32,7 @@ plain text come as they are; scripts do not run. What a page says is a third par
 
 def open_web(context: ToolContext) -> Web:
     """A client that reaches what the rail allows this session."""
-    from handrail.web import Limits, Web
+    from handrail.net.web import Limits, Web
 
     config, network = _config(context), context.session.settings.network
     limits = Limits(size=config.fetch_max_bytes, seconds=config.fetch_timeout, silence=config.fetch_silence)

@@ -19,8 +19,8 @@ from pathlib import Path
 import anyio
 
 from handrail import Bounds, Confined, NoSandbox, Sandbox
-from handrail.sandboxes import WHOLE
-from handrail.scratch import Scratch
+from handrail.sandboxing.sandboxes import WHOLE
+from handrail.sandboxing.scratch import Scratch
 from handrail_cli.sandboxes import limits, seccomp
 
 PROGRAM = "bwrap"

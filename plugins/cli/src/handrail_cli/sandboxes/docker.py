@@ -16,8 +16,8 @@ import anyio
 from pydantic import BaseModel, ConfigDict, Field
 
 from handrail import Bounds, Confined, NoSandbox, Sandbox
-from handrail.sandboxes import WHOLE
-from handrail.scratch import Scratch
+from handrail.sandboxing.sandboxes import WHOLE
+from handrail.sandboxing.scratch import Scratch
 
 CLIENT = "docker"
 INSTALL = "install Docker or Podman's `docker`, and start its engine"

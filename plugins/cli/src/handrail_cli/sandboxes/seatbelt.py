@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 
 from handrail import Bounds, Confined, NoSandbox, Sandbox
-from handrail.sandboxes import WHOLE
+from handrail.sandboxing.sandboxes import WHOLE
 from handrail_cli.sandboxes.limits import limited
 
 PROGRAM = "/usr/bin/sandbox-exec"

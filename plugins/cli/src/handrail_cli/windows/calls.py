@@ -6,7 +6,9 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from handrail import Decision, paths, urls
+from handrail import Decision
+from handrail.files import paths
+from handrail.net import urls
 from handrail_cli.windows import program_data as data
 from handrail_cli.windows.findings import MAX_NESTED, Case, Exhausted, Grade, Span
 from handrail_cli.windows.places import drive_of, resolved, secret

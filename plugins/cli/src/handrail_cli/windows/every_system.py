@@ -7,7 +7,9 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 
-from handrail import Decision, Opinion, Reason, Route, paths, urls
+from handrail import Decision, Opinion, Reason, Route
+from handrail.files import paths
+from handrail.net import urls
 from handrail_cli.commandline import Word as Whole
 from handrail_cli.programs import Inner, Named, use
 from handrail_cli.windows import program_data as data

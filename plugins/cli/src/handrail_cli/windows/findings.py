@@ -7,7 +7,7 @@ from enum import IntEnum
 from pathlib import PurePath
 
 from handrail import Decision, Judging, Opinion, Part, Reason, Route
-from handrail.judging import Touch, Touching
+from handrail.judging.verdicts import Touch, Touching
 
 RULE = "shell"
 # Commands, and things found, that are followed in one line.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from handrail import urls
+from handrail.net import urls
 from handrail_cli.windows import dotnet
 from handrail_cli.windows import powershell_values as values
 from handrail_cli.windows.binding import Bound

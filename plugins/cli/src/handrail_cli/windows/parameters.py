@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from handrail import urls
+from handrail.net import urls
 from handrail_cli.windows.binding import Bound
 from handrail_cli.windows.calls import judge_address
 from handrail_cli.windows.cmdlets import Option

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 
-from handrail import paths
-from handrail.judging import Touching
+from handrail.files import paths
+from handrail.judging.verdicts import Touching
 from handrail_cli.windows.findings import Case, Grade, Span
 
 # Names of PowerShell's drives have two letters or more; one letter is a disk.
@@ -158,7 +158,7 @@ def _reads_drive(case: Case, name: str, rest: str, text: str, span: Span | None)
 
 def secret_variable(name: str) -> bool:
     """Whether a variable of that name holds a secret, as far as its name tells."""
-    from handrail.redaction import is_credential
+    from handrail.records.redaction import is_credential
 
     split = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return is_credential(name, "") or is_credential(split, "") or is_credential(re.sub(r"[^A-Za-z]", "_", name), "")

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from handrail import paths, urls
+from handrail.files import paths
+from handrail.net import urls
 from handrail_cli.windows.calls import ADDRESS, UNC, Call, Word, host_of, nested
 from handrail_cli.windows.findings import Case, Grade
 from handrail_cli.windows.places import REGISTRY, deletes, fatal, reads, resolved, runs, writes

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from handrail import paths
+from handrail.files import paths
 from handrail_cli.windows import dotnet
 from handrail_cli.windows import powershell_values as values
 from handrail_cli.windows.binding import Bound

@@ -17,7 +17,7 @@ from time import monotonic
 from typing import Any
 
 from handrail import Desktop, DesktopError
-from handrail.places import DESKTOP_PLACES, Places
+from handrail.config.places import DESKTOP_PLACES, Places
 
 START_S = 20.0
 END_S = 10.0

@@ -16,7 +16,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from handrail import Desktop, DesktopError
-from handrail.places import private_folder, write_private
+from handrail.config.places import private_folder, write_private
 from handrail_gui.private import processes
 from handrail_gui.private.client import END_S, PrivateDesktop
 

@@ -22,8 +22,8 @@ from pydantic import FileUrl, ValidationError
 
 import handrail
 from handrail import Downstream, HandrailError, TimedOut, ToolContext, ToolUnavailable
-from handrail.settings import ServerSettings
-from handrail.untrusted import clean
+from handrail.config.settings import ServerSettings
+from handrail.untrusted.envelope import clean
 from handrail_mcp.client.declaring import Declared, looked_through
 from handrail_mcp.client.elicitation import CANCEL, ask, withdraw
 from handrail_mcp.client.transports import Surroundings, Way, ways

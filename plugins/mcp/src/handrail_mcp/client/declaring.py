@@ -11,9 +11,9 @@ from typing import Any
 from mcp import types
 
 from handrail import Effect, McpConfirmation, Read, Remote, Run, Tool, ToolContext, Verdict
-from handrail.rules import starred
-from handrail.settings import ServerSettings
-from handrail.untrusted import clean
+from handrail.config.settings import ServerSettings
+from handrail.judging.rules import starred
+from handrail.untrusted.envelope import clean
 from handrail_mcp.client.schemas import Schema, Unusable, schema
 
 DESCRIPTION = 4_000

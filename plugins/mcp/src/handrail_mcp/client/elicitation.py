@@ -21,10 +21,10 @@ from handrail import (
     UrlConfirmation,
     Verdict,
 )
-from handrail.confirming import confirm
-from handrail.running import Running
-from handrail.schema import GivenArguments
-from handrail.untrusted import clean
+from handrail.asking.confirming import confirm
+from handrail.calls.running import Running
+from handrail.tools.schema import GivenArguments
+from handrail.untrusted.envelope import clean
 from handrail_mcp.client.schemas import schema
 
 MESSAGE = 2_000

@@ -23,7 +23,7 @@ import anyio.abc
 from mcp import types
 from mcp.shared.message import SessionMessage
 
-from handrail.untrusted import clean
+from handrail.untrusted.envelope import clean
 
 log = logging.getLogger(__name__)
 

@@ -15,7 +15,7 @@ import anyio.to_thread
 from mcp import types
 
 from handrail import Downstream, Media, ToolResult
-from handrail.untrusted import clean
+from handrail.untrusted.envelope import clean
 from handrail_mcp.client.declaring import Declared
 from handrail_mcp.client.schemas import STEPS_BESIDE, Schema, Unusable
 

@@ -10,7 +10,7 @@ from itertools import islice
 from time import perf_counter
 from typing import Any, cast
 
-from handrail.untrusted import clean
+from handrail.untrusted.envelope import clean
 from handrail_mcp.client.matching import Untellable, matcher
 
 # Of one schema: letters of its JSON, and how deep it may be nested.

@@ -10,9 +10,9 @@ from typing import Any
 import anyio
 
 from handrail import Session, Tool, ToolContext
-from handrail.desktop import without_screen
-from handrail.events import ToolsChanged
-from handrail.settings import ServerSettings
+from handrail.config.settings import ServerSettings
+from handrail.desktops.desktop import without_screen
+from handrail.watching.events import ToolsChanged
 from handrail_mcp.client import results
 from handrail_mcp.client.connection import MOST, Connection
 from handrail_mcp.client.declaring import Declared, offered, wanted

@@ -12,9 +12,9 @@ import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from handrail.named_secrets import NAMED
-from handrail.redaction import without_credentials
-from handrail.settings import ServerSettings
+from handrail.calls.named_secrets import NAMED
+from handrail.config.settings import ServerSettings
+from handrail.records.redaction import without_credentials
 from handrail_mcp.client.process import MAX_MESSAGE, Streams, program
 
 # Seconds for one step of HTTP: connecting, sending, and the first word of an answer.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from handrail.redaction import is_credential
+from handrail.records.redaction import is_credential
 from handrail_cli.programs.rows import Operand
 from handrail_cli.programs.taking import Taking, assign, role_of
 

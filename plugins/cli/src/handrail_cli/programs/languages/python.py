@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from handrail.redaction import is_credential
+from handrail.records.redaction import is_credential
 from handrail_cli.programs.languages.finding import UNCLEAR, Finding, dangerous
 from handrail_cli.programs.values import Kind, Role, worse
 

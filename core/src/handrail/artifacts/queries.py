@@ -1,0 +1,119 @@
+"""Query tools for artifacts: there while the session holds one that fits, with the handles that fit as an enum.
+
+A query is a function of an artifact, whose class says which artifacts fit, and of the model's arguments. It runs in a thread, reads, and gives a
+mapping within `artifact.limit` bytes. What it gives back is as trusted as the artifact, and never becomes an artifact itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_type_hints
+
+import anyio
+from pydantic import BaseModel, WithJsonSchema, create_model
+
+from handrail.artifacts.store import Artifact
+from handrail.errors import NotFound, PluginError
+from handrail.tools import schema
+from handrail.tools.contract import Read, Tool
+
+if TYPE_CHECKING:
+    from handrail.calls.context import ToolContext
+    from handrail.session import Session
+
+TIMEOUT_S = 120.0
+HANDLE = "artifact"
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """What can be asked of artifacts of the class `fits`: made by `query`."""
+
+    name: str
+    title: str
+    description: str
+    fits: type[Artifact]
+    ask: Callable[..., Mapping[str, Any]]
+
+    @cached_property
+    def arguments(self) -> tuple[type[BaseModel], Mapping[str, str]]:
+        """The model of its arguments but for the handle, and its fields whose parameter has another name."""
+        model, _, renamed = schema.model_from_signature(self.ask, name=self.name, injected=self.fits)
+        return model, renamed
+
+    def tool(self, handles: Sequence[str]) -> Tool:
+        """The query as a tool for these artifacts."""
+        model, renamed = self.arguments
+        # Of one handle, the schema of a literal would say `const`, which fewer models and clients know.
+        shown = WithJsonSchema({"type": "string", "enum": list(handles), "description": "Its handle."})
+        handle: Any = (Annotated[Literal[tuple(handles)], shown], ...)
+        fields: dict[str, Any] = {name: (info.annotation, info) for name, info in model.model_fields.items()}
+        params = cast(
+            "type[BaseModel]",
+            create_model(model.__name__, __base__=schema.Arguments, **{HANDLE: handle, **fields}),
+        )
+
+        async def run(params: BaseModel, context: ToolContext) -> Mapping[str, Any]:
+            given = {renamed.get(name, name): value for name, value in params.__dict__.items()}
+            held = context.artifacts.get(given.pop(HANDLE))
+            if held is None:
+                raise NotFound("the artifact is not there any more")
+            reader = held.reader()
+            try:
+                ask = partial(self.ask, reader, **given)
+                return await anyio.to_thread.run_sync(ask, abandon_on_cancel=True)
+            finally:
+                reader.stop()
+
+        return Tool(
+            name=self.name,
+            title=self.title,
+            description=self.description,
+            params=params,
+            handler=run,
+            layer="artifact",
+            effects=[Read("artifact", arg=HANDLE)],
+            timeout=TIMEOUT_S,
+        )
+
+
+def query(title: str) -> Callable[[Callable[..., Mapping[str, Any]]], Query]:
+    """Make a `Query` of a function whose first parameter is an artifact of the class that fits; its docstring is the description."""
+
+    def make(function: Callable[..., Mapping[str, Any]]) -> Query:
+        hints = get_type_hints(function)
+        fits = next(iter(hints.values()), None)
+        if not (isinstance(fits, type) and issubclass(fits, Artifact)):
+            raise PluginError(
+                f"the query {function.__name__!r} takes no artifact",
+                hint="annotate its first parameter with the class of artifacts that fit",
+            )
+        return Query(function.__name__, title, schema.summary_of(function), fits, function)
+
+    return make
+
+
+class ArtifactTools:
+    """The toolset of core: `list_artifacts`, and for each kind that a session holds, what can be asked of it."""
+
+    async def tools(self, session: Session) -> Iterable[Tool]:
+        """The same tools as before, as long as the session holds the same artifacts."""
+        if not len(session.artifacts):
+            return ()
+        return session.artifacts.forged(_forge)
+
+
+def _forge(held: Sequence[Artifact]) -> list[Tool]:
+    from handrail.artifacts.text_queries import LIST, QUERIES
+
+    tools = [LIST]
+    for each in _unique([*QUERIES, *(own for artifact in held for own in type(artifact).queries)]):
+        handles = [artifact.id for artifact in held if isinstance(artifact, each.fits)]
+        tools += [each.tool(handles)] if handles else []
+    return tools
+
+
+def _unique(queries: Iterable[Query]) -> list[Query]:
+    return list({each.name: each for each in queries}.values())

@@ -1,0 +1,118 @@
+"""What is kept of past sessions, and for how long. What a living session holds, in whatever process, is never taken."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from handrail.artifacts.store import LOCK
+from handrail.config.places import Places
+from handrail.config.settings import Settings
+
+DAY_S = 86_400.0
+# A session that begins makes its folder before it can lock it.
+YOUNG_S = 60.0
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A file, or a folder with its files, of a past session. `at`: when it was last written, unix time in seconds."""
+
+    path: Path
+    at: float
+    size: int
+
+
+def prune(places: Places, settings: Settings) -> None:
+    """Take out of both folders what is not to be kept any longer."""
+    kept = settings.artifacts
+    prune_artifacts(places.artifacts, days=kept.keep_days, most=kept.keep_bytes)
+    kept = settings.audit
+    prune_audit(places.audit, days=kept.keep_days, most=kept.keep_bytes)
+
+
+def prune_artifacts(folder: Path, *, days: float, most: int) -> int:
+    """Take out what past sessions left in `folder`: what is older than `days`, then the oldest while all is more than `most` bytes. How many went."""
+    return _prune(list(_sessions(folder)), days=days, most=most)
+
+
+def prune_audit(folder: Path, *, days: float, most: int) -> int:
+    """The same of audit files, each for itself; the last writer holds a lock on it as long as it lives."""
+    return _prune(list(_files(folder, ".jsonl")), days=days, most=most)
+
+
+def _prune(kept: list[Kept], *, days: float, most: int) -> int:
+    now, gone = time.time(), 0
+    total = sum(each.size for each in kept)
+    for each in sorted(kept, key=lambda each: each.at):
+        old = now - each.at > days * DAY_S
+        if not old and total <= most:
+            break
+        if now - each.at > YOUNG_S and _take(each.path):
+            gone += 1
+            total -= each.size
+    return gone
+
+
+def _take(path: Path) -> bool:
+    """Delete it, unless somebody holds its lock; whether it is gone."""
+    lock = path / LOCK if path.is_dir() else path
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        descriptor = None
+    except OSError:
+        return False
+    try:
+        if descriptor is not None:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    # Held by a living session, or not ours to delete.
+    except OSError as exc:
+        log.debug("%s stays: %s", path, exc)
+        return False
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+    return True
+
+
+def _sessions(folder: Path) -> Iterator[Kept]:
+    """The folders in it; what a link leads to is nobody's to delete."""
+    for entry in _entries(folder):
+        if entry.is_dir(follow_symlinks=False):
+            files = list(_files(Path(entry.path)))
+            newest = max((file.at for file in files), default=entry.stat(follow_symlinks=False).st_mtime)
+            yield Kept(Path(entry.path), newest, sum(file.size for file in files))
+
+
+def _files(folder: Path, suffix: str = "") -> Iterator[Kept]:
+    for entry in _entries(folder):
+        # It may go while it is looked at: another session prunes, too.
+        with contextlib.suppress(FileNotFoundError):
+            if entry.name.endswith(suffix) and entry.is_file(follow_symlinks=False):
+                found = entry.stat(follow_symlinks=False)
+                yield Kept(Path(entry.path), found.st_mtime, found.st_size)
+
+
+def _entries(folder: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(folder) as entries:
+            return list(entries)
+    except FileNotFoundError:
+        return []
+    except OSError as exc:
+        log.warning("%s cannot be looked through: %s", folder, exc)
+        return []

@@ -1,0 +1,385 @@
+"""Results too long to show: kept whole in a file, shown as a handle, and looked into by query tools (see `queries`).
+
+A file is written through a `Spool`; when that is closed, the session holds an `Artifact` of the kind that was declared or is found in it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import fcntl
+import os
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from io import FileIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from handrail.config.places import private_folder
+from handrail.errors import NotFound, Stopped
+from handrail.results.values import Source
+
+if TYPE_CHECKING:
+    from handrail.artifacts.paging import Lines
+    from handrail.artifacts.queries import Query
+    from handrail.tools.contract import Tool
+
+# A living session holds a lock on this file in its folder.
+LOCK = ".lock"
+# A file up to this size is looked through for its number of lines when it is kept; of a larger one they are counted when asked for.
+COUNTED = 8 * 2**20
+
+
+class Artifact:
+    """A file that a session holds under the handle `id`. Subclasses are kinds; queries of a class fit its subclasses too.
+
+    `source` says whose text it is; None for what is Handrail's own. `limit`: bytes of it that one result may show.
+    """
+
+    kind: ClassVar[str] = "binary"
+    # What can be asked of this kind beside what fits every one.
+    queries: ClassVar[Sequence[Query]] = ()
+
+    def __init__(self, id: str, path: Path, *, limit: int, source: Source | None = None) -> None:
+        self.id = id
+        self.path = path
+        self.limit = limit
+        self.source = source
+        self._stopped = threading.Event()
+        self._cache: dict[str, Any] = {}
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return os.stat(self.path, follow_symlinks=False).st_size
+
+    def open(self) -> FileIO:
+        """The file for reading, unbuffered; `NotFound` when it is gone."""
+        try:
+            return FileIO(os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC))
+        except OSError as exc:
+            raise NotFound(
+                f"the artifact {self.id!r} cannot be read any more ({exc.strerror})", hint="make the call again"
+            ) from exc
+
+    @property
+    def cache(self) -> dict[str, Any]:
+        """What queries remember of it between calls: an index, never its content."""
+        return self._cache
+
+    def reader(self) -> Self:
+        """The same artifact for one query, which `stop` ends."""
+        reader = copy.copy(self)
+        reader._stopped = threading.Event()
+        return reader
+
+    def stop(self) -> None:
+        """Whoever reads in another thread is to end."""
+        self._stopped.set()
+
+    def checkpoint(self) -> None:
+        """Raise `Stopped` when nobody waits for the answer any more; to be called now and then while reading."""
+        if self._stopped.is_set():
+            raise Stopped("the call was cancelled")
+
+    def wire(self) -> dict[str, Any]:
+        """How a result names it: `{id, kind, path, bytes, lines?}`."""
+        return {"id": self.id, "kind": self.kind, "path": str(self.path), "bytes": self.size}
+
+
+class Text(Artifact):
+    """Text of any form, in UTF-8."""
+
+    kind = "text"
+
+    @property
+    def lines(self) -> Lines:
+        """Its lines by number."""
+        from handrail.artifacts.paging import Lines, Marks
+
+        return Lines(self, self._cache.setdefault("marks", Marks()))
+
+    def wire(self) -> dict[str, Any]:
+        wire = super().wire()
+        return {**wire, "lines": self.lines.count()} if wire["bytes"] <= COUNTED else wire
+
+
+class Json(Text):
+    """One JSON value."""
+
+    kind = "json"
+
+
+class JsonLines(Json):
+    """A JSON value on each line: for queries, an array of them."""
+
+    kind = "jsonl"
+
+
+class Markdown(Text):
+    """Markdown."""
+
+    kind = "markdown"
+
+
+class Xml(Text):
+    """XML."""
+
+    kind = "xml"
+
+
+class Yaml(Text):
+    """YAML."""
+
+    kind = "yaml"
+
+
+class Csv(Text):
+    """Rows of values between commas, semicolons or tabs."""
+
+    kind = "csv"
+
+
+KINDS: Mapping[str, type[Artifact]] = {
+    each.kind: each for each in (Text, Json, JsonLines, Markdown, Xml, Yaml, Csv, Artifact)
+}
+
+
+class Spool:
+    """A file that is written. Once it is closed, the session holds it as an artifact, and `wire` names it."""
+
+    def __init__(
+        self, id: str, path: Path, owner: Artifacts, *, kind: type[Artifact] | None, source: Source | None
+    ) -> None:
+        self.id = id
+        self.path = path
+        self.size = 0
+        self.declared = kind
+        self._source = source
+        self._owner = owner
+        self._kept: Artifact | None = None
+        # What may be the beginning of a secret.
+        self._held = b""
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        # Not buffered: what is written comes in large pieces, and is there when the process is killed.
+        self._file = open(descriptor, "wb", buffering=0)
+
+    @property
+    def kind(self) -> str:
+        """What it is declared to hold, or was found to hold when it was closed; until then text."""
+        kind = type(self._kept) if self._kept is not None else self.declared
+        return (kind or Text).kind
+
+    @property
+    def source(self) -> Source | None:
+        """Whose text it is; None for what is Handrail's own."""
+        return self._source
+
+    @source.setter
+    def source(self, source: Source | None) -> None:
+        self._source = source
+        if self._kept is not None:
+            self._kept.source = source
+
+    def write(self, data: bytes | memoryview) -> None:
+        """Append bytes, without secrets that calls were given. Raises OSError when the disk is full."""
+        if self._owner.strained is not None:
+            data, self._held = self._owner.strained(self._held + bytes(data))
+        self._append(data)
+
+    def _append(self, data: bytes | memoryview) -> None:
+        while len(data):
+            written = self._file.write(data)
+            self.size += written
+            data = data[written:]
+
+    def close(self) -> Artifact:
+        """No more will be written; the artifact."""
+        if self._kept is None:
+            held, self._held = self._held, b""
+            try:
+                self._append(held)
+            finally:
+                self._file.close()
+            self._kept = self._owner.hold(self)
+        return self._kept
+
+    def put(self, data: str | bytes) -> dict[str, Any]:
+        """Write all of it and close; how a result names it. Raises OSError when the disk is full, and leaves nothing behind then."""
+        try:
+            self.write(data.encode("utf-8", "replace") if isinstance(data, str) else data)
+        except OSError:
+            self.discard()
+            raise
+        return self.wire()
+
+    def discard(self) -> None:
+        """Leave nothing behind of what was not closed yet: it becomes no artifact."""
+        self._file.close()
+        self.path.unlink(missing_ok=True)
+        self._owner.drop(self)
+
+    def wire(self) -> dict[str, Any]:
+        """How a result names the artifact."""
+        return self.close().wire()
+
+
+class Artifacts:
+    """The artifacts of one session, in a folder of its own that is made on first use and locked as long as the session lives.
+
+    `changed` is called whenever another one is held. `limit`: bytes of an artifact that one result may show.
+    """
+
+    def __init__(self, folder: Path, *, limit: int = 51_200, changed: Callable[[], None] = lambda: None) -> None:
+        self.limit = limit
+        # Takes secrets out of a piece that is written, and tells what is to be held back of it; None as long as there are none.
+        self.strained: Callable[[bytes], tuple[bytes, bytes]] | None = None
+        # What calls that are under way have made: whose text it is, is known when they are over.
+        self.unclaimed: list[tuple[str, Spool]] = []
+        self._folder = folder
+        self._changed = changed
+        self._held: dict[str, Artifact] = {}
+        self._writing: list[Spool] = []
+        self._made = 0
+        self._tools: Sequence[Tool] | None = None
+        self._lock: int | None = None
+
+    def of_call(self, call_id: str, tool: str, *, trusted: bool) -> CallArtifacts:
+        """The same for one call, whose text is nobody's to vouch for until it is over, unless the tool is `trusted`."""
+        return CallArtifacts(self, call_id, None if trusted else Source(tool, call_id, f"{tool}, which is not over"))
+
+    def create(self, kind: str | type[Artifact] | None = None, *, source: Source | None = None) -> Spool:
+        """A new, empty file for an artifact of that kind; without one, its kind is found when it is closed. Raises OSError when there is no room."""
+        wanted = KINDS[kind] if isinstance(kind, str) else kind
+        path = self._new(f".{wanted.kind}" if wanted is not None else ".txt")
+        spool = Spool(path.stem, path, self, kind=wanted, source=source)
+        self._writing.append(spool)
+        return spool
+
+    def keep(
+        self, data: str | bytes, kind: str | type[Artifact] | None = None, *, source: Source | None = None
+    ) -> dict[str, Any]:
+        """Keep a text or bytes whole; how a result names it. Raises OSError when the disk is full, and leaves nothing behind then."""
+        return self.create(kind, source=source).put(data)
+
+    def store(self, data: bytes, suffix: str) -> Path:
+        """Keep bytes in a file that is no artifact: a picture or a document for a client that takes files. Raises OSError when there is no room."""
+        path = self._new(suffix)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        return path
+
+    def claim(self, call_id: str, source: Source | None) -> None:
+        """A call is over: what it made is this source's."""
+        for _, spool in (made for made in self.unclaimed if made[0] == call_id):
+            spool.source = source
+        self.unclaimed = [made for made in self.unclaimed if made[0] != call_id]
+
+    def withdraw(self, call_id: str) -> frozenset[str]:
+        """What a call that is just over has made is shown to nobody; the handles that are gone."""
+        made = [spool for made_by, spool in self.unclaimed if made_by == call_id]
+        for spool in made:
+            spool.close()
+            spool.path.unlink(missing_ok=True)
+            del self._held[spool.id]
+        self.unclaimed = [each for each in self.unclaimed if each[0] != call_id]
+        if made:
+            self._tools = None
+            self._changed()
+        return frozenset(spool.id for spool in made)
+
+    def get(self, id: str) -> Artifact | None:
+        """The artifact of that handle."""
+        return self._held.get(id)
+
+    def source_of(self, id: str) -> Source | None:
+        """Whose text the artifact is; None for what is Handrail's own, and for none."""
+        held = self._held.get(id)
+        return held.source if held is not None else None
+
+    def forged(self, forge: Callable[[Sequence[Artifact]], Sequence[Tool]]) -> Sequence[Tool]:
+        """What `forge` makes of the artifacts that are held; the same as the last time while they are the same."""
+        if self._tools is None:
+            self._tools = forge(tuple(self._held.values()))
+        return self._tools
+
+    def close(self) -> None:
+        """No artifact will be written any more."""
+        self._changed = lambda: None
+        for spool in list(self._writing):
+            spool.close()
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def drop(self, spool: Spool) -> None:
+        """Nothing will come of a file that was being written."""
+        self._writing = [each for each in self._writing if each is not spool]
+        self.unclaimed = [made for made in self.unclaimed if made[1] is not spool]
+
+    def hold(self, spool: Spool) -> Artifact:
+        """A file that has been written, as an artifact."""
+        from handrail.artifacts.kinds import kind_of
+
+        self._writing = [each for each in self._writing if each is not spool]
+        kind = spool.declared or KINDS[kind_of(spool.path)]
+        artifact = self._held[spool.id] = kind(spool.id, spool.path, limit=self.limit, source=spool.source)
+        self._tools = None
+        self._changed()
+        return artifact
+
+    def _new(self, suffix: str) -> Path:
+        if self._lock is None:
+            self._lock = _locked(self._folder)
+        self._made += 1
+        return self._folder / f"a{self._made}{suffix}"
+
+    def __iter__(self) -> Iterator[Artifact]:
+        return iter(tuple(self._held.values()))
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+class CallArtifacts:
+    """Where one call keeps what is too long to show."""
+
+    def __init__(self, artifacts: Artifacts, call_id: str, source: Source | None) -> None:
+        self._artifacts = artifacts
+        self._call_id = call_id
+        self._source = source
+
+    def create(self, kind: str | type[Artifact] | None = None) -> Spool:
+        """A new, empty file for an artifact of that kind; without one, its kind is found when it is closed. Raises OSError when there is no room."""
+        spool = self._artifacts.create(kind, source=self._source)
+        self._artifacts.unclaimed.append((self._call_id, spool))
+        return spool
+
+    def keep(self, data: str | bytes, kind: str | type[Artifact] | None = None) -> dict[str, Any]:
+        """Keep a text or bytes whole; how a result names it. Raises OSError when the disk is full."""
+        return self.create(kind).put(data)
+
+    def get(self, id: str) -> Artifact | None:
+        """The session's artifact of that handle."""
+        return self._artifacts.get(id)
+
+    def __iter__(self) -> Iterator[Artifact]:
+        return iter(self._artifacts)
+
+    def __len__(self) -> int:
+        return len(self._artifacts)
+
+
+def _locked(folder: Path) -> int:
+    """The session's folder, made if need be, under a lock that ends with the process. Raises OSError for one that is not a folder of its own."""
+    private_folder(folder.parent)
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=descriptor)
+    finally:
+        os.close(descriptor)
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    return lock

@@ -1,0 +1,161 @@
+"""The confirm stage: a question made of a call and its verdict, and a verdict made of the answer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from handrail.asking.confirm import LASTING, Answer, Approval, Choice, Confirmer, Step
+from handrail.calls.invocation import Invocation
+from handrail.errors import DeniedByUser, InvalidArguments, NoConfirmer
+from handrail.judging import grants
+from handrail.judging.verdicts import Decision, Part, Reason, Verdict
+from handrail.records.redaction import REDACTED, SECRET_VALUES, is_secret_name
+from handrail.watching.events import ApprovalAnswered, ApprovalAsked
+from handrail.watching.observing import Judge, considered
+
+if TYPE_CHECKING:
+    from handrail.session import Session
+
+log = logging.getLogger(__name__)
+
+# How often one call may be changed before it is a no.
+MAX_EDITS = 10
+PHRASE = "do it"
+PERSON = "a person"
+# Shorter values of variables are found in any text by chance.
+SECRET_LENGTH = 4
+
+
+async def confirm(
+    session: Session, invocation: Invocation, verdict: Verdict, *, judge: Judge | None = None
+) -> tuple[Invocation, Verdict]:
+    """The call as a person wants it, and their answer as a verdict. Nobody there, or a confirmer that fails, is a no.
+
+    `judge` gives the verdict on the call when it is looked at again, and on an edited one; default: the session's.
+    """
+    judge = judge or session.judge
+    note = ""
+    for _ in range(MAX_EDITS):
+        outcome = await _asked(session, invocation, verdict, note, judge)
+        if isinstance(outcome, Verdict):
+            return invocation, outcome
+        try:
+            # What a person wrote is looked at by observers anew, as if it had come so.
+            invocation, note = invocation.edited(outcome.args or {}, by=PERSON).observed(None), ""
+        except InvalidArguments as exc:
+            note = f"the changed arguments do not fit: {exc}"
+            continue
+        invocation, verdict = await considered(session, invocation, judge)
+        if verdict.decision is not Decision.CONFIRM:
+            return invocation, verdict
+    return invocation, refused(verdict, "denied_by_user", f"it was changed {MAX_EDITS} times without a yes")
+
+
+async def _asked(
+    session: Session, invocation: Invocation, verdict: Verdict, note: str, judge: Judge
+) -> Answer | Verdict:
+    """The verdict after a person's answer, or where nobody is asked; the answer itself when it changes the call."""
+    confirmer = session.confirmer
+    if confirmer is None:
+        return refused(verdict, "no_confirmer", "it needs a yes, and nobody is there to give it")
+    if verdict.catastrophic and not session.judging.at_terminal:
+        return refused(verdict, "needs_terminal", "it is catastrophic: only a person at a terminal may say yes to it")
+    approval = question(session, invocation, verdict, note)
+    name = invocation.tool.name
+    session.bus.publish(ApprovalAsked(invocation.call_id, name, approval.confirmation, approval.id))
+    outcome = await _outcome(session, confirmer, approval, lambda: judge(invocation))
+    answered = outcome.choice if isinstance(outcome, Answer) else str(outcome.decision)
+    session.bus.publish(ApprovalAnswered(invocation.call_id, name, answered, approval.id))
+    if isinstance(outcome, Verdict) or outcome.choice is Choice.EDIT:
+        return outcome
+    return _decided(session, invocation, approval, outcome)
+
+
+async def _outcome(
+    session: Session, confirmer: Confirmer, approval: Approval, again: Callable[[], Awaitable[Verdict]]
+) -> Answer | Verdict:
+    running = session.running[approval.call_id]
+    running.asked = approval.confirmation
+    session.scheduler.look_again(running)
+    try:
+        outcome = await session.approvals.ask(approval, confirmer, again)
+    except (NoConfirmer, DeniedByUser) as exc:
+        outcome = refused(approval.verdict, exc.code, str(exc))
+    # Confirmers are hosts' code; one that fails has not said yes.
+    except Exception:
+        log.exception("the confirmer failed on %s", approval.tool)
+        outcome = refused(approval.verdict, NoConfirmer.code, "asking for a yes failed, and nobody gave one")
+    # A confirmer that still answers after the call was stopped answers a question that is gone.
+    if running.why is not None:
+        raise running.why
+    running.asked = None
+    return outcome
+
+
+def question(session: Session, invocation: Invocation, verdict: Verdict, note: str = "") -> Approval:
+    """The question about a call, as data."""
+    return Approval(
+        id=session.approvals.next_id(),
+        call_id=invocation.call_id,
+        call_hash=invocation.call_hash,
+        tool=invocation.tool.name,
+        args=invocation.args,
+        confirmation=invocation.confirmation(verdict),
+        verdict=verdict,
+        grants=grants.options(invocation, verdict),
+        steps=_steps(verdict.parts, invocation, session.judging.environment),
+        note=note,
+        phrase=PHRASE if verdict.catastrophic else "",
+        expires=session.settings.confirmation.expires,
+        among=session.approvals,
+    )
+
+
+def _decided(session: Session, invocation: Invocation, approval: Approval, answer: Answer) -> Verdict:
+    """What a yes or a no makes of the verdict; a yes that lasts is remembered."""
+    verdict = approval.verdict
+    if answer.choice is Choice.DENY:
+        said = f"a person said no: {answer.feedback}" if answer.feedback else "a person said no"
+        return refused(verdict, "denied_by_user", said)
+    if not verdict.catastrophic:
+        _remember(session, invocation, verdict, answer)
+    reasons = (*verdict.reasons, Reason("approved", "a person said yes"))
+    return replace(verdict, decision=Decision.ALLOW, reasons=reasons, approved=approval.confirmation)
+
+
+def _remember(session: Session, invocation: Invocation, verdict: Verdict, answer: Answer) -> None:
+    options = grants.options(invocation, verdict) if answer.choice in LASTING else ()
+    session.approved(verdict, answer.grant or next(iter(options), None), always=answer.choice is Choice.ALWAYS)
+    session.approvals.reconsider()
+
+
+def refused(verdict: Verdict, code: str, text: str) -> Verdict:
+    """The verdict after a no."""
+    return replace(verdict, decision=Decision.DENY, reasons=(*verdict.reasons, Reason(code, text)))
+
+
+def _steps(parts: tuple[Part, ...], invocation: Invocation, environment: Mapping[str, str]) -> tuple[Step, ...]:
+    """What each part does, in its decoded words. Decoding brings in values of variables, and those that are secret stay out."""
+    written = "\n".join(value for value in invocation.args.values() if isinstance(value, str))
+    secrets = {
+        value: f"[the value of ${name}]"
+        for name, value in environment.items()
+        if is_secret_name(name) and len(value) >= SECRET_LENGTH and value not in written
+    }
+    return tuple(
+        Step(
+            tuple(_masked(word, written, secrets) for word in part.argv),
+            tuple(replace(touch, what=_masked(touch.what, written, secrets)) for touch in part.touches),
+            part.span,
+        )
+        for part in parts
+    )
+
+
+def _masked(text: str, written: str, secrets: Mapping[str, str]) -> str:
+    for value, shown in secrets.items():
+        text = text.replace(value, shown)
+    return SECRET_VALUES.sub(lambda match: match[0] if match[0] in written else REDACTED, text)

@@ -1,0 +1,159 @@
+"""What an agent asks a person in words, and the person's answers. Nothing is allowed by them: that is what `confirm` is for.
+
+A session's confirmer who can put such questions has a method `ask` (`Respondent`). Where there is none, or nobody answers, the question fails.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
+
+import anyio
+
+from handrail.errors import DeniedByUser, NoConfirmer
+from handrail.watching.events import InquiryAnswered, InquiryAsked
+
+if TYPE_CHECKING:
+    from handrail.calls.invocation import Invocation
+    from handrail.session import Session
+
+log = logging.getLogger(__name__)
+
+# Characters of one answer.
+LONGEST = 10_000
+
+
+class Asked(StrEnum):
+    """What kind of answer a question wants."""
+
+    CHOICE = "choice"
+    TEXT = "text"
+    YES_NO = "yes_no"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One question. `options` belong to a choice, and `several` of them may be taken; a person may always answer a choice in own words."""
+
+    question: str
+    kind: Asked = Asked.TEXT
+    options: tuple[str, ...] = ()
+    several: bool = False
+
+    def misfit(self, reply: Reply) -> str | None:
+        """Why this is no answer to the question; None when it is one. None as an answer means that it was left open."""
+        if reply is None:
+            return None
+        if self.kind is Asked.YES_NO:
+            return None if isinstance(reply, bool) else "it is answered with true or false"
+        if self.kind is Asked.CHOICE and self.several:
+            fits = isinstance(reply, tuple) and reply and all(_is_text(each) for each in reply)
+            return None if fits else "it is answered with a list of texts, each an option or own words"
+        return None if _is_text(reply) else f"it is answered with a text of 1 to {LONGEST:,} characters"
+
+
+# A text, yes or no, several texts; None for a question that was left open.
+Reply: TypeAlias = str | bool | tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inquiry:
+    """Questions that a person answers together. `id` names it in its session, `expires` is seconds until nobody has answered."""
+
+    id: str
+    call_id: str
+    call_hash: str
+    questions: tuple[Question, ...]
+    expires: float
+
+    def misfit(self, replies: Sequence[Reply]) -> str | None:
+        """Why these are no answers to the questions, one for each in order; None when they are."""
+        if len(replies) != len(self.questions):
+            return f"there are {len(self.questions)} questions and {len(replies)} answers"
+        pairs = zip(self.questions, replies, strict=True)
+        told = (f"question {number}: {why}" for number, (q, r) in enumerate(pairs, 1) if (why := q.misfit(r)))
+        return next(told, None)
+
+
+@runtime_checkable
+class Respondent(Protocol):
+    """A confirmer that also puts questions in words.
+
+    It gives an answer for each question, in order. It raises `DeniedByUser` when the person would not answer, `NoConfirmer` where there is
+    nobody, and is cancelled when no answer is needed any more.
+    """
+
+    async def ask(self, inquiry: Inquiry) -> Sequence[Reply]: ...
+
+
+async def inquire(session: Session, invocation: Invocation, questions: Sequence[Question]) -> tuple[Reply, ...]:
+    """A person's answers to the questions of a call, in order. Raises `NoConfirmer` or `DeniedByUser` when there is none at all."""
+    respondent = session.confirmer
+    if not session.judging.interactive or not isinstance(respondent, Respondent):
+        raise NoConfirmer("nobody is there to answer", hint="go on without an answer, or say what is not known")
+    inquiry = Inquiry(
+        id=session.approvals.next_id(),
+        call_id=invocation.call_id,
+        call_hash=invocation.call_hash,
+        questions=tuple(questions),
+        expires=session.settings.confirmation.expires,
+    )
+    session.bus.publish(InquiryAsked(inquiry.call_id, inquiry.questions, inquiry.id))
+    answered = False
+    try:
+        replies = await _replies(respondent, inquiry)
+        answered = True
+    finally:
+        session.bus.publish(InquiryAnswered(inquiry.call_id, answered, inquiry.id))
+    return replies
+
+
+async def _replies(respondent: Respondent, inquiry: Inquiry) -> tuple[Reply, ...]:
+    try:
+        with anyio.fail_after(inquiry.expires):
+            replies = tuple(await respondent.ask(inquiry))
+    except TimeoutError as exc:
+        raise NoConfirmer(f"nobody answered within {inquiry.expires:g} s") from exc
+    except (NoConfirmer, DeniedByUser):
+        raise
+    # Confirmers are hosts' code; from one that fails there is no answer.
+    except Exception as exc:
+        log.exception("the confirmer failed on the questions of %s", inquiry.call_id)
+        raise NoConfirmer(f"the questions could not be put ({type(exc).__name__})") from exc
+    if misfit := inquiry.misfit(replies):
+        log.error("the confirmer gave no answers to the questions of %s: %s", inquiry.call_id, misfit)
+        raise NoConfirmer(f"the questions were not answered: {misfit}")
+    if all(reply is None for reply in replies):
+        raise DeniedByUser("a person was asked and answered nothing")
+    return replies
+
+
+def inquiry_wire(inquiry: Inquiry) -> dict[str, Any]:
+    """The questions as plain data for a host."""
+    return {
+        "inquiry": inquiry.id,
+        "questions": [_question_wire(question) for question in inquiry.questions],
+        "call_hash": inquiry.call_hash,
+        "expires_s": inquiry.expires,
+    }
+
+
+def _question_wire(question: Question) -> dict[str, Any]:
+    wire: dict[str, Any] = {"question": question.question, "kind": question.kind.value}
+    if question.kind is Asked.CHOICE:
+        wire |= {"options": list(question.options), "several": question.several}
+    return wire
+
+
+def reply_in(value: object) -> Reply:
+    """An answer as JSON gives it; whether it fits is told by `misfit`."""
+    if isinstance(value, list):
+        return tuple(cast("list[Any]", value))
+    return cast("Reply", value)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and len(value.strip()) > 0 and len(value) <= LONGEST

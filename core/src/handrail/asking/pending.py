@@ -1,0 +1,179 @@
+"""Questions that are left for a person at this machine, who answers them with `handrail approvals`.
+
+Each is a file in the state folder that only the person's own user can read, and so is its answer. An answer counts once, for the question whose
+nonce it carries. Nobody there, nothing read, nothing understood: that is a no.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import secrets
+import stat
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+
+from handrail.asking.confirm import Answer, Approval, Choice
+from handrail.asking.questions import question
+from handrail.config.places import Places, private_folder, write_private
+from handrail.errors import NoConfirmer, NotFound
+
+log = logging.getLogger(__name__)
+
+FOLDER = "approvals"
+POLL_S = 0.2
+# A question or an answer that is longer is none.
+MOST_BYTES = 4 * 2**20
+# Terminals have at least so many columns; a line that wraps could pass for one of ours.
+WIDTH = 79
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """One question as it is left: what a person is shown, and what may be answered."""
+
+    id: str
+    session: str
+    nonce: str
+    tool: str
+    call_hash: str
+    text: str
+    args: Mapping[str, Any]
+    choices: tuple[str, ...]
+    grants: tuple[str, ...]
+    expires: float
+    process: int
+
+
+async def ask_here(approval: Approval, *, places: Places, session: str) -> Answer:
+    """A person's answer, from wherever they run `handrail approvals`. It waits until it is cancelled, which the question's expiry does."""
+    folder = _folder(places) / session
+    left = Pending(
+        id=approval.id,
+        session=session,
+        nonce=secrets.token_urlsafe(32),
+        tool=approval.tool,
+        call_hash=approval.call_hash,
+        text=question(approval, width=WIDTH),
+        args=approval.args,
+        choices=tuple(choice.value for choice in approval.choices),
+        grants=tuple(grant.label for grant in approval.grants),
+        expires=time.time() + approval.expires,
+        process=os.getpid(),
+    )
+    file = folder / f"{approval.id}.question"
+    reply = folder / f"{approval.id}.answer"
+    try:
+        write_private(file, json.dumps(asdict(left), default=str))
+        log.warning("a question waits for a person at this machine: handrail approvals")
+        while (given := _read(reply)) is None:
+            await anyio.sleep(POLL_S)
+        return _answer(given, left, approval)
+    except OSError as exc:
+        raise NoConfirmer(
+            f"it needs a yes, and the question could not be left at this machine: {exc.strerror}"
+        ) from exc
+    finally:
+        _forget(file, reply)
+
+
+def pending(places: Places) -> list[Pending]:
+    """The questions that wait now, oldest first."""
+    return sorted(_open(places), key=lambda left: left.expires)
+
+
+def give(
+    places: Places,
+    left: Pending,
+    choice: Choice,
+    *,
+    grant: int | None = None,
+    args: Mapping[str, Any] | None = None,
+    feedback: str = "",
+) -> None:
+    """Answer a question; `grant` is a place in its grants. Raises `NotFound` when it is no longer open."""
+    if left not in pending(places):
+        raise NotFound(f"no question {left.id!r} is open in the session {left.session}")
+    told = {"nonce": left.nonce, "choice": choice.value, "grant": grant, "args": args, "feedback": feedback}
+    write_private(_folder(places) / left.session / f"{left.id}.answer", json.dumps(told))
+
+
+def _open(places: Places) -> Iterator[Pending]:
+    for file in _folder(places).glob("*/*.question"):
+        found = _read(file)
+        try:
+            left = Pending(**found) if found is not None else None
+        except TypeError:
+            continue
+        if left is not None and left.expires > time.time() and _lives(left.process):
+            # JSON has no tuples.
+            yield replace(left, choices=tuple(left.choices), grants=tuple(left.grants))
+
+
+def _answer(given: Mapping[str, Any], left: Pending, approval: Approval) -> Answer:
+    """What was answered; whatever is no plain answer to this very question is a no."""
+    nonce = given.get("nonce")
+    if not isinstance(nonce, str) or not secrets.compare_digest(nonce.encode(), left.nonce.encode()):
+        return Answer(Choice.DENY, feedback="the answer belonged to another question")
+    try:
+        choice = Choice(given.get("choice", ""))
+        number = given.get("grant")
+        grant = approval.grants[number] if isinstance(number, int) and number >= 0 else None
+    except (ValueError, IndexError):
+        return Answer(Choice.DENY, feedback="the answer was none that was offered")
+    args = given.get("args")
+    edited = cast("Mapping[str, Any]", args) if isinstance(args, dict) else None
+    answer = Answer(choice, grant=grant, args=edited, feedback=str(given.get("feedback") or ""))
+    return answer if approval.misfit(answer) is None else Answer(Choice.DENY)
+
+
+def _folder(places: Places) -> Path:
+    return private_folder(places.state) / FOLDER
+
+
+def _read(file: Path) -> Mapping[str, Any] | None:
+    """What a file of ours says; None when there is none, and nothing at all when it is not a person's own."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return {}
+    with open(descriptor, "rb") as opened:
+        found = os.fstat(descriptor)
+        ours = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+        if not stat.S_ISREG(found.st_mode) or not ours or found.st_size > MOST_BYTES:
+            return {}
+        try:
+            value = json.loads(opened.read(MOST_BYTES))
+        except (ValueError, RecursionError):
+            return {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _forget(file: Path, reply: Path) -> None:
+    for each in (file, reply):
+        each.unlink(missing_ok=True)
+    try:
+        file.parent.rmdir()
+    except OSError:
+        # Another question of the session waits.
+        return
+
+
+def _lives(process: int) -> bool:
+    """Whether the process that asked is still there; where that cannot be told, the question's expiry alone counts."""
+    if sys.platform == "win32":
+        return True
+    try:
+        os.kill(process, 0)
+    except (OSError, OverflowError):
+        return False
+    return True

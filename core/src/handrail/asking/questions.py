@@ -1,0 +1,271 @@
+"""A question in words, for a person: what will happen, where the risk is, and why it is asked.
+
+Three kinds of lines, told apart by how they begin, so that no data can look like a line of ours:
+
+    Our own words, which hold data only in one line, cut and escaped.
+        | data, letter by letter; `:` instead of `|` where one line of it goes on
+        ! marks under the risky part of the line above
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import textwrap
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from handrail.asking.confirm import Approval, Step
+from handrail.calls.invocation import confirmation_wire
+from handrail.judging.verdicts import Touch
+from handrail.net import hostnames, urls
+from handrail.untrusted.lookalikes import lookalikes
+from handrail.words import is_unseen, visible
+
+Span = tuple[int, int]
+
+DATA, GOES_ON, MARK = "    | ", "    : ", "    ! "
+WIDTH = 100
+NARROWEST = 20
+# Letters and lines of one piece of data that are shown; of the rest, the beginning and the end.
+LETTERS = 4_000
+LINES = 60
+# Letters around a marked place that are shown wherever it is.
+AROUND = 100
+# Letters of data in a line of ours.
+SHORT = 300
+# More marks on one letter than this are no writing.
+MARKS_ON_ONE = 2
+SUBJECTS = ("command", "url", "diff", "action", "text")
+
+ASKING: Mapping[str, str] = {
+    "exec": "run this command",
+    "edit": "change this file",
+    "url": "open this address",
+    "gui": "act on the desktop",
+    "mcp": "call this tool of another server",
+    "info": "do this",
+}
+DOING: Mapping[str, str] = {
+    "read": "reads",
+    "write": "writes",
+    "delete": "deletes",
+    "execute": "runs",
+    "network": "connects to",
+    "privilege": "takes more rights:",
+    "session": "changes what later commands mean:",
+    "input": "acts as your hands on",
+    "unknown": "could not be told:",
+}
+
+
+def question(approval: Approval, *, width: int = WIDTH) -> str:
+    """The whole question, in lines of at most `width` columns."""
+    return "\n".join(_lines(approval, max(width, NARROWEST)))
+
+
+def _lines(approval: Approval, width: int) -> Iterator[str]:
+    shown = confirmation_wire(approval.confirmation)
+    kind = shown.pop("kind")
+    title = shown.pop("title")
+    yield from _ours(f"Handrail asks: may {approval.tool} {ASKING.get(kind, 'do this')}?", width)
+    if approval.note:
+        yield from _ours(f"It is asked again: {short(approval.note)}", width)
+    if kind == "exec":
+        # The command itself says more.
+        title = ""
+    if title and title not in shown.values():
+        yield from data(title, width=width)
+    spans = [reason.span for reason in approval.verdict.reasons if reason.span is not None]
+    for name, value in shown.items():
+        if value not in (None, "", {}):
+            yield f"{name}:"
+            yield from data(_text(value), width=width, spans=spans if name in SUBJECTS else ())
+    if kind == "url":
+        yield from _host(shown["url"], width)
+    if kind != "edit":
+        yield from _other_arguments(approval, [title, *shown.values()], width)
+    yield from _steps(approval.steps, str(shown.get("command", "")), width)
+    if approval.verdict.reasons:
+        yield "It is asked because:"
+        for reason in approval.verdict.reasons:
+            yield from _ours(f"- {short(reason.text)}", width, indent="  ")
+
+
+def _other_arguments(approval: Approval, seen: Sequence[Any], width: int) -> Iterator[str]:
+    """Arguments that the question has not shown yet: text for its input, a time limit."""
+    title = str(seen[0])
+    for name, value in approval.args.items():
+        text = _text(value)
+        if value is not None and value not in seen and f"{name}={text}" not in title:
+            yield f"{visible(name)}:"
+            yield from data(text, width=width)
+
+
+def _steps(steps: Sequence[Step], command: str, width: int) -> Iterator[str]:
+    """Each part in its decoded words, where these are not what is written, or there are several; and what it touches."""
+    if not any(step.touches or _differs(step, command) for step in steps):
+        return
+    yield "That means:"
+    for number, step in enumerate(steps, 1):
+        yield f"  {number}." if len(steps) > 1 else "  it"
+        if step.words and (len(steps) > 1 or _differs(step, command)):
+            yield from data(_plain(step.words), width=width)
+        for touch in step.touches:
+            yield from _ours(_doing(touch), width, indent="    - ")
+
+
+def _differs(step: Step, command: str) -> bool:
+    written = command[slice(*step.span)] if step.span else command
+    return bool(step.words) and list(step.words) != written.split() and shlex.join(step.words) != written.strip()
+
+
+def _plain(words: tuple[str, ...]) -> str:
+    if words == ("?",):
+        return "(a part that was not understood)"
+    return " ".join(words) if words[0] == ">" or len(words) == 1 else shlex.join(words)
+
+
+def _doing(touch: Touch) -> str:
+    return f"{DOING[touch.kind]} {short(touch.what) or 'something that is not known'}"
+
+
+def _host(url: str, width: int) -> Iterator[str]:
+    """The host that an address really leads to, in the letters that are sent."""
+    host = host_of(url)
+    if host is None:
+        yield "on the host: (it cannot be told from this address)"
+        return
+    yield "on the host:"
+    yield from data(host, width=width, spans=[(0, len(host))])
+    if (read := hostnames.written(host)) != host:
+        yield from _ours(f"which is written {short(read)}", width)
+    if "@" in url.partition("//")[2].partition("/")[0]:
+        yield from _ours("What stands before the @ is a name that is sent along, not the host.", width)
+
+
+def host_of(url: str) -> str | None:
+    """The host in an address, as it will be asked for; None when it cannot be told."""
+    return urls.view(url, scheme="https").host or None
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def short(text: str, length: int = SHORT) -> str:
+    """Data within a line of ours: on one line, escaped, the middle left out when it is long."""
+    if len(text) > length:
+        text = f"{text[: length // 2]} […] {text[-length // 2 :]}"
+    return "".join(shown for _, shown, _ in _cells(text)).replace("\n", "\\n")
+
+
+def _ours(text: str, width: int, indent: str = "") -> Iterator[str]:
+    # Letters may take two columns, and what a terminal wraps by itself begins where lines of ours begin.
+    columns = width if text.isascii() else width // 2
+    hanging = " " * (len(indent) + 2)
+    yield from textwrap.wrap(text, columns, initial_indent=indent, subsequent_indent=hanging) or [indent]
+
+
+# Data, letter by letter
+
+
+@dataclass(slots=True)
+class Row:
+    """One line of data as it is shown. `places` are the places in the text of its columns."""
+
+    shown: str
+    places: list[int]
+    goes_on: bool = False
+
+
+def data(
+    text: str, *, width: int = WIDTH, spans: Iterable[Span] = (), letters: int = LETTERS, lines: int = LINES
+) -> Iterator[str]:
+    """The text in lines that nothing in it can leave, with marks under `spans`. What is long is cut, which is said; never at a mark."""
+    marked = [(max(0, start), min(end, len(text))) for start, end in spans if 0 <= start < end and start < len(text)]
+    shown = 0
+    for start, end in _kept(text, marked, letters):
+        if start > shown:
+            yield f"    [… {start - shown} characters are not shown …]"
+        yield from _rows_of(text, start, end, width, marked, lines)
+        shown = end
+    if not text:
+        yield DATA.rstrip()
+
+
+def _kept(text: str, marked: Sequence[Span], letters: int) -> list[Span]:
+    """What is shown of a text: its beginning, its end, and the beginning of each marked place."""
+    if len(text) <= letters:
+        return [(0, len(text))]
+    half = letters // 2
+    wanted = [(0, half), (len(text) - half, len(text))]
+    wanted += [(max(0, start - AROUND), min(len(text), min(end, start + AROUND) + AROUND)) for start, end in marked]
+    kept: list[Span] = []
+    for start, end in sorted(wanted):
+        if kept and start <= kept[-1][1]:
+            kept[-1] = (kept[-1][0], max(kept[-1][1], end))
+        else:
+            kept.append((start, end))
+    return kept
+
+
+def _rows_of(text: str, start: int, end: int, width: int, marked: Sequence[Span], lines: int) -> Iterator[str]:
+    rows = list(_rows(text[start:end], start, width - len(DATA)))
+    marks = [_marks(row, marked) for row in rows]
+    half = lines // 2
+    hidden = 0
+    for number, (row, mark) in enumerate(zip(rows, marks, strict=True)):
+        if half <= number < len(rows) - half and not mark:
+            hidden += 1
+            continue
+        if hidden:
+            yield f"    [… {hidden} lines are not shown …]"
+            hidden = 0
+        yield f"{GOES_ON if row.goes_on else DATA}{row.shown}".rstrip()
+        if mark:
+            yield MARK + mark
+
+
+def _rows(text: str, offset: int, width: int) -> Iterator[Row]:
+    row = Row("", [])
+    for place, shown, columns in _cells(text):
+        if shown == "\n":
+            yield row
+            row = Row("", [])
+            continue
+        if len(row.places) + columns > width and row.places:
+            yield row
+            row = Row("", [], goes_on=True)
+        row.shown += shown
+        row.places += [offset + place] * columns
+    if row.places or not row.goes_on:
+        yield row
+
+
+def _marks(row: Row, marked: Sequence[Span]) -> str:
+    line = "".join("^" if any(start <= place < end for start, end in marked) else " " for place in row.places)
+    return line.rstrip()
+
+
+def _cells(text: str) -> Iterator[tuple[int, str, int]]:
+    """Each letter's place, how it is shown and in how many columns; line ends as they are."""
+    strangers = lookalikes(text)
+    on_one = 0
+    for place, letter in enumerate(text):
+        if letter.isascii() and letter.isprintable():
+            on_one = 0
+            yield place, letter, 1
+            continue
+        if letter == "\n":
+            yield place, letter, 0
+            continue
+        combining = unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Me")
+        on_one = on_one + 1 if combining else 0
+        if place in strangers or is_unseen(letter) or on_one > MARKS_ON_ONE or (combining and place == 0):
+            shown = letter.encode("unicode_escape").decode("ascii")
+            yield place, shown, len(shown)
+        else:
+            yield place, letter, 0 if combining else 2 if unicodedata.east_asian_width(letter) in "WFA" else 1

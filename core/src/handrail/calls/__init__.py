@@ -1,0 +1,1 @@
+"""One call: bound, scheduled, judged, run and ended."""

@@ -1,0 +1,162 @@
+"""How a call ends, in whatever way: secrets taken out of what came of it, observers asked, cleaned for the model, recorded and told."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, cast
+
+from handrail.calls.invocation import Invocation, ToolCall
+from handrail.calls.presenting import presented
+from handrail.calls.running import Running
+from handrail.errors import Downstream, HandrailError, InvalidArguments, Stopped
+from handrail.judging.verdicts import Verdict
+from handrail.results.values import ToolResult
+from handrail.watching.events import Finished, Output
+from handrail.watching.observers import FIXED
+
+if TYPE_CHECKING:
+    from handrail.session import Session
+    from handrail.watching.observing import Outcome
+
+log = logging.getLogger(__name__)
+
+
+async def finish(
+    session: Session,
+    call: ToolCall,
+    invocation: Invocation | None,
+    verdict: Verdict | None,
+    result: ToolResult,
+    began: float,
+    running: Running | None = None,
+) -> ToolResult:
+    """Take secrets out of what came of a call, let observers look at it, and record it.
+
+    `running`: they can be stopped by it; None: whoever awaits this can.
+    """
+    if session.secrets.forms:
+        result = _without_secrets(session, result)
+    if session.watch is None or invocation is None:
+        return record(session, call, invocation, verdict, result, began)
+    try:
+        looked = await session.watch.finish(invocation, verdict, result, running)
+    except asyncio.CancelledError:
+        # Nobody is given a result any more, and what happened is kept.
+        record(session, call, invocation, verdict, result, began)
+        raise
+    if looked.original is not None and (gone := session.artifacts.withdraw(call.call_id)):
+        # They hold what an observer has rewritten or withheld.
+        kept = {key: value for key, value in looked.result.items() if not _names(value, gone)}
+        looked = replace(looked, result=ToolResult(kept))
+    return record(session, call, invocation, verdict, looked.result, began, looked)
+
+
+def _without_secrets(session: Session, result: ToolResult) -> ToolResult:
+    """The result without secrets that calls were given; what it says in words of ours stays, whatever somebody has chosen as a secret."""
+    hidden, shown = session.secrets.hidden, ToolResult()
+    for key, value in result.items():
+        if key == "status":
+            shown[key] = value
+        elif key == "error" and isinstance(value, dict):
+            error = cast("dict[str, Any]", value)
+            shown[key] = {name: each if name == "code" else hidden(each) for name, each in error.items()}
+        else:
+            shown[key if key in FIXED else hidden(key)] = hidden(value)
+    return shown
+
+
+def _names(value: Any, handles: Collection[str]) -> bool:
+    """Whether a part of a result is the handle of one of these artifacts."""
+    return isinstance(value, dict) and cast("dict[str, Any]", value).get("id") in handles
+
+
+def record(
+    session: Session,
+    call: ToolCall,
+    invocation: Invocation | None,
+    verdict: Verdict | None,
+    result: ToolResult,
+    began: float,
+    looked: Outcome | None = None,
+) -> ToolResult:
+    """Keep what happened, whatever it was, and give the result back."""
+    if invocation is not None and not invocation.tool.trusted:
+        try:
+            result = presented(session, invocation, verdict, result)
+        # Handlers return anything: texts and mappings of their own kinds, which may fail at a touch.
+        except Exception as exc:
+            log.exception("the result of %s cannot be shown", invocation.tool.name)
+            result = ToolResult.failure(masked(exc, invocation.tool.name), title=invocation.tool.title)
+    elif invocation is not None and session.artifacts.unclaimed:
+        session.artifacts.claim(invocation.call_id, None)
+    result.setdefault("duration_ms", round((perf_counter() - began) * 1000))
+    if invocation is not None and invocation.before is not None:
+        # What ran, or was refused, is not what the model asked for.
+        result.setdefault("edited_args", dict(invocation.args))
+        result.setdefault("edited_by", list(invocation.changes()))
+    if invocation is None or invocation.parent is None:
+        limits = session.limits
+        if limits.watching or result["status"] != "success":
+            limits.count(call, result, changed=invocation is not None and not invocation.tool.read_only)
+    session.recorder.finished(call, invocation, verdict, result, looked)
+    if session.bus.listening:
+        for stream, text in session.secrets.rest(call.call_id):
+            session.bus.publish(Output(call.call_id, stream, text))
+        session.bus.publish(
+            Finished(
+                call.call_id,
+                call.name,
+                result["status"],
+                result["duration_ms"],
+                result.error_code,
+                result.get("effect"),
+            )
+        )
+    return result
+
+
+def failed(running: Running, error: HandrailError) -> ToolResult:
+    """The result of a call that ended so. Of one that was stopped while a person was asked, what they were shown stays."""
+    result = ToolResult.failure(error, title=_title(running.invocation, running.call))
+    if running.asked is not None:
+        from handrail.calls.invocation import confirmation_wire
+
+        result["confirmation"] = confirmation_wire(running.asked)
+    return result
+
+
+def refuse_second(session: Session, call: ToolCall) -> ToolResult:
+    """The result of a call whose id another one has: nobody could say which of the two is to be cancelled."""
+    twice = InvalidArguments(f"a call with the id {call.call_id!r} is under way", hint="give each call its own id")
+    return record(session, call, None, None, failed(Running(call), twice), perf_counter())
+
+
+def not_begun(session: Session, running: Running) -> None:
+    """Record a call that was cancelled before its task took a step."""
+    cancelled = failed(running, Stopped("the host cancelled the call"))
+    record(session, running.call, None, None, cancelled, perf_counter())
+    del session.running[running.call.call_id]
+    session.scheduler.leave(running)
+
+
+def stopped(result: ToolResult, why: Stopped, title: str) -> ToolResult:
+    """What a handler still returned after it was stopped, under the true status."""
+    return ToolResult({**result, **ToolResult.failure(why, title=title)})
+
+
+def masked(exc: BaseException, name: str) -> HandrailError:
+    """What the model is told of a foreign error: its type only, with the whole in the log. An error of ours may come out of a task group."""
+    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:  # pyright: ignore[reportUnknownArgumentType,reportUnknownMemberType]
+        exc = exc.exceptions[0]  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
+    if isinstance(exc, HandrailError):
+        return exc
+    log.error("tool %s crashed", name, exc_info=exc)  # pyright: ignore[reportUnknownArgumentType]
+    return Downstream(f"{name} failed inside: {type(exc).__name__}")  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _title(invocation: Invocation | None, call: ToolCall) -> str:
+    return invocation.tool.title if invocation is not None else str(call.name).replace("_", " ").capitalize()

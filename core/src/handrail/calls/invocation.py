@@ -1,0 +1,287 @@
+"""A call that has been bound to its tool: validated arguments, and everything that can be said of it before it runs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from pydantic import BaseModel
+
+from handrail.calls.context import ToolContext
+from handrail.judging.verdicts import Touch
+from handrail.tools.contract import KINDS, Delete, Effect, Input, Read, Run, Send, Tool, Write
+
+if TYPE_CHECKING:
+    from handrail.judging.verdicts import Verdict
+    from handrail.watching.observers import Seen
+
+SHOWN = 200
+# Characters of what a call says of itself.
+LINE = 1_000
+# What arguments name by a path, and what makes a path a pattern.
+PLACES = frozenset(("file", "folder", "glob"))
+WILD = frozenset("*?[")
+CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
+
+
+@dataclass(frozen=True, init=False)
+class ToolCall:
+    """What a host asks for. `call_id` is the host's own name for the call; core never compares it with `call_hash`.
+
+    `wait_for_previous`: it starts when all calls that came before it have ended.
+    """
+
+    name: str
+    args: Mapping[str, Any]
+    call_id: str
+    wait_for_previous: bool = False
+
+    def __init__(self, name: str, args: Mapping[str, Any], call_id: str, wait_for_previous: bool = False) -> None:
+        # Written out, as for `Invocation`: every call makes one.
+        self.__dict__.update(name=name, args=args, call_id=call_id, wait_for_previous=wait_for_previous)
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A file that a call touches, and the line where that is known."""
+
+    path: str
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GrantOption:
+    """What a yes may be good for beyond this call. `label` is for a person; the other fields are what a later call must match, all of them.
+
+    `tool`: its name; `*` with a `server` is every tool of it. `commands`: beginnings of simple commands, as words; every command in the call
+    starts with one of them or is harmless. `paths`: real files, or folders with all that is in them. `hosts`: `name` or `name:port`.
+    `server`: the MCP server that runs the tool, and `declared` what it said of its tools then (`Remote.declared`): what is declared otherwise
+    later is not what the person said yes to. `call_hash`: exactly this call, as long as it touches no more than `touches`:
+    a link may lead elsewhere later, and a variable say something else. None but `tool`: every call of it.
+    """
+
+    label: str
+    tool: str
+    commands: tuple[tuple[str, ...], ...] = ()
+    paths: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    server: str | None = None
+    call_hash: str | None = None
+    touches: tuple[Touch, ...] = ()
+    declared: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ExecConfirmation:
+    """A command to be run."""
+
+    title: str
+    command: str
+    cwd: str | None = None
+    kind: Literal["exec"] = "exec"
+
+
+@dataclass(frozen=True, slots=True)
+class EditConfirmation:
+    """A change of a file, with its unified diff."""
+
+    title: str
+    path: str
+    diff: str
+    kind: Literal["edit"] = "edit"
+
+
+@dataclass(frozen=True, slots=True)
+class UrlConfirmation:
+    """An address to be fetched or opened."""
+
+    title: str
+    url: str
+    kind: Literal["url"] = "url"
+
+
+@dataclass(frozen=True, slots=True)
+class GuiConfirmation:
+    """Input to a desktop."""
+
+    title: str
+    action: str
+    kind: Literal["gui"] = "gui"
+
+
+@dataclass(frozen=True, slots=True)
+class McpConfirmation:
+    """A call of another server's tool."""
+
+    title: str
+    server: str
+    tool: str
+    args: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    kind: Literal["mcp"] = "mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class InfoConfirmation:
+    """Anything else, in words."""
+
+    title: str
+    text: str
+    kind: Literal["info"] = "info"
+
+
+Confirmation = (
+    ExecConfirmation | EditConfirmation | UrlConfirmation | GuiConfirmation | McpConfirmation | InfoConfirmation
+)
+
+
+def confirmation_wire(confirmation: Confirmation) -> dict[str, Any]:
+    """The confirmation as plain data for a host."""
+    return asdict(confirmation)
+
+
+@dataclass(frozen=True, init=False)
+class Invocation:
+    """A tool with validated parameters. Changed arguments make a new one; this one never changes.
+
+    `args` are the raw arguments as the host gave them, `parent` the invocation that nests this one. `before` is the one that was changed into
+    this one, and `changed_by` who did: "a person", or "observer NAME". `seen` is what observers made of it.
+    """
+
+    tool: Tool
+    args: Mapping[str, Any]
+    params: BaseModel
+    call_id: str
+    parent: Invocation | None = None
+    before: Invocation | None = None
+    changed_by: str = ""
+    seen: Seen | None = None
+
+    def __init__(
+        self,
+        tool: Tool,
+        args: Mapping[str, Any],
+        params: BaseModel,
+        call_id: str,
+        parent: Invocation | None = None,
+        before: Invocation | None = None,
+        changed_by: str = "",
+        seen: Seen | None = None,
+    ) -> None:
+        # Written out, since what a frozen dataclass generates takes twice as long, and every call makes one.
+        self.__dict__.update(tool=tool, args=args, params=params, call_id=call_id, parent=parent, before=before)
+        if changed_by or seen is not None:
+            self.__dict__.update(changed_by=changed_by, seen=seen)
+
+    def edited(self, args: Mapping[str, Any], *, by: str) -> Invocation:
+        """The same call with other arguments, changed `by` somebody; `InvalidArguments` when they do not fit. It has been judged by nobody yet."""
+        params = self.tool.validate(args)
+        return Invocation(self.tool, args, params, self.call_id, self.parent, self, by, self.seen)
+
+    def observed(self, seen: Seen | None) -> Invocation:
+        """The same call with what observers made of it."""
+        return Invocation(
+            self.tool, self.args, self.params, self.call_id, self.parent, self.before, self.changed_by, seen
+        )
+
+    def earlier_forms(self) -> Sequence[Invocation]:
+        """What it was before somebody changed it, oldest first; empty when nobody did."""
+        return () if self.before is None else (*self.before.earlier_forms(), self.before)
+
+    def changes(self) -> Sequence[str]:
+        """Who changed it, in order."""
+        return () if self.before is None else (*self.before.changes(), self.changed_by)
+
+    @cached_property
+    def call_hash(self) -> str:
+        """sha256 (hex) of the canonical `{tool, raw args}`: equal for equal calls, whatever the order of keys."""
+        return hash_of(self.tool.name, self.args)
+
+    @property
+    def root(self) -> Invocation:
+        """The top-level invocation that this one is part of."""
+        return self if self.parent is None else self.parent.root
+
+    @property
+    def depth(self) -> int:
+        """How many calls it is nested in."""
+        return 0 if self.parent is None else self.parent.depth + 1
+
+    def argument(self, effect: Effect) -> Any:
+        """The value of the parameter that the effect names; None when it names none or the call left it out."""
+        return getattr(self.params, self.tool.fields[effect.arg]) if effect.arg else None
+
+    def describe(self) -> str:
+        """What it will do, for a person, on one line."""
+        if self.tool.describe is not None:
+            return _line(self.tool.describe(self.params))
+        given = ", ".join(f"{key}={_short(value)}" for key, value in self.args.items())
+        return f"{self.tool.title}: {given}" if given else self.tool.title
+
+    def locations(self) -> Sequence[Location]:
+        """The files and folders it touches, each once, as the arguments name them. Patterns that stand for several are left out."""
+        if self.tool.locations is not None:
+            return self.tool.locations(self.params)
+        named = (e for e in self.tool.effects if e.what in PLACES and isinstance(e, Read | Write | Delete | Run))
+        paths = ((e.what, path) for e in named for path in paths_in(self.argument(e)))
+        plain = (path for what, path in paths if what != "glob" or WILD.isdisjoint(path))
+        return tuple(map(Location, dict.fromkeys(plain)))
+
+    def confirmation(self, verdict: Verdict) -> Confirmation:
+        """What a person is shown before saying yes: pure data. The verdict's parts say which real files and hosts it is about."""
+        if self.tool.confirmation is not None:
+            return self.tool.confirmation(self.params, verdict)
+        title = self.describe()
+        if self.tool.server is not None:
+            return McpConfirmation(title, self.tool.server, self.tool.name, self.args)
+        # What weighs most is what a person is asked about, in whatever order it was declared.
+        for effect in sorted(self.tool.effects, key=_weight):
+            value = self.argument(effect)
+            match effect:
+                case Run() if value is not None:
+                    return ExecConfirmation(title, str(value))
+                case Send() if value is not None:
+                    return UrlConfirmation(title, str(value))
+                case Input(what="desktop") | Write(what="windows" | "clipboard"):
+                    return GuiConfirmation(title, str(self.args.get("action", self.tool.name)))
+                case _:
+                    pass
+        return InfoConfirmation(title, title)
+
+    def run(self, context: ToolContext) -> Coroutine[Any, Any, Any]:
+        """Start the handler. Only the pipeline does this: `context` is what it makes for a call that was judged."""
+        return self.tool._run(self.params, context)  # pyright: ignore[reportPrivateUsage]
+
+
+def hash_of(name: str, args: Any) -> str:
+    """The `call_hash` of a call that need not be bound."""
+    canonical = CANONICAL.encode({"tool": name, "args": args})
+    return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _weight(effect: Effect) -> int:
+    return next((place for place, kind in enumerate(KINDS) if isinstance(effect, kind)), len(KINDS))
+
+
+def _line(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= LINE else f"{text[:LINE]}…"
+
+
+def paths_in(value: Any) -> tuple[str, ...]:
+    """The paths in an argument, which is one, several, or was left out."""
+    if value is None:
+        return ()
+    if isinstance(value, str | PurePath):
+        return (str(value),)
+    return tuple(str(item) for item in cast("Iterable[Any]", value))
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = " ".join(text.split())
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

@@ -1,0 +1,181 @@
+"""What a session may use: time, calls, tokens of output; and a guard against calls that go round in circles."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter, deque
+from collections.abc import Iterable
+from typing import Any
+
+from handrail.calls.invocation import ToolCall, hash_of
+from handrail.config.settings import LimitSettings
+from handrail.errors import LimitReached, LoopDetected
+from handrail.records.history import BULKY
+from handrail.results.values import ToolResult
+
+CHARACTERS_PER_TOKEN = 4
+PLAIN = frozenset((str, int, float, bool, type(None)))
+# Characters of a call that is remembered as it is written.
+SHORT = 1_000
+# A no is an answer, and not counted.
+FAILED = frozenset(("error", "timeout"))
+OVER = "sum up what was reached, and tell the person that the limit can be raised"
+CIRCLES = "look at how things stand, then change the arguments or the way; or ask the person"
+
+
+class Limits:
+    """The limits of one session, and what was used of them. Only calls that a host makes count.
+
+    `watching` is False as long as there is nothing to count: no limit is set, and no call has failed lately.
+    """
+
+    __slots__ = (
+        "_began",
+        "_calls",
+        "_characters",
+        "_counts",
+        "_keyed",
+        "_last",
+        "_set",
+        "_settings",
+        "_wrong",
+        "watching",
+    )
+
+    def __init__(self, settings: LimitSettings) -> None:
+        self._began = time.monotonic()
+        self._calls = 0
+        self._characters = 0
+        # The last calls, by their hash and whether they failed, and how often each is among them.
+        self._last: deque[tuple[str, bool]] = deque()
+        self._counts: Counter[tuple[str, bool]] = Counter()
+        # How many of them have failed.
+        self._wrong = 0
+        self._keyed: tuple[ToolCall | None, str] = (None, "")
+        self.apply(settings)
+
+    def apply(self, settings: LimitSettings) -> None:
+        """Take over changed settings; what was used stays used."""
+        self._settings = settings
+        self._remember(self._last)
+        wanted = (settings.seconds, settings.calls, settings.output_tokens, settings.repeats or None)
+        self._set = any(limit is not None for limit in wanted)
+        self.watching = self._set or bool(self._last)
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the session may go on; None without a limit."""
+        if self._settings.seconds is None:
+            return None
+        return self._began + self._settings.seconds - time.monotonic()
+
+    @property
+    def time_is_up(self) -> str:
+        """What is said once the session's time is over."""
+        return f"the session's {self._settings.seconds:g} s (limits.seconds) are over"
+
+    def admit(self, call: ToolCall) -> None:
+        """Count a call that is about to be judged. Raises `LimitReached` or `LoopDetected`."""
+        settings = self._settings
+        if (left := self.seconds_left) is not None and left <= 0:
+            raise LimitReached(self.time_is_up, hint=OVER)
+        if settings.calls is not None and self._calls >= settings.calls:
+            raise LimitReached(f"the session's {settings.calls} calls (limits.calls) are used up", hint=OVER)
+        tokens = settings.output_tokens
+        if tokens is not None and self._characters >= tokens * CHARACTERS_PER_TOKEN:
+            raise LimitReached(f"the session's {tokens} tokens of output (limits.output_tokens) are used up", hint=OVER)
+        self._check_circles(call)
+        self._calls += 1
+
+    def count(self, call: ToolCall, result: ToolResult, *, changed: bool) -> None:
+        """Count what a call has given; `changed` says that it may have changed something."""
+        failed = result["status"] in FAILED and result.error_code not in (LimitReached.code, LoopDetected.code)
+        if self._settings.output_tokens is not None:
+            self._characters += _size(result)
+        if result.error_code == LoopDetected.code or not self._window:
+            return
+        if changed and not failed and self._wrong:
+            # What failed before may work now.
+            self._remember([(made, False) for made, _ in self._last] if self._settings.repeats else ())
+        if failed or self._last or self._settings.repeats:
+            self._add((self._key(call), failed))
+        self.watching = self._set or self._wrong > 0
+
+    def _times(self, call: ToolCall) -> tuple[int, int]:
+        """How often that call has failed, and how often it was made, among the last ones that are counted."""
+        key, counts = self._key(call), self._counts
+        failed = counts.get((key, True), 0)
+        return failed, failed + counts.get((key, False), 0)
+
+    @property
+    def _window(self) -> int:
+        return 2 * max(self._settings.failures, self._settings.repeats)
+
+    def _remember(self, last: Iterable[tuple[str, bool]]) -> None:
+        kept = list(last)
+        self._last.clear()
+        self._counts.clear()
+        self._wrong = 0
+        for one in kept:
+            self._add(one)
+
+    def _add(self, one: tuple[str, bool]) -> None:
+        self._last.append(one)
+        self._counts[one] += 1
+        self._wrong += one[1]
+        while len(self._last) > self._window:
+            gone = self._last.popleft()
+            self._counts[gone] -= 1
+            self._wrong -= gone[1]
+            if not self._counts[gone]:
+                del self._counts[gone]
+
+    def _key(self, call: ToolCall) -> str:
+        """What tells the call from others, worked out once."""
+        if self._keyed[0] is not call:
+            self._keyed = (call, _written(call) or _hash(call))
+        return self._keyed[1]
+
+    def _check_circles(self, call: ToolCall) -> None:
+        settings = self._settings
+        if not self._last:
+            return
+        failed, made = self._times(call)
+        if (not settings.failures or failed < settings.failures) and (not settings.repeats or made < settings.repeats):
+            return
+        details = {"call_hash": _hash(call), "failed": failed, "made": made}
+        if settings.failures and failed >= settings.failures:
+            text = f"exactly this call of {call.name} has failed {failed} times (limits.failures), and nothing has changed since"
+            raise LoopDetected(text, hint=CIRCLES, details=details)
+        text = f"exactly this call of {call.name} was made {made} times lately (limits.repeats)"
+        raise LoopDetected(text, hint=CIRCLES, details=details)
+
+
+def _written(call: ToolCall) -> str | None:
+    """A call with few plain arguments, written out: at a fraction of what its hash costs, and equal where that is. None for any other."""
+    if call.args.__class__ is not dict or not all(value.__class__ in PLAIN for value in call.args.values()):
+        return None
+    try:
+        text = f"{call.name} {sorted(call.args.items())!r}"
+    # Keys of several kinds.
+    except TypeError:
+        return None
+    return text if len(text) <= SHORT else None
+
+
+def _hash(call: ToolCall) -> str:
+    try:
+        return hash_of(call.name, call.args)
+    # Hosts pass what a model wrote: cycles, depths, keys of several kinds.
+    except Exception:  # noqa: BLE001
+        return f"{call.name!r}: no hash"
+
+
+def _size(result: ToolResult) -> int:
+    shown: dict[str, Any] = {key: value for key, value in result.items() if key not in BULKY}
+    try:
+        return len(json.dumps(shown, ensure_ascii=False, default=str))
+    # Handlers return anything: cycles, depths, objects that fail to print.
+    except Exception:  # noqa: BLE001
+        return 0

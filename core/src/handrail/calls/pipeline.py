@@ -1,0 +1,377 @@
+"""One call, from the host's words to a recorded result.
+
+    ToolCall ─bind─▶ Invocation ─judge─▶ Verdict ─confirm─▶ Verdict ─run─▶ ToolResult ─▶ history, audit, events
+
+Each stage takes the value before it and gives a new one; `run_call` is the only place that knows the order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from handrail.calls.context import ToolContext
+from handrail.calls.ending import failed, finish, masked, record, refuse_second, stopped
+from handrail.calls.invocation import Invocation, ToolCall
+from handrail.calls.named_secrets import names_secret
+from handrail.calls.running import Running, is_cancelled
+from handrail.errors import (
+    Denied,
+    DeniedByUser,
+    HandrailError,
+    InvalidArguments,
+    NoConfirmer,
+    SandboxDenied,
+    Stopped,
+    ToolUnavailable,
+)
+from handrail.judging.verdicts import Decision, Reason, Route, Verdict
+from handrail.results.values import MAPPINGS, TailCall, ToolResult, as_result, completed
+from handrail.watching.events import Judged, Proposed, Scheduled, Started
+from handrail.watching.observing import considered
+
+if TYPE_CHECKING:
+    from handrail.sandboxing.confining import Confinement
+    from handrail.session import Session
+    from handrail.tools.contract import Tool
+
+log = logging.getLogger(__name__)
+
+MAX_DEPTH = 8
+# How often one call may be handed on to another.
+MAX_TAILS = 8
+BYTES = (bytes, bytearray, memoryview)
+REFUSALS: Mapping[str, type[Denied]] = {"denied_by_user": DeniedByUser, "no_confirmer": NoConfirmer}
+
+
+def run_call(
+    session: Session, call: ToolCall, parent: Invocation | None = None, *, running: Running | None = None
+) -> Coroutine[Any, Any, ToolResult]:
+    """The call, made; within a span where somebody traces. Never raises to the agent, except the cancellation of its own task.
+
+    `running`: what the scheduler has entered already for the call.
+    """
+    if session.tracing is None:
+        return through(session, call, parent, running)
+    return session.tracing.call(through, call, parent, running)
+
+
+async def through(session: Session, call: ToolCall, parent: Invocation | None, running: Running | None) -> ToolResult:
+    """Bind, judge, confirm, run, record."""
+    began = perf_counter()
+    under_way = session.running
+    if running is None:
+        if call.call_id in under_way:
+            return refuse_second(session, call)
+        running = under_way[call.call_id] = Running(call, parent is not None)
+    try:
+        try:
+            result = await running.drive(_stages(session, call, parent, running, began))
+        except HandrailError as exc:
+            result = failed(running, exc)
+        except asyncio.CancelledError as exc:
+            if is_cancelled():
+                cancelled = failed(running, Stopped("the host cancelled the call"))
+                record(session, running.call, running.invocation, running.verdict, cancelled, began)
+                raise
+            result = failed(running, running.why or masked(exc, call.name))
+        # Handlers are plugin code, and none of them ends the program.
+        except (Exception, SystemExit) as exc:  # noqa: BLE001
+            result = failed(running, masked(exc, call.name))
+        if session.watch is None and not session.secrets.forms:
+            return record(session, running.call, running.invocation, running.verdict, result, began)
+        return await finish(session, running.call, running.invocation, running.verdict, result, began, running)
+    finally:
+        del under_way[call.call_id]
+        if running.claim is not None or running.waiters is not None:
+            session.scheduler.leave(running)
+
+
+async def _stages(
+    session: Session, call: ToolCall, parent: Invocation | None, running: Running, began: float
+) -> ToolResult:
+    """The call's result, when its turn has come: of its own handler, or of the call that this one hands on to."""
+    if parent is None:
+        if len(session.running) > 1:
+            await session.scheduler.turn(running)
+        if session.limits.watching:
+            # By whatever name it is called, it is the same call.
+            call = running.call = _by_name(call, session.known(call.name))
+            session.limits.admit(call)
+    if running.why is not None:
+        raise running.why
+    tool = session.ready.get(call.name) if parent is None and call.name.__class__ is str else None
+    if tool is None:
+        tool = await find(session, call, nested=parent is not None)
+    call = running.call = _by_name(call, tool)
+    invocation = running.invocation = bind(session, call, tool, parent)
+    handed_on: list[str] = []
+    while True:
+        if session.watch is None:
+            verdict = judged(session, invocation, await session.judge(invocation))
+        else:
+            invocation, verdict = await considered(session, invocation, session.judge)
+            running.invocation = invocation
+        running.verdict = verdict
+        if verdict.decision is Decision.CONFIRM:
+            from handrail.asking.confirming import confirm
+
+            invocation, verdict = await confirm(session, invocation, verdict)
+            running.invocation, running.verdict = invocation, verdict
+        if session.bus.listening and verdict.decision is Decision.ALLOW:
+            session.bus.publish(Scheduled(invocation.call_id, invocation.tool.name))
+        if len(session.running) > 1 and not running.nested:
+            invocation, verdict = await _when_free(session, running, invocation, verdict)
+        elif running.claim is not None:
+            session.scheduler.anew(running)
+        running.executing = True
+        session.recorder.decided(invocation, verdict, asked_for=call.name)
+        result = await run(session, running, invocation, verdict)
+        if isinstance(result, TailCall):
+            invocation = await _tail(session, running, result, handed_on)
+            handed_on.append(invocation.tool.name)
+            continue
+        if "error" in result and result.error_code == SandboxDenied.code and session.confirmer is not None:
+            result = await _once_more(session, running, call, result, began)
+        if handed_on:
+            result.setdefault("tail_calls", handed_on)
+        return result
+
+
+def _by_name(call: ToolCall, tool: Tool | None) -> ToolCall:
+    """The call with the tool's own name, when it was called by an alias."""
+    return call if tool is None or tool.name == call.name else replace(call, name=tool.name)
+
+
+async def _tail(session: Session, running: Running, tail: TailCall, before: Sequence[str]) -> Invocation:
+    """The bound call that a handler hands on to, in the place of its own."""
+    if len(before) >= MAX_TAILS:
+        raise ToolUnavailable(
+            f"{running.call.name} was handed on {MAX_TAILS} times; {tail.name!r} is not run",
+            details={"tail_calls": list(before)},
+        )
+    assert running.invocation is not None
+    call = ToolCall(tail.name, tail.args, running.call.call_id)
+    tool = await find(session, call, nested=True)
+    running.invocation = bind(session, call, tool, running.invocation.parent)
+    return running.invocation
+
+
+async def _once_more(
+    session: Session, running: Running, call: ToolCall, denied: ToolResult, began: float
+) -> ToolResult:
+    """The result on the host of a call that the sandbox has refused something, when a person says yes to that; else the one it had."""
+    invocation, verdict = running.invocation, running.verdict
+    assert invocation is not None
+    again = await on_host(session, running, invocation, denied)
+    if again is None:
+        return denied
+    await finish(session, call, invocation, verdict, denied, began)
+    running.invocation, running.verdict = again
+    session.recorder.decided(*again, asked_for=call.name)
+    result = await run(session, running, *again)
+    # A tool that hands on does so before it runs anything in the sandbox.
+    assert isinstance(result, ToolResult)
+    result["sandbox_denied"] = _refusal(denied)
+    return result
+
+
+async def _when_free(
+    session: Session, running: Running, invocation: Invocation, verdict: Verdict
+) -> tuple[Invocation, Verdict]:
+    """The call and the verdict on it, when nothing is in its way any more. Whatever ran meanwhile may have changed what it means."""
+    while verdict.decision is Decision.ALLOW and await session.scheduler.claim(running):
+        now = judged(session, invocation, await session.judge(invocation))
+        if now.decision is Decision.CONFIRM:
+            if _same_question(invocation, verdict, now):
+                break
+            from handrail.asking.confirming import confirm
+
+            invocation, now = await confirm(session, invocation, now)
+        verdict = now
+        running.invocation, running.verdict = invocation, verdict
+    return invocation, verdict
+
+
+def _same_question(invocation: Invocation, answered: Verdict, now: Verdict) -> bool:
+    """Whether a person who said yes would be asked nothing new."""
+    return (
+        answered.approved is not None
+        and answered.approved == invocation.confirmation(now)
+        and (answered.rule, answered.route, answered.parts) == (now.rule, now.route, now.parts)
+        and set(now.reasons) <= set(answered.reasons)
+    )
+
+
+async def find(session: Session, call: ToolCall, *, nested: bool) -> Tool:
+    """The tool that a call names, if it may be called. `nested`: a handler asks for it."""
+    if session.closed:
+        raise ToolUnavailable("the session is over; nothing is run in it any more")
+    if not isinstance(call.name, str):  # pyright: ignore[reportUnnecessaryIsInstance] # hosts pass what a model wrote
+        raise InvalidArguments(f"a tool's name is a text, not {type(call.name).__name__}")
+    return await session.callable_tool(call.name, nested=nested)
+
+
+def bind(session: Session, call: ToolCall, tool: Tool, parent: Invocation | None) -> Invocation:
+    """The call with its tool and validated parameters: the only place where arguments are checked."""
+    if not isinstance(call.args, MAPPINGS):
+        raise InvalidArguments(f"{call.name}: arguments are an object, not {type(call.args).__name__}")
+    if parent is not None and parent.depth + 1 >= MAX_DEPTH:
+        raise ToolUnavailable(f"calls are nested {MAX_DEPTH} deep; {call.name!r} is not run")
+    invocation = Invocation(tool, call.args, tool.validate(call.args), call.call_id, parent)
+    if session.bus.listening:
+        session.bus.publish(
+            Proposed(call.call_id, tool.name, invocation.describe(), parent.call_id if parent else None)
+        )
+    return invocation
+
+
+def _refusal(denied: ToolResult) -> str:
+    return denied["error"]["message"].removesuffix(f"; {SandboxDenied.INSTEAD}")
+
+
+async def on_host(
+    session: Session, running: Running, invocation: Invocation, denied: ToolResult
+) -> tuple[Invocation, Verdict] | None:
+    """The call, allowed on the host, that the sandbox has refused something: when policy does not forbid it and a person says yes; else None."""
+    reason = Reason("sandbox_denied", f"a yes runs it again, on the host: {_refusal(denied)}")
+
+    async def for_host(invocation: Invocation) -> Verdict:
+        verdict = judged(session, invocation, await session.judge(invocation))
+        if verdict.decision is Decision.DENY:
+            return verdict
+        return replace(
+            verdict,
+            decision=Decision.CONFIRM,
+            route=Route.HOST,
+            rule="sandbox:denied",
+            reasons=(reason, *verdict.reasons),
+            remember=None,
+            grantable=False,
+            narrowed=(),
+        )
+
+    asked = await for_host(invocation)
+    if asked.decision is Decision.DENY:
+        return None
+    from handrail.asking.confirming import confirm
+
+    try:
+        again, answered = await confirm(session, invocation, asked, judge=for_host)
+    except asyncio.CancelledError:
+        if running.why is None:
+            raise
+        # Somebody stopped the question; what the sandboxed call gave is its result.
+        return None
+    return (again, answered) if answered.decision is Decision.ALLOW else None
+
+
+def _cure(verdict: Verdict) -> str | None:
+    """How a person can allow what was denied; nothing for what is asked about, and for what nobody should."""
+    if verdict.decision is not Decision.DENY or verdict.catastrophic:
+        return None
+    kind, _, name = verdict.rule.partition(":")
+    match kind:
+        case "observer":
+            # A block is final, and the message names who blocks.
+            return None
+        case "policy":
+            return f"it is denied by the rule {name!r}; `handrail policy list` shows where it stands, and a person can change it"
+        case _ if name == "crash":
+            # Nobody knows what it would have said: no rule lifts that.
+            return f"no rule can allow it; the log of `handrail --debug` has the error, for whoever maintains the evaluator {kind!r}"
+        case "mode":
+            return 'a person can allow it by a rule with decision = "allow", or be there to be asked; see `handrail policy explain`'
+        case _:
+            return (
+                f'a person can allow it by a rule in their own config.toml with decision = "allow" and lifts = ["{verdict.rule}"]; '
+                "`handrail policy explain` tells what a rule would do"
+            )
+
+
+def judged(session: Session, invocation: Invocation, verdict: Verdict) -> Verdict:
+    """The verdict, when those who listen have been told."""
+    if session.bus.listening:
+        session.bus.publish(Judged(invocation.call_id, invocation.tool.name, verdict))
+    return verdict
+
+
+async def run(session: Session, running: Running, invocation: Invocation, verdict: Verdict) -> ToolResult | TailCall:
+    """Run the handler under its lease and timeout. Anything but an allow is refused here."""
+    if verdict.decision is not Decision.ALLOW:
+        reason = verdict.reasons[-1] if verdict.reasons else Reason("denied", "policy refuses it")
+        told = "; ".join(dict.fromkeys(r.text for r in verdict.reasons)) or reason.text
+        error = REFUSALS.get(reason.code, Denied)
+        raise error(f"{invocation.tool.name} was not run: {told}", hint=_cure(verdict), details={"rule": verdict.rule})
+    tool = invocation.tool
+    sandbox = await session.confinement(tool) if verdict.route is Route.SANDBOX else None
+    if not tool.read_only:
+        session.check_stopped()
+    if running.why is not None:
+        raise running.why
+    try:
+        context = ToolContext(session, invocation, running, verdict=verdict, sandbox=sandbox)
+        filled = invocation
+        if tool.takes_text and names_secret(invocation.args):
+            filled = await session.secrets.filled(invocation)
+            if running.why is not None:
+                raise running.why
+        if tool.exclusive is None:
+            returned = await _start(session, running, filled, context)
+        else:
+            async with session.lease(tool.exclusive, invocation):
+                returned = await _start(session, running, filled, context)
+    except Exception as exc:
+        # A handler that is stopped may fail on its way out, which is not why the call ended.
+        if running.why is None or exc is running.why:
+            raise
+        log.debug("tool %s failed while it was stopped", tool.name, exc_info=True)
+        raise running.why from exc
+    finally:
+        running.limit = None
+        if running.watched:
+            running.stop_clock()
+        aside = sandbox.put_aside() if sandbox is not None else []
+    if isinstance(returned, TailCall):
+        if running.why is not None:
+            raise running.why
+        return returned
+    if tool.artifact is not None or isinstance(returned, BYTES):
+        from handrail.artifacts.spooling import plain, spooled
+
+        # What is kept as an artifact is not looked through later.
+        returned = session.secrets.hidden(plain(returned))
+        result = await spooled(returned, tool, context.artifacts, limit=session.settings.output.max_bytes)
+    else:
+        result = as_result(returned)
+    if sandbox is not None:
+        _tell(result, sandbox, aside)
+    if result["status"] != "success" and "error" not in result:
+        result = completed(result, title=tool.title)
+    return stopped(result, running.why, tool.title) if running.why is not None else result
+
+
+def _start(
+    session: Session, running: Running, invocation: Invocation, context: ToolContext
+) -> Coroutine[Any, Any, Any]:
+    """The handler's coroutine, with its clock running."""
+    running.limit = invocation.tool.timeout_for(invocation.params)
+    if running.watched:
+        running.start_clock()
+    if session.bus.listening:
+        session.bus.publish(Started(invocation.call_id, invocation.tool.name))
+    return invocation.run(context)
+
+
+def _tell(result: ToolResult, sandbox: Confinement, aside: Sequence[str]) -> None:
+    """Say in the result where it ran, and what was undone afterwards."""
+    result |= {"sandbox": sandbox.name, "network": sandbox.network}
+    if aside:
+        from handrail.sandboxing.confining import ASIDE
+
+        result["put_aside"] = list(aside)
+        result.add_note(f"Renamed, since other programs run such files unasked (…{ASIDE}): {', '.join(aside)}.")

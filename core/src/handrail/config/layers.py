@@ -1,0 +1,239 @@
+"""What each source of settings sets: files, environment and flags, one layer each. Reading writes nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, cast, get_origin
+
+from pydantic import BaseModel
+
+from handrail.config.checking import check, line_of
+from handrail.config.places import MARK, Places
+from handrail.config.settings import Settings
+from handrail.config.trust import is_trusted
+from handrail.errors import ConfigError
+from handrail.words import nearest
+
+PREFIX = "HANDRAIL_"
+SECRET = f"{PREFIX}SECRET_"
+RESERVED = frozenset({"HANDRAIL_HOME", "HANDRAIL_CONFIG", "HANDRAIL_PLUGINS"})
+MAX_BYTES = 1_000_000
+
+Key = tuple[str, ...]
+Kind = Literal["admin", "user", "project", "untrusted", "named", "environment", "flag"]
+
+MODE: Key = ("mode",)
+RULES: Key = ("policy", "rules")
+OBSERVERS: Key = ("observers",)
+# Of these lists, what all files say that set them.
+COMMON: frozenset[Key] = frozenset({("security", "trust"), ("network", "allow_private")})
+# What only the person's own files may set.
+PERSONAL: frozenset[Key] = COMMON | {
+    ("network", "proxy"),
+    ("secrets", "keyring"),
+    ("secrets", "variables"),
+    ("audit", "keep_days"),
+    ("audit", "keep_bytes"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What one source sets, by key."""
+
+    kind: Kind
+    source: str
+    values: Mapping[Key, Any]
+
+
+@cache
+def leaves(model: type[BaseModel] = Settings, under: Key = ()) -> tuple[Key, ...]:
+    """Every key of the configuration that holds a value, without the tables of plugins, backends, sandboxes and servers."""
+    found: list[Key] = []
+    for name, info in model.model_fields.items():
+        annotation: Any = info.annotation
+        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            found += leaves(annotation, (*under, name))
+        elif get_origin(annotation) is not dict:
+            found.append((*under, name))
+    return tuple(found)
+
+
+@cache
+def variables() -> Mapping[str, Key]:
+    """The environment variables that set something, each with its key: HANDRAIL_TOOLS_PROFILE for `tools.profile`."""
+    return {
+        PREFIX + "_".join(key).upper(): key for key in leaves() if key not in (RULES, OBSERVERS) and key not in PERSONAL
+    }
+
+
+def admin_layer(file: Path, ignored: list[str]) -> Iterator[Layer]:
+    """The administrator's file, if nobody but root can have written it; else a sentence in `ignored`."""
+    try:
+        real = file.resolve(strict=True)
+        safe = all(_only_root_writes(path) for path in (real, *real.parents))
+    except OSError:
+        return
+    if safe:
+        yield from file_layer(file, "admin")
+    else:
+        ignored.append(
+            f"{file} is ignored: it and the folders above it must belong to root and be writable by nobody else"
+        )
+
+
+def _only_root_writes(path: Path) -> bool:
+    found = path.stat()
+    # In a sticky folder others can add files, and change none that is not theirs.
+    sticky = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
+    return found.st_uid == 0 and (bool(sticky) or not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
+
+
+def project_layer(candidates: Sequence[Path], *, named: bool, places: Places) -> Iterator[Layer]:
+    """The nearest project file, or the one that was named."""
+    if named:
+        if not candidates[0].exists():
+            raise ConfigError(
+                f"there is no configuration file {str(candidates[0])!r}", hint="see --config and HANDRAIL_CONFIG"
+            )
+        yield from file_layer(candidates[0], "named")
+        return
+    for file in candidates:
+        if os.path.lexists(file):
+            yield from file_layer(file, "project" if is_trusted(file.parent, places=places) else "untrusted")
+            return
+
+
+def file_layer(file: Path, kind: Kind) -> Iterator[Layer]:
+    """What a file sets, with its paths and rules placed; nothing when it is not there. Raises `ConfigError` for what is wrong in it."""
+    if not os.path.lexists(file):
+        return
+    text = read(file)
+    values = parse(text, file)
+    check(values, where=lambda key: f"{file}:{line_of(key, text)}")
+    flat = dict(_flatten(values))
+    if kind in ("project", "untrusted") and ("workspace",) in flat:
+        flat["workspace",] = [str(file.parent / Path(root).expanduser()) for root in flat["workspace",]]
+    if RULES in flat:
+        start = file.parent if kind in ("project", "untrusted") else None
+        flat[RULES] = [placed(rule, file, index, start) for index, rule in enumerate(flat[RULES])]
+    if OBSERVERS in flat:
+        flat[OBSERVERS] = [{**observer, "command": _program(observer["command"], file)} for observer in flat[OBSERVERS]]
+    yield Layer(kind, str(file), flat)
+
+
+def _program(command: Sequence[str], file: Path) -> list[str]:
+    """A command whose program, where it is named by a path, is found from the folder of the file that names it."""
+    program, *arguments = command
+    named = "/" in program or os.sep in program or program.startswith("~")
+    return [str(file.parent.absolute() / Path(program).expanduser()) if named else program, *arguments]
+
+
+def placed(rule: dict[str, Any], file: Path, index: int, start: Path | None) -> dict[str, Any]:
+    """A rule with where it stands; the paths in it that are relative begin at `start`, if there is one."""
+    placed = {**rule, "source": str(file), "index": index}
+    if start is not None and "paths" in rule:
+        given = [rule["paths"]] if isinstance(rule["paths"], str) else rule["paths"]
+        placed["paths"] = [path if path.startswith("~") else str(start / path) for path in given]
+    return placed
+
+
+def read(file: Path) -> str:
+    """The text of a configuration file."""
+    try:
+        found = file.stat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+            raise ConfigError(f"{file} is not a file of at most {MAX_BYTES:,} bytes")
+        # Editors on Windows put a mark first.
+        return file.read_bytes().decode("utf-8-sig")
+    except OSError as exc:
+        raise ConfigError(f"{file} cannot be read: {exc.strerror}") from exc
+    except UnicodeDecodeError as exc:
+        line = exc.object[: exc.start].count(b"\n") + 1
+        raise ConfigError(f"{file}:{line}: this is not UTF-8 text") from exc
+
+
+def parse(text: str, file: Path) -> dict[str, Any]:
+    """The tables of a configuration file."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as exc:
+        at = re.search(r"\(at line (\d+), column (\d+)\)", str(exc))
+        line = at[1] if at else len(text.splitlines()) or 1
+        said = re.sub(r"\s*\(at [^)]*\)$", "", str(exc))
+        raise ConfigError(f"{file}:{line}: this is not TOML: {said}") from exc
+    except RecursionError as exc:
+        raise ConfigError(f"{file}: it is nested too deep") from exc
+
+
+def environment_layers(environment: Mapping[str, str]) -> Iterator[Layer]:
+    """Each variable `HANDRAIL_…` that sets something."""
+    known = variables()
+    for variable in sorted(environment):
+        if not variable.startswith(PREFIX) or variable in RESERVED or variable.startswith((MARK, SECRET)):
+            continue
+        key = known.get(variable)
+        if key is None:
+            raise _unknown_variable(variable)
+        if text := environment[variable].strip():
+            value = [word.strip() for word in text.split(",") if word.strip()] if _is_list(key) else text
+            check(nested({key: value}), where=lambda _, variable=variable: f"environment {variable}")
+            yield Layer("environment", f"environment {variable}", {key: value})
+
+
+def _unknown_variable(variable: str) -> ConfigError:
+    for key in PERSONAL:
+        if variable == PREFIX + "_".join(key).upper():
+            hint = f"{'.'.join(key)} is set in the user's config.toml only"
+            return ConfigError(f"{variable} does not count", hint=hint)
+    known = (*variables(), *RESERVED)
+    return ConfigError(
+        f"unknown environment variable {variable!r}{nearest(variable, known)}",
+        hint=f"unset it; {MARK}… is free for your own use",
+    )
+
+
+def flag_layers(flags: Mapping[str, Any]) -> Iterator[Layer]:
+    """Each flag that was given, by its dotted key."""
+    for dotted, value in flags.items():
+        if value is not None:
+            key = tuple(dotted.split("."))
+            name = f"--{dotted.replace('.', '-').replace('_', '-')}"
+            plain = list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
+            check(nested({key: plain}), where=lambda _, name=name: name)
+            yield from (Layer("flag", f"flag {name}", {part: item}) for part, item in _flatten(nested({key: plain})))
+
+
+def _flatten(values: Mapping[str, Any], under: Key = ()) -> Iterator[tuple[Key, Any]]:
+    """Values by key; a table with a name of its own, as `[plugins.NAME]` or `[mcp.servers.NAME]`, is one value."""
+    for name, value in values.items():
+        key = (*under, name)
+        if isinstance(value, dict) and len(key) < 3:
+            yield from _flatten(cast("dict[str, Any]", value), key)
+        else:
+            yield key, value
+
+
+def nested(values: Mapping[Key, Any]) -> dict[str, Any]:
+    """Values as tables within tables."""
+    root: dict[str, Any] = {}
+    for key, value in values.items():
+        table = root
+        for part in key[:-1]:
+            table = table.setdefault(part, {})
+        table[key[-1]] = value
+    return root
+
+
+def _is_list(key: Key) -> bool:
+    model: Any = Settings
+    for part in key[:-1]:
+        model = model.model_fields[part].annotation
+    return str(model.model_fields[key[-1]].annotation).startswith("tuple[")

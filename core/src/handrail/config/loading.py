@@ -1,0 +1,187 @@
+"""Where settings come from: files, environment and flags, each value with its source.
+
+default < /etc/handrail/config.toml < the user's config.toml < the project's handrail.toml < environment < flags. Later beats earlier, save
+that for what guards the stricter value wins or all of them count (`config_merging`). A project file in a folder that nobody trusted may only
+tighten. Loading reads, and never writes.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import platformdirs
+from pydantic import BaseModel
+
+from handrail.config.checking import SET_BY_PLACE, check, line_of
+from handrail.config.layers import (
+    admin_layer,
+    environment_layers,
+    file_layer,
+    flag_layers,
+    leaves,
+    nested,
+    parse,
+    placed,
+    project_layer,
+    read,
+)
+from handrail.config.merging import Merge, add, decide_mode, left_out
+from handrail.config.places import Places, home_folder
+from handrail.config.settings import PluginSettings, RuleSettings, Settings
+from handrail.errors import ConfigError
+
+PROJECT_FILE = "handrail.toml"
+# The platform's own place for all users; on Linux `/etc` itself, where an administrator looks first.
+ADMIN_FOLDER = (
+    Path("/etc/handrail") if sys.platform == "linux" else platformdirs.site_config_path("handrail", appauthor=False)
+)
+ADMIN_FILE = ADMIN_FOLDER / "config.toml"
+# Tables with a table for each of what plugins register.
+NAMED_TABLES = ("backends", "sandboxes")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The settings and where each came from.
+
+    `sources`: dotted key to "default", the path of a file, "environment HANDRAIL_X" or "flag --x". `ignored`: a sentence for each thing that
+    a source wanted and did not get. `files`: every file that was looked for, there or not; when one changes, load again.
+    """
+
+    settings: Settings
+    sources: Mapping[str, str]
+    ignored: tuple[str, ...]
+    files: tuple[Path, ...]
+
+
+def load(
+    *,
+    places: Places,
+    folder: Path,
+    environment: Mapping[str, str],
+    flags: Mapping[str, Any] | None = None,
+    file: Path | None = None,
+    admin: Path = ADMIN_FILE,
+) -> Config:
+    """Every setting for a session that starts in `folder`.
+
+    `flags` by dotted key; None is "not given". `file` (or HANDRAIL_CONFIG) stands in for the project's file and is trusted. Raises
+    `ConfigError` naming source, line and key of the first thing that is wrong.
+    """
+    named = file or environment.get("HANDRAIL_CONFIG")
+    candidates = (
+        [folder.absolute() / Path(named).expanduser()]
+        if named
+        else project_files(folder, home=home_folder(environment))
+    )
+    merge = Merge()
+    layers = [
+        *admin_layer(admin, merge.ignored),
+        *file_layer(places.config_file, "user"),
+        *project_layer(candidates, named=bool(named), places=places),
+        *environment_layers(environment),
+        *flag_layers(flags or {}),
+    ]
+    for layer in layers:
+        add(layer, merge, places=places)
+    decide_mode(layers, merge)
+    if merge.left:
+        merge.ignored.append(left_out(merge.left, candidates))
+    return Config(
+        settings=Settings.model_validate(nested(merge.values)),
+        sources={
+            ".".join(key): merge.sources.get(key, "default") for key in dict.fromkeys((*leaves(), *merge.sources))
+        },
+        ignored=tuple(merge.ignored),
+        files=(admin, places.config_file, *candidates, places.trusted_folders),
+    )
+
+
+def rules_of(file: Path) -> tuple[list[RuleSettings], list[ConfigError]]:
+    """The rules of one file, and what is wrong with those that cannot be used; the first mistake elsewhere in it counts, too."""
+    text = read(file)
+    values = parse(text, file)
+    policy = values.get("policy", {})
+    given: Any = cast("dict[str, Any]", policy).get("rules", []) if isinstance(policy, dict) else []
+    good: list[RuleSettings] = []
+    wrong: list[ConfigError] = []
+    for index, rule in enumerate(cast("list[Any]", given) if isinstance(given, list) else []):
+        # Each for itself and in its place, so that one mistake does not hide the next.
+        others = [{"tool": "*", "decision": "deny"}] * index
+        try:
+            check({"policy": {"rules": [*others, rule]}}, where=lambda key: f"{file}:{line_of(key, text)}")
+        except ConfigError as exc:
+            wrong.append(exc)
+        else:
+            good.append(RuleSettings.model_validate(placed(rule, file, index, None)))
+    if not wrong:
+        try:
+            check(values, where=lambda key: f"{file}:{line_of(key, text)}")
+        except ConfigError as exc:
+            wrong.append(exc)
+    return good, wrong
+
+
+def without_rules(config: Config) -> Config:
+    """The same without policy rules, for a look at what is around them."""
+    policy = config.settings.policy.model_copy(update={"rules": ()})
+    return replace(config, settings=config.settings.model_copy(update={"policy": policy}))
+
+
+def project_files(folder: Path, *, home: Path) -> list[Path]:
+    """Where a project's file is looked for: in `folder` and its parents up to a git repository's root or `home`, nearest first.
+
+    In the folder alone when neither is above it, since others may write to what is (as in /tmp).
+    """
+    folder = folder.absolute()
+    for depth, parent in enumerate((folder, *folder.parents), start=1):
+        if (parent / ".git").exists() or parent == home:
+            return [above / PROJECT_FILE for above in (folder, *folder.parents)[:depth]]
+    return [folder / PROJECT_FILE]
+
+
+def project_folder(folder: Path, *, environment: Mapping[str, str]) -> Path:
+    """The folder of the project's file that counts in `folder`; `folder` itself when there is none."""
+    candidates = project_files(folder, home=home_folder(environment))
+    return next((file.parent for file in candidates if os.path.lexists(file)), folder)
+
+
+def schema(
+    *,
+    plugins: Mapping[str, type[BaseModel]] | None = None,
+    backends: Mapping[str, type[BaseModel]] | None = None,
+    sandboxes: Mapping[str, type[BaseModel]] | None = None,
+) -> dict[str, Any]:
+    """A JSON Schema of the configuration file, for editors; with a table for each of these plugins', backends' and sandboxes' own models."""
+    from pydantic.json_schema import models_json_schema
+
+    models = {("plugins", name): model for name, model in (plugins or {}).items()}
+    models |= {("backends", name): model for name, model in (backends or {}).items()}
+    models |= {("sandboxes", name): model for name, model in (sandboxes or {}).items()}
+    all_models: list[type[BaseModel]] = [Settings, PluginSettings, RuleSettings, *models.values()]
+    references, made = models_json_schema([(model, "validation") for model in dict.fromkeys(all_models)])
+    definitions = cast("dict[str, Any]", made["$defs"])
+
+    def name_of(model: type[BaseModel]) -> str:
+        return references[model, "validation"]["$ref"].rpartition("/")[2]
+
+    root = definitions.pop(name_of(Settings))
+    for key in SET_BY_PLACE:
+        del definitions[name_of(RuleSettings)]["properties"][key]
+    section = definitions[name_of(PluginSettings)]
+    section["additionalProperties"] = {"type": "object"}
+    tables = {kind: root["properties"][kind].setdefault("properties", {}) for kind in NAMED_TABLES}
+    tables["plugins"] = section["properties"]
+    for (kind, name), model in models.items():
+        tables[kind][name] = references[model, "validation"]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **root,
+        "title": "handrail.toml",
+        "$defs": definitions,
+    }

@@ -1,0 +1,473 @@
+"""The settings of one session, as validated values. Where they come from is `config`'s business."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import PurePath
+from typing import Annotated, Any, Literal, Self, TypeVar, cast
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
+
+from handrail.judging.verdicts import Decision, Mode, Route
+from handrail.tools.contract import KINDS, Layer, Tool
+
+Word = Annotated[str, StringConstraints(min_length=1)]
+Words = tuple[Word, ...]
+Kind = Literal["execute", "input", "delete", "edit", "fetch", "read", "other"]
+T = TypeVar("T")
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+# One, or a list of them.
+Several = Annotated[tuple[T, ...], BeforeValidator(_listed, json_schema_input_type=T | tuple[T, ...])]
+Access = Literal["read", "write", "delete"]
+EFFECTS = tuple(sorted(effect.__name__.lower() for effect in KINDS))
+
+# In `sandbox.use`: none of them.
+NO_SANDBOXES = "none"
+
+Profile = Literal["files", "shell", "browser", "desktop", "all"]
+
+
+class Section(BaseModel):
+    """A table of the configuration: unknown keys are errors, and nothing changes after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ToolSettings(Section):
+    """`[tools]`"""
+
+    profile: Profile = Field(default="desktop", description="What is declared to the model.")
+    disabled: tuple[str, ...] = Field(default=(), description="Tools that are neither listed nor callable.")
+
+    def disables(self, tool: Tool) -> bool:
+        """Whether a tool is disabled, under any of its names."""
+        return not set(tool.names).isdisjoint(self.disabled)
+
+
+class RuleSettings(Section):
+    """One `[[policy.rules]]`: of which calls it speaks (all matchers that are given must fit), and what it says of them."""
+
+    tool: Several[Word] = Field(default=("*",), description="A tool's name, or several; `*` stands for any letters.")
+    layer: Several[Layer] | None = Field(default=None, description="The tool's layer, or several.")
+    server: Word | None = Field(
+        default=None, description="The MCP server whose tool it is; `*` stands for any letters."
+    )
+    kind: Several[Kind] | None = Field(
+        default=None, description="The tool's kind, by its weightiest effect, or several."
+    )
+    effects: Several[Word] | None = Field(
+        default=None,
+        description="What the tool declares to do: write, or write:clipboard. An allow must name all of it.",
+    )
+    read_only: bool | None = Field(default=None, description="Whether the tool leaves no trace.")
+    command: Words | None = Field(default=None, description="The first words of a simple command, as they are.")
+    argv: Words | None = Field(
+        default=None,
+        description="All words of a simple command; `*` stands for any letters in a word, `**` for any number of words.",
+    )
+    options: Several[Word] | None = Field(
+        default=None, description="Options, one of which is among the command's words."
+    )
+    paths: Several[Word] | None = Field(
+        default=None,
+        description="Files: ~/notes/**, src/*.py, or a folder with all that is in it. Relative ones start at the workspace.",
+    )
+    access: Several[Access] | None = Field(default=None, description="What is done to the files; unset: any of it.")
+    hosts: Several[Word] | None = Field(
+        default=None, description="Hosts: example.org, *.example.org (anything below it), example.org:8080."
+    )
+    modes: Several[Mode] | None = Field(default=None, description="The modes it holds in; unset: all.")
+    interactive: bool | None = Field(default=None, description="Whether anybody can be asked; unset: either.")
+    decision: Decision = Field(description="allow, confirm or deny.")
+    route: Route | None = Field(default=None, description="Where the call then runs: host, unless sandbox is said.")
+    reason: str = Field(default="", description="Why, for whoever asks; it is shown with the verdict.")
+    name: str = Field(default="", description="What the rule is called in verdicts.")
+    priority: Annotated[int, Field(ge=0, le=1000, strict=True)] = Field(
+        default=0, description="Within one file's tier the higher counts; of equal ones the stricter."
+    )
+    lifts: Several[Word] = Field(
+        default=(),
+        description="Floors that this rule goes below, by their rule's name; `catastrophic` for a call that is denied otherwise.",
+    )
+    tier: Literal["workspace", "user", "admin"] = Field(
+        default="user", exclude=True, description="Set by where the rule stands."
+    )
+    tightening: bool = Field(default=False, exclude=True, description="Set where the folder is not trusted.")
+    source: str = Field(default="", exclude=True, description="The file it stands in.")
+    index: int | None = Field(default=None, exclude=True, description="Its place among the rules of that file.")
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        for key, problem in contradictions(self):
+            raise PydanticCustomError("rule", "{problem}", {"problem": problem, "key": key})
+        return self
+
+    def given(self, *keys: str) -> bool:
+        """Whether any of these keys was set."""
+        return any(getattr(self, key) not in (None, (), "") for key in keys)
+
+
+# Matchers of what a call does, beside those of whose call it is.
+NARROW = ("command", "argv", "options", "paths", "access", "hosts")
+CHANGING = frozenset(("execute", "input", "delete", "edit", "fetch"))
+
+
+def contradictions(rule: RuleSettings) -> Iterator[tuple[str, str]]:
+    """What keeps a rule from ever matching or from making sense, each with the key to blame; whatever tools there are."""
+    if not rule.model_fields_set & {"tool", "layer", "server", "kind", "effects", "read_only", *NARROW}:
+        yield "decision", 'it does not say of which calls; write tool = "*" for all'
+    for key in ("tool", "layer", "kind", "effects", "modes", *NARROW):
+        if getattr(rule, key) == ():
+            yield key, "it is empty, so it can match nothing"
+    if rule.command and rule.argv:
+        yield "argv", "command and argv both say what the words are; keep one of them"
+    for key in ("command", "argv"):
+        words: tuple[str, ...] = getattr(rule, key) or ("",)
+        if any(letter.isspace() for letter in words[0]):
+            yield key, f"{words[0]!r} is one word, and no program is called so; write each word for itself"
+    if (rule.command or ("",))[0].startswith("-"):
+        yield "command", "it starts with an option; options = [...] finds them anywhere in a command"
+    for option in rule.options or ():
+        if not option.startswith(("-", "/")):
+            yield "options", f"{option!r} is no option: those start with - or /"
+    for pattern in rule.paths or ():
+        if ".." in pattern.replace("\\", "/").split("/"):
+            yield "paths", f"{pattern!r} goes up; name the folder itself"
+    for host in rule.hosts or ():
+        if (wrong := _host_problem(host)) is not None:
+            yield "hosts", f"{host!r} {wrong}"
+    if rule.server is not None and rule.layer is not None and "mcp" not in rule.layer:
+        yield "layer", "tools of servers are of the layer mcp"
+    if rule.read_only is True and rule.kind is not None and not set(rule.kind) - CHANGING:
+        yield "kind", f"tools of the kind {', '.join(rule.kind)} are not read only"
+    if rule.interactive is True and rule.modes == (Mode.HEADLESS,):
+        yield "interactive", "in headless mode nobody can be asked"
+    for effect in rule.effects or ():
+        if effect.partition(":")[0] not in EFFECTS:
+            yield "effects", f"{effect!r} is no effect; they start with {', '.join(EFFECTS)}"
+    if rule.decision is Decision.DENY and rule.route is not None:
+        yield "route", "what is denied runs nowhere"
+    if rule.lifts and rule.decision is Decision.DENY:
+        yield "lifts", "a rule that denies goes below no floor"
+    if "catastrophic" in rule.lifts:
+        yield from _lifting_catastrophes(rule)
+
+
+def _lifting_catastrophes(rule: RuleSettings) -> Iterator[tuple[str, str]]:
+    if rule.decision is not Decision.CONFIRM:
+        yield "decision", "a catastrophic call can be asked about at most; write confirm"
+    if any("*" in name for name in rule.tool):
+        yield "tool", "a rule that lifts `catastrophic` names its tool in full"
+    if not rule.given("command", "argv", "paths", "hosts"):
+        yield "lifts", "a rule that lifts `catastrophic` says exactly which command, argv, paths or hosts it means"
+    if set(rule.argv or ()) and (rule.argv or ("",))[0] in ("*", "**"):
+        yield "argv", "a rule that lifts `catastrophic` names the program"
+
+
+def _host_problem(host: str) -> str | None:
+    if "://" in host or "/" in host:
+        return "is more than a host; write only its name, as in example.org"
+    name = host.removeprefix("*.") if host != "*" else ""
+    return "has a `*` that is not in front of a dot at its beginning" if "*" in name else None
+
+
+class PolicySettings(Section):
+    """`[policy]`"""
+
+    rules: tuple[RuleSettings, ...] = ()
+    grant_days: Annotated[int, Field(ge=0, le=3650)] = Field(
+        default=90, description="Days after which a yes for always is asked again; 0: never."
+    )
+
+
+class SecuritySettings(Section):
+    """`[security]`"""
+
+    trust: tuple[str, ...] = Field(
+        default=("cli",), description="Plugins whose evaluators may suggest to allow; all others can only tighten."
+    )
+
+
+class ConfirmationSettings(Section):
+    """`[confirmation]`"""
+
+    expires: float = Field(default=600, gt=0, le=86_400, description="Seconds after which a question is a no.")
+
+
+class NetworkSettings(Section):
+    """`[network]`"""
+
+    allow_private: tuple[str, ...] = Field(
+        default=(),
+        description="Hosts (`*.lan` for all below), addresses and networks of your own that may be reached though they are not public.",
+    )
+    proxy: str | None = Field(
+        default=None,
+        pattern=r"^http://(\[[0-9A-Fa-f:]+\]|[A-Za-z0-9.-]+):[0-9]{1,5}/?$",
+        description="The proxy, as http://host:port, through which public hosts are reached. Names are still looked up here.",
+    )
+
+
+class SandboxSettings(Section):
+    """`[sandbox]`"""
+
+    use: tuple[str, ...] = Field(
+        default=(), description='Sandboxes in the order they are tried; unset: all there are; ["none"]: no sandbox.'
+    )
+    network: bool = Field(default=False, description="Whether what runs in the sandbox has the network.")
+    writable: tuple[str, ...] = Field(
+        default=(), description="Folders beside the workspace that may be written in the sandbox."
+    )
+    readable: tuple[str, ...] = Field(
+        default=(), description="Files and folders that can be read in the sandbox beside the system's programs."
+    )
+    memory: int = Field(default=4096, ge=64, description="Megabytes that one sandboxed command may use.")
+    processes: int = Field(default=512, ge=8, description="Processes that one sandboxed command may have at a time.")
+    cpu_seconds: int | None = Field(
+        default=None, ge=1, description="Seconds of CPU that each process of a sandboxed command may use."
+    )
+    file_size: int = Field(default=4096, ge=1, description="Megabytes that one file written in the sandbox may have.")
+
+
+class TelemetrySettings(Section):
+    """`[telemetry]`: spans of OpenTelemetry."""
+
+    enabled: bool | None = Field(
+        default=None, description="Whether spans are made; unset: where the program has set up a tracer provider."
+    )
+    arguments: bool = Field(
+        default=False, description="Whether spans hold arguments and results, with secrets taken out."
+    )
+
+
+class SecretSettings(Section):
+    """`[secrets]`: where `secret:NAME` in arguments is looked up."""
+
+    variables: dict[Word, Word] = Field(
+        default_factory=dict[str, str],
+        description="The variable of the environment that holds a secret, by the secret's name. HANDRAIL_SECRET_NAME needs no entry.",
+    )
+    keyring: str = Field(
+        default="handrail",
+        description="The service in the system's keyring that holds secrets; empty: it is not asked.",
+    )
+
+
+class AuditSettings(Section):
+    """`[audit]`"""
+
+    enabled: bool = Field(default=True, description="Write a file of every call, chained by hashes.")
+    max_bytes: Annotated[int, Field(ge=65_536)] = Field(
+        default=16_777_216, description="Bytes after which a session's record goes on in another file."
+    )
+    keep_days: Annotated[int, Field(ge=1)] = Field(default=90, description="Days that files of past sessions are kept.")
+    keep_bytes: Annotated[int, Field(ge=1_000_000)] = Field(
+        default=1_000_000_000, description="Bytes that all of them may have; the oldest go first."
+    )
+
+
+class ArtifactSettings(Section):
+    """`[artifacts]`"""
+
+    keep_days: Annotated[int, Field(ge=0)] = Field(
+        default=7,
+        description="Days that long results and pictures of past sessions are kept; 0: until the next session.",
+    )
+    keep_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=2_000_000_000, description="Bytes that all of them may have; the oldest go first."
+    )
+
+
+class ServeSettings(Section):
+    """`[serve]`"""
+
+    approvals: Literal["client", "local"] = Field(
+        default="client",
+        description="Who is asked: the person behind the client, through it; or one at this machine, by `handrail approvals`.",
+    )
+    tokens: Words = Field(
+        default=(),
+        description="Names of environment variables with the bearer tokens of `serve --http`; unset: one token is made at the start.",
+    )
+    idle: float = Field(
+        default=1_800, gt=0, le=86_400, description="Seconds without a request after which a session over HTTP ends."
+    )
+
+
+class OutputSettings(Section):
+    """`[output]`"""
+
+    max_bytes: Annotated[int, Field(ge=1_024, le=10_000_000)] = Field(
+        default=51_200,
+        description="Bytes of one text of a result that are shown; of a longer one its head and its tail.",
+    )
+
+
+class LimitSettings(Section):
+    """`[limits]`: what one session may use. Unset: no limit."""
+
+    seconds: float | None = Field(
+        default=None, gt=0, description="Seconds that a session may take; then what runs is stopped."
+    )
+    calls: int | None = Field(default=None, ge=1, description="Calls that a host may make; nested ones do not count.")
+    output_tokens: int | None = Field(
+        default=None, ge=1, description="Tokens (characters / 4) of all results together, pictures left out."
+    )
+    failures: int = Field(
+        default=10,
+        ge=0,
+        le=1_000,
+        description="A call that has failed so often, with nothing changed in between, is not run again; 0: no limit.",
+    )
+    repeats: int = Field(
+        default=0,
+        ge=0,
+        le=1_000,
+        description="A call that was made so often among the last calls (twice that many) is not run again; 0: no limit.",
+    )
+
+
+class ObserverSettings(Section):
+    """One `[[observers]]`: a command that looks at calls (all matchers that are given must fit)."""
+
+    command: Annotated[Words, Field(min_length=1)] = Field(
+        description="The program and its arguments; no shell reads them."
+    )
+    name: str = Field(
+        default="", pattern=r"^[A-Za-z0-9_.-]{0,63}$", description="What verdicts call it; unset: the program's name."
+    )
+    tools: Several[Word] = Field(default=("*",), description="Tools by name, or several; `*` stands for any letters.")
+    layer: Several[Layer] | None = Field(default=None, description="The tool's layer, or several.")
+    kind: Several[Kind] | None = Field(default=None, description="The tool's kind, or several.")
+    when: Several[Literal["before", "after"]] = Field(
+        default=("before",), description="When it looks: before calls are judged, after they ran, or both."
+    )
+    timeout: float = Field(default=10.0, gt=0, le=600, description="Seconds that it may take for each call.")
+    security: bool = Field(default=False, description="Whether its failure blocks the call, or withholds the result.")
+
+    @property
+    def called(self) -> str:
+        return self.name or PurePath(self.command[0]).name
+
+
+class ServerSettings(Section):
+    """`[mcp.servers.NAME]`: another server whose tools are offered, started by `command` or reached at `url`."""
+
+    command: Words = Field(default=(), description="The program that is the server, and its arguments.")
+    env: dict[Word, str] = Field(
+        default_factory=dict[str, str],
+        description="Variables for it, beside those of Handrail that hold no credential; `secret:NAME` stands for a secret.",
+    )
+    cwd: str | None = Field(default=None, description="The folder it runs in; unset: the session's.")
+    url: str | None = Field(default=None, pattern=r"^https?://[^\s]+$", description="The server's address.")
+    headers: dict[Word, str] = Field(
+        default_factory=dict[str, str], description="Headers of each request; `secret:NAME` stands for a secret."
+    )
+    transport: Literal["stdio", "http", "sse"] | None = Field(
+        default=None, description="How it is spoken to; unset: stdio for a command, http and then sse for a url."
+    )
+    include: tuple[Word, ...] | None = Field(
+        default=None, description="Its tools that are offered, `*` for any letters; unset: all."
+    )
+    exclude: tuple[Word, ...] = Field(default=(), description="Its tools that are not offered, `*` for any letters.")
+    read_only: tuple[Word, ...] = Field(
+        default=(), description="Its tools that change nothing, as you know; `*` stands for any letters."
+    )
+    trust_hints: bool = Field(
+        default=False, description="Whether the server is believed when it says that a tool changes nothing."
+    )
+    roots: bool = Field(default=False, description="Whether the server is told the folders of the workspace.")
+    timeout: float = Field(default=60, gt=0, le=86_400, description="Seconds that one call may take.")
+    start_timeout: float = Field(default=30, gt=0, le=600, description="Seconds that starting or connecting may take.")
+    enabled: bool = Field(default=True, description="Whether it is used at all.")
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        for key, problem in _server_contradictions(self):
+            raise PydanticCustomError("rule", "{problem}", {"problem": problem, "key": key})
+        return self
+
+
+def _server_contradictions(server: ServerSettings) -> Iterator[tuple[str, str]]:
+    if not server.command and server.url is None:
+        yield "command", "a server needs a command or a url"
+    if server.command and server.url is not None:
+        yield "url", "a server has a command or a url, not both"
+    for key in ("env", "cwd"):
+        if getattr(server, key) and not server.command:
+            yield key, "only a server that is started by a command has it"
+    if server.headers and server.url is None:
+        yield "headers", "only a server with a url has them"
+    if server.transport is not None and (server.transport == "stdio") is not bool(server.command):
+        yield "transport", "stdio goes with a command, http and sse go with a url"
+
+
+class McpSettings(Section):
+    """`[mcp]`: other servers whose tools are offered."""
+
+    servers: dict[Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,31}$")], ServerSettings] = (
+        Field(default_factory=dict[str, ServerSettings], description="A table for each server.")
+    )
+    start_wait: float = Field(
+        default=5, ge=0, le=120, description="Seconds that the first list of tools waits for servers that are starting."
+    )
+
+
+class PluginSettings(BaseModel):
+    """`[plugins]`: `require`, `disabled`, and a table for each plugin, checked against the plugin's own model."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    require: tuple[str, ...] = Field(default=(), description="Plugins that must load, or nothing runs.")
+    disabled: tuple[str, ...] = Field(default=(), description="Plugins that are not loaded.")
+
+    def table(self, plugin: str) -> dict[str, Any]:
+        """The plugin's own table, empty when there is none."""
+        found = (self.model_extra or {}).get(plugin, {})
+        return dict(cast("dict[str, Any]", found)) if isinstance(found, dict) else {"": found}
+
+
+class Settings(Section):
+    """Everything that can be configured."""
+
+    backend: str | None = Field(
+        default=None, description="The vision backend, as `handrail plugins` prints it; unset: the best that is here."
+    )
+    backend_fallback: tuple[str, ...] = Field(
+        default=(), description="Backends tried in order when the active one is missing or fails."
+    )
+    mode: Mode = Field(
+        default=Mode.DEFAULT, description="How calls are treated that are neither clearly allowed nor refused."
+    )
+    desktop: Annotated[str, Field(min_length=1)] = Field(
+        default="current", description="current, private, or the name of a started one."
+    )
+    workspace: tuple[str, ...] = Field(default=(".",), description="Roots that file tools may write.")
+    tools: ToolSettings = ToolSettings()
+    policy: PolicySettings = PolicySettings()
+    plugins: PluginSettings = PluginSettings()
+    backends: dict[str, dict[str, Any]] = Field(
+        default_factory=dict[str, dict[str, Any]], description="A table for each backend."
+    )
+    sandbox: SandboxSettings = SandboxSettings()
+    sandboxes: dict[str, dict[str, Any]] = Field(
+        default_factory=dict[str, dict[str, Any]], description="A table for each sandbox."
+    )
+    security: SecuritySettings = SecuritySettings()
+    confirmation: ConfirmationSettings = ConfirmationSettings()
+    network: NetworkSettings = NetworkSettings()
+    secrets: SecretSettings = SecretSettings()
+    telemetry: TelemetrySettings = TelemetrySettings()
+    observers: tuple[ObserverSettings, ...] = Field(default=(), description="Commands that look at calls.")
+    audit: AuditSettings = AuditSettings()
+    artifacts: ArtifactSettings = ArtifactSettings()
+    output: OutputSettings = OutputSettings()
+    limits: LimitSettings = LimitSettings()
+    mcp: McpSettings = McpSettings()
+    serve: ServeSettings = ServeSettings()

@@ -1,0 +1,1 @@
+"""A desktop as a value, who holds it, and how a person stops everything on it."""

@@ -1,0 +1,1 @@
+"""Paths: where they lead, what they hold, and how they are opened."""

@@ -1,0 +1,186 @@
+"""Places that are known by their names: what keeps secrets, and what runs or is obeyed later without being asked.
+
+Names are compared in lower case and in one form of Unicode on every platform: a name that only a machine without case takes for a secret's is
+looked at like one everywhere. A place counts wherever it stands in a path, for copies of a home are as secret as the home; the places of a
+person's start-up files count in homes only, those of the system at the root only.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from pathlib import PurePath, PureWindowsPath
+
+from handrail.files import known_places_data as data
+
+Names = tuple[str, ...]
+# Places by the first of their names, each with what it is.
+Table = Mapping[str, list[tuple[Names, str]]]
+# A path, or the text of a POSIX path.
+Place = PurePath | str
+
+# Characters that Apple's file systems leave out when they compare names.
+IGNORED = re.compile("[\u200b-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+
+
+def secret(path: Place) -> str | None:
+    """What secret a file or folder of that name keeps, in words; None when it looks like none."""
+    parts = lowered(path)
+    if not parts:
+        return None
+    name = parts[-1]
+    if name.endswith(PUBLIC_ENDINGS) or name in PUBLIC_NAMES:
+        return None
+    if not SECRET_STARTS.isdisjoint(parts) and (what := _anywhere(parts, SECRETS_BY_START)) is not None:
+        return what
+    return _secret_name(name) or (_secret_of_process(parts) if parts[0] == "proc" else None)
+
+
+def startup(path: PurePath, *, home: PurePath) -> str | None:
+    """What would run it unasked, later, outside the workspace (a shell, a login, the system); None when nothing known would."""
+    parts = lowered(path)
+    below = _below_home(parts, lowered(type(path)(str(home))))
+    if below and (what := _at_start(below, HOME_BY_START)) is not None:
+        return what
+    if isinstance(path, PureWindowsPath):
+        return _at_start(parts, WINDOWS_BY_START)
+    # macOS keeps /etc and /var in /private.
+    return _at_start(parts[1:] if parts[:1] == ("private",) else parts, SYSTEM_BY_START)
+
+
+def autorun(path: PurePath) -> str | None:
+    """What program runs such a file of a project without being asked; None when none does."""
+    parts = lowered(path)
+    if (what := _anywhere(parts, PROJECT_BY_START)) is not None:
+        return what
+    return next((what for ending, what in AUTORUN_ENDINGS.items() if parts and parts[-1].endswith(ending)), None)
+
+
+def kernel(path: PurePath) -> bool:
+    """Whether it lies in /proc or /sys, where reading and writing are not what they are elsewhere."""
+    return lowered(path)[:1] in (("proc",), ("sys",))
+
+
+def lowered(path: Place) -> Names:
+    """The names in a path as they are compared, without what it starts at."""
+    if isinstance(path, PureWindowsPath):
+        return tuple(folded(part) for part in (path.parts[1:] if path.anchor else path.parts))
+    return tuple([name for name in folded(str(path)).split("/") if name not in ("", ".")])
+
+
+def folded(text: str) -> str:
+    """A text in the form in which names are compared where case and composition do not count."""
+    if text.isascii():
+        return text.lower()
+    return unicodedata.normalize("NFKC", IGNORED.sub("", text)).casefold()
+
+
+def _anywhere(parts: Names, table: Table) -> str | None:
+    for start, part in enumerate(parts):
+        if (what := _at_start(parts[start:], table) if part in table else None) is not None:
+            return what
+    return None
+
+
+def _at_start(parts: Names, table: Table) -> str | None:
+    candidates = table.get(parts[0], ()) if parts else ()
+    return next((what for place, what in candidates if parts[: len(place)] == place), None)
+
+
+def _below_home(parts: Names, home: Names) -> Names:
+    """The parts below a home: the person's own, another's, or root's."""
+    if home and parts[: len(home)] == home:
+        return parts[len(home) :]
+    if parts[:1] == ("root",) or parts[:2] == ("var", "root"):
+        return parts[1:] if parts[0] == "root" else parts[2:]
+    return parts[2:] if parts[:1] in (("home",), ("users",)) else ()
+
+
+def _secret_name(name: str) -> str | None:
+    if (what := SECRET_NAMES.get(name)) is not None:
+        return what
+    if "." in name:
+        if name.startswith(".env.") and name.rpartition(".")[2] not in TEMPLATES:
+            return "settings with secrets"
+        if name[0] == "." and name.endswith(("_history", "-history")):
+            return "a history of commands"
+        if name.endswith(KEY_ENDINGS):
+            return "a private key"
+        if name.endswith(".pem") and not any(word in name for word in ("cert", "chain", "public", "ca-", "cacert")):
+            return "a private key"
+    if name.startswith(SECRET_SHAPE_STARTS):
+        return next((what for shape, what in SECRET_SHAPES if shape.fullmatch(name)), None)
+    return None
+
+
+def _secret_of_process(parts: Names) -> str | None:
+    if len(parts) > 1 and parts[-1] in (
+        "environ",
+        "mem",
+        "auxv",
+        "kcore",
+        "kmem",
+        "kmsg",
+        "pagemap",
+        "syscall",
+        "stack",
+    ):
+        return "the memory or environment of a process"
+    return None
+
+
+def _read(table: str) -> dict[str, str]:
+    """What each place of a table is."""
+    found: dict[str, str] = {}
+    what = ""
+    for line in table.splitlines():
+        if line.startswith(" "):
+            found.update(dict.fromkeys(line.strip().split("  "), what))
+        else:
+            what = line.rstrip(":")
+    return found
+
+
+def _places(table: str) -> dict[Names, str]:
+    return {tuple(path.split("/")): what for path, what in _read(table).items()}
+
+
+def _by_start(places: Mapping[Names, str]) -> Table:
+    """The places by the first of their names."""
+    table: dict[str, list[tuple[Names, str]]] = {}
+    for place, what in places.items():
+        table.setdefault(place[0], []).append((place, what))
+    return table
+
+
+SECRET_PLACES = _places(data.SECRET_PLACES)
+SECRETS_BY_START = _by_start(SECRET_PLACES)
+SECRET_STARTS = frozenset(SECRETS_BY_START)
+SECRET_NAMES = _read(data.SECRET_NAMES)
+KEY_ENDINGS = (
+    ".key", ".ppk", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".kdb", ".ovpn", ".agekey", ".p8",
+    ".keytab", ".keychain", ".keychain-db",
+    ".opvault", ".agilekeychain", ".1pif", ".psafe3", ".pkcs12", ".tfstate",
+)  # fmt: skip
+SECRET_SHAPES = (
+    (re.compile(r"ssh_host_.+_key"), "a private key"),
+    (re.compile(r"(service-account|service_account|client_secret).*\.json"), "a cloud credential"),
+    (re.compile(r"krb5cc_.*"), "a ticket of Kerberos"),
+    (re.compile(r"agent\.\d+"), "the door to an agent of keys"),
+)
+# How all of them begin.
+SECRET_SHAPE_STARTS = ("ssh_host_", "service", "client_secret", "krb5cc_", "agent.")
+PUBLIC_ENDINGS = (".pub",)
+PUBLIC_NAMES = frozenset(("known_hosts", "known_hosts.old"))
+TEMPLATES = frozenset(("example", "sample", "template", "dist", "defaults", "tmpl", "tpl", "schema"))
+HOME_BY_START = _by_start(_places(data.HOME_STARTUP))
+SYSTEM_BY_START = _by_start(_places(data.SYSTEM_STARTUP))
+WINDOWS_BY_START = _by_start(_places(data.WINDOWS_STARTUP))
+PROJECT_BY_START = _by_start(_places(data.PROJECT_AUTORUN))
+AUTORUN_ENDINGS: dict[str, str] = {
+    ".pth": "Python",
+    "profile.ps1": "the next shell",
+    ".code-workspace": "an editor",
+    **dict.fromkeys((".scf", ".lnk", ".url", ".library-ms", ".desktop"), "the file manager"),
+}

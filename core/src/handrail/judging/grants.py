@@ -1,0 +1,168 @@
+"""What a yes may be good for beyond the call it was given to: narrowed to what the person was shown, never below a floor."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import PurePath, PurePosixPath, PureWindowsPath
+
+from handrail.calls.invocation import GrantOption, Invocation
+from handrail.judging.rules import ACCESS, below
+from handrail.judging.verdicts import MODES, Judging, Mode, Part, Touch, Verdict
+from handrail.tools.contract import Input, Run, Tool
+
+# A folder that is offered is this deep at least: `/home/ada` is a whole home, `/home/ada/shop` a project.
+DEPTH = 4
+
+
+def options(invocation: Invocation, verdict: Verdict) -> tuple[GrantOption, ...]:
+    """What a yes to this call may mean for later ones, narrowest first; nothing where it may not be remembered."""
+    if not verdict.grantable or verdict.catastrophic:
+        return ()
+    tool = invocation.tool
+    touches = tuple(dict.fromkeys(touch for part in verdict.parts for touch in part.touches))
+    exact = GrantOption(
+        "exactly this call",
+        tool.name,
+        server=tool.server,
+        declared=_declared(tool),
+        call_hash=invocation.call_hash,
+        touches=touches,
+    )
+    own = () if tool.grants is None else tool.grants(invocation.params)
+    return tuple(dict.fromkeys((exact, *own, *_narrowed(invocation, verdict))))
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A yes that goes on holding, for what its option says: in the session it was given in, or `always`.
+
+    It holds in the workspace and the mode it was given in and in looser modes; one of exactly one call in the folder it was given in, too.
+    `uses` is how often it has answered.
+    """
+
+    option: GrantOption
+    mode: Mode
+    workspace: tuple[str, ...]
+    cwd: str
+    always: bool = False
+    created: datetime = field(default_factory=lambda: datetime.now(UTC))
+    expires: datetime | None = None
+    uses: int = 0
+    id: str = field(default_factory=lambda: f"g{secrets.token_hex(4)}")
+
+    @classmethod
+    def given(cls, option: GrantOption, judging: Judging, *, always: bool = False, days: int = 0) -> Grant:
+        """What a yes in these circumstances comes to; `days` it holds when it is for always, 0 for no end."""
+        expires = datetime.now(UTC) + timedelta(days=days) if always and days else None
+        workspace = tuple(sorted(map(str, judging.workspace)))
+        return cls(option, judging.mode, workspace, str(judging.cwd), always, expires=expires)
+
+    @property
+    def told(self) -> str:
+        """For how long and since when, in words."""
+        return f"{'for always' if self.always else 'for this session'} on {self.created:%Y-%m-%d} ({self.id})"
+
+    def same(self, other: Grant) -> bool:
+        """Whether both are for the same, in the same circumstances."""
+        return (self.option, self.mode, self.workspace, self.cwd) == (
+            other.option,
+            other.mode,
+            other.workspace,
+            other.cwd,
+        )
+
+    def expired(self) -> bool:
+        return self.expires is not None and self.expires <= datetime.now(UTC)
+
+    def holds(self, invocation: Invocation, judging: Judging) -> bool:
+        """Whether it may answer for any part of a call that is made here and now."""
+        return self._means(invocation, judging) and not _declared_anew(self.option, invocation.tool)
+
+    def outdated(self, invocation: Invocation, judging: Judging) -> bool:
+        """Whether it would answer for the call, had the server not changed since what it says of the tool."""
+        return _declared_anew(self.option, invocation.tool) and self._means(invocation, judging)
+
+    def _means(self, invocation: Invocation, judging: Judging) -> bool:
+        option, tool = self.option, invocation.tool
+        named = option.tool in tool.names or (option.tool == "*" and option.server is not None)
+        if not named or option.server != tool.server:
+            return False
+        if MODES.index(judging.mode) > MODES.index(self.mode) or self.expired():
+            return False
+        if set(self.workspace) != {str(root) for root in judging.workspace}:
+            return False
+        return option.call_hash is None or (option.call_hash == invocation.call_hash and self.cwd == str(judging.cwd))
+
+    def covers(self, part: Part, judging: Judging) -> bool:
+        """Whether a part of a call that it holds for is within what the person was shown."""
+        option = self.option
+        if option.call_hash is not None:
+            return all(touch in option.touches for touch in part.touches)
+        if option.commands:
+            return any(part.argv[: len(words)] == words for words in option.commands)
+        if option.paths or option.hosts:
+            return bool(part.touches) and all(self._within(touch, judging) for touch in part.touches)
+        return True
+
+    def _within(self, touch: Touch, judging: Judging) -> bool:
+        # Word for word: a file may be called `*`.
+        if touch.kind in ACCESS:
+            return bool(touch.what) and any(below(touch.what, path, judging.platform) for path in self.option.paths)
+        return touch.kind == "network" and touch.what in self.option.hosts and touch.what != ""
+
+
+def _declared(tool: Tool) -> frozenset[str]:
+    return frozenset() if tool.remote is None else frozenset((tool.remote.declared,))
+
+
+def _declared_anew(option: GrantOption, tool: Tool) -> bool:
+    return option.server is not None and tool.remote is not None and tool.remote.declared not in option.declared
+
+
+def _narrowed(invocation: Invocation, verdict: Verdict) -> Iterator[GrantOption]:
+    tool = invocation.tool
+    if tool.server is not None:
+        label = f"every call of {tool.name} on the server {tool.server}"
+        yield GrantOption(label, tool.name, server=tool.server, declared=_declared(tool))
+        beside = tool.remote.beside if tool.remote is not None else frozenset[str]()
+        yield GrantOption(f"every tool of the server {tool.server}", "*", server=tool.server, declared=beside)
+    elif verdict.narrowed:
+        commands = tuple(dict.fromkeys(verdict.narrowed))
+        shown = " and ".join(shlex.join(words) for words in commands)
+        yield GrantOption(f"commands that start with {shown}", tool.name, commands=commands)
+    elif any(part.argv for part in verdict.parts) or any(isinstance(effect, Run | Input) for effect in tool.effects):
+        return
+    elif touches := [touch for part in verdict.parts for touch in part.touches]:
+        yield from _places(tool.name, touches)
+    elif not any(effect.arg for effect in tool.effects):
+        yield GrantOption(f"every call of {tool.name}", tool.name)
+
+
+def _places(tool: str, touches: Sequence[Touch]) -> Iterator[GrantOption]:
+    """These files, or their folder, and these hosts; nothing when the call does more than that, or not all of it is known."""
+    files = tuple(dict.fromkeys(touch.what for touch in touches if touch.kind in ACCESS))
+    hosts = tuple(dict.fromkeys(touch.what for touch in touches if touch.kind == "network"))
+    if not all(touch.what and (touch.kind in ACCESS or touch.kind == "network") for touch in touches):
+        return
+    at = f" on {', '.join(hosts)}" if hosts else ""
+    if not files:
+        yield GrantOption(f"{tool}{at}", tool, hosts=hosts)
+        return
+    yield GrantOption(f"{tool} of {', '.join(files)}{at}", tool, paths=files, hosts=hosts)
+    if (folder := _folder(files)) is not None:
+        yield GrantOption(f"{tool} of everything in {folder}{at}", tool, paths=(folder,), hosts=hosts)
+
+
+def _folder(files: Sequence[str]) -> str | None:
+    """The one folder that all of them are in; None when there is none, or when it is a whole home or disk."""
+    folders = {_pure(file).parent for file in files}
+    folder = folders.pop()
+    return str(folder) if not folders and len(folder.parts) >= DEPTH else None
+
+
+def _pure(path: str) -> PurePath:
+    return PurePosixPath(path) if path.startswith("/") else PureWindowsPath(path)

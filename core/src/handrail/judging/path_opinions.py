@@ -1,0 +1,137 @@
+"""What core's own judge makes of a path that a call names, by what the tool does with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from handrail.files import paths
+from handrail.judging.opinions import allowed, asked, kept
+from handrail.judging.verdicts import Decision, Judging, Mode, Opinion, Reason
+
+READING = allowed("read_inside")
+EDITING = allowed("write_inside")
+WRITE_INSIDE = asked("write_inside", "it changes a file of the workspace")
+DELETE_INSIDE = asked("delete_inside", "it deletes in the workspace")
+READ_OUTSIDE = asked("read_outside", "it reads a file outside the workspace")
+# Where a pattern stops naming one place.
+WILD = re.compile(r"[*?\[{]")
+
+# What was looked at is looked at once for a call.
+Judge = Callable[[str, paths.Resolved, Judging, paths.Seen], Opinion | None]
+
+
+def resolved(text: str, judging: Judging, seen: paths.Seen, *, follow_last: bool = True) -> paths.Resolved:
+    """Where a path of the call leads."""
+    found = paths.resolve(
+        text, cwd=judging.cwd, home=judging.home, platform=judging.platform, seen=seen, follow_last=follow_last
+    )
+    return paths.privately(found, temporary=judging.temporary, workspace=judging.workspace, seen=seen)
+
+
+def fixed(pattern: str) -> str:
+    """The folder that everything lies in which fits a pattern, as far as the pattern itself says."""
+    found = WILD.search(pattern)
+    if found is None:
+        return pattern
+    start = re.match(r"(.*[/\\])?", pattern[: found.start()], re.DOTALL)
+    assert start is not None
+    return start[0] or "."
+
+
+def of_reading(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion:
+    """The view of reading the file or folder that `text` names."""
+    if (view := _closed(found, seen) or _secret(text, found, Decision.DENY)) is not None:
+        return view
+    if found.doubtful is not None:
+        return kept(Decision.CONFIRM, found.doubtful)
+    if _inside(found.place, judging, seen):
+        return READING
+    if found.linked:
+        return asked("read_outside", f"{text!r} leads to {found.real!r}, outside the workspace")
+    return READ_OUTSIDE
+
+
+def of_pattern(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion:
+    """The view of reading all that fits a pattern; `found` is its fixed beginning."""
+    wild = WILD.search(text)
+    rest = text[wild.start() :] if wild else ""
+    view = of_reading(text, found, judging, seen)
+    if view.suggestion is Decision.ALLOW and (".." in re.split(r"[/\\{},]", rest) or re.search(r"[{,][/\\~]", rest)):
+        return asked("climbing_pattern", f"the pattern {text!r} may lead out of where it begins")
+    return view
+
+
+def of_working(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion | None:
+    """The view of working in a folder; None where what is done there is all that matters."""
+    if (view := _closed(found, seen) or _secret(text, found, Decision.DENY)) is not None:
+        return view
+    return None if found.doubtful is None else kept(Decision.CONFIRM, found.doubtful)
+
+
+def of_writing(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion:
+    """The view of writing the file or folder that `text` names."""
+    if (view := _changing(text, found, judging, seen)) is not None:
+        return view
+    return EDITING if judging.mode is Mode.ACCEPT_EDITS else WRITE_INSIDE
+
+
+def of_deleting(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion:
+    """The view of deleting the file or folder that `text` names; a link is deleted itself, not what it leads to."""
+    if (view := _changing(text, found, judging, seen)) is not None:
+        return view
+    if any(paths.inside(root, (found.path,), platform=judging.platform) for root in _roots(found, judging)):
+        return kept(Decision.CONFIRM, Reason("whole_workspace", f"{text!r} is the whole workspace"))
+    return DELETE_INSIDE
+
+
+def _changing(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion | None:
+    """What speaks against changing a place at all; None for plain ones in the workspace."""
+    if (closed := _closed(found, seen) or _out_of_reach(found, text, judging, seen)) is not None:
+        return closed
+    inside = _inside(found.place, judging, seen)
+    if (view := _secret(text, found, Decision.CONFIRM if inside else Decision.DENY)) is not None:
+        return view
+    if found.doubtful is not None:
+        return kept(Decision.CONFIRM, found.doubtful)
+    if (who := paths.autorun(found.path) or paths.autorun(found.named)) is not None:
+        return kept(Decision.CONFIRM, Reason("autorun", f"{text!r} is run or obeyed by {who} without being asked"))
+    if not inside:
+        return kept(Decision.CONFIRM, Reason("write_outside", f"{text!r} is outside the workspace"))
+    return None
+
+
+def _inside(path: paths.Place, judging: Judging, seen: paths.Seen) -> bool:
+    own = () if judging.temporary is None else (judging.temporary,)
+    return paths.inside(path, (*judging.workspace, *own), seen=seen, platform=judging.platform)
+
+
+def _roots(found: paths.Resolved, judging: Judging) -> list[paths.Place]:
+    return [found.kind(str(root)) for root in judging.workspace]
+
+
+def _secret(text: str, found: paths.Resolved, floor: Decision) -> Opinion | None:
+    what = paths.secret(found.place) or (paths.secret(found.named) if found.linked else None)
+    return None if what is None else kept(floor, Reason("secret", f"{text!r} keeps {what}"))
+
+
+def _closed(found: paths.Resolved, seen: paths.Seen) -> Opinion | None:
+    """Places that are closed to reading and changing alike."""
+    if found.refused is not None:
+        return kept(Decision.DENY, found.refused)
+    if (what := paths.device(found.place, seen=seen)) is not None:
+        return kept(Decision.DENY, Reason("device", f"{str(found.path)!r} is {what}"))
+    return None
+
+
+def _out_of_reach(found: paths.Resolved, text: str, judging: Judging, seen: paths.Seen) -> Opinion | None:
+    """Places that no tool changes."""
+    if paths.protected(found.path, judging.protected, seen=seen, platform=judging.platform):
+        return kept(Decision.DENY, Reason("protected", f"{text!r} is one of Handrail's own files"))
+    if paths.kernel(found.path):
+        return kept(Decision.DENY, Reason("kernel", f"{text!r} is a setting of the running system"))
+    if (who := paths.startup(found.path, home=judging.home)) is not None:
+        return kept(Decision.DENY, Reason("startup", f"{text!r} is run or obeyed by {who} without being asked"))
+    if found.linked and _inside(found.named, judging, seen) and not _inside(found.place, judging, seen):
+        return kept(Decision.DENY, Reason("link_out", f"{text!r} goes through a link that leaves the workspace"))
+    return None

@@ -1,0 +1,349 @@
+"""How what people have said about calls, by rules and grants, meets the evaluators' opinions.
+
+For each part of a call, the rule with the highest rank that speaks of it answers (tier, then priority, then strictness). One part that is
+denied denies the call, one that is asked about asks, and an allow needs every part allowed or harmless. Where rules and grants leave it open, the
+strictest suggestion counts. No answer goes below a floor, save of a rule of a person that names it; then the mode maps what came out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from handrail.calls.invocation import Invocation
+from handrail.judging.grants import Grant
+from handrail.judging.rules import CATASTROPHIC, FITS, PERSONS, Fit, Rule, Rules
+from handrail.judging.verdicts import (
+    NOBODY,
+    OPAQUE,
+    STRICTNESS,
+    Decision,
+    Judging,
+    Mode,
+    Opinion,
+    Part,
+    Reason,
+    Route,
+    Verdict,
+    strictest,
+)
+from handrail.sandboxing.choosing import CURE
+from handrail.tools.contract import Tool
+
+# A tool that runs no command, and of which nobody said more, is one part that touches nothing known.
+WHOLE = (Part(),)
+
+
+class Policy:
+    """The rules and grants of one session."""
+
+    def __init__(self, rules: Rules | Iterable[Rule] = (), grants: Iterable[Grant] = ()) -> None:
+        self.rules = rules if isinstance(rules, Rules) else Rules(rules)
+        # Those of the session, and those that were given for always.
+        self.grants = tuple(grants)
+        self.lasting: tuple[Grant, ...] = ()
+
+    def decide(self, invocation: Invocation, opinions: Sequence[Opinion], judging: Judging) -> Verdict:
+        """The verdict: the strictest of the floors and of rule, grant or suggestion, then mapped by the mode."""
+        spoken_of = self.grants or self.lasting or self.rules.of(invocation.tool)
+        if not spoken_of and len(opinions) == 1 and judging.mode is not Mode.PLAN:
+            verdict = opinions[0].allowing
+            if verdict is not None and (verdict.route is Route.HOST or judging.sandbox is not None):
+                return verdict
+        return _Case(self, invocation, opinions, judging).verdict()
+
+    def hides(self, tool: Tool, judging: Judging) -> str | None:
+        """Why the tool may not be called in this mode, whatever its arguments; None when it may."""
+        planned = judging.mode is not Mode.PLAN or tool.read_only
+        for rule in self.rules.of(tool):
+            if not rule.of_session(judging).yes:
+                continue
+            if rule.decision is Decision.DENY:
+                if rule.whole:
+                    return f"the policy rule {rule.called!r} denies it" + (f": {rule.reason}" if rule.reason else "")
+            elif planned or Mode.PLAN in rule.modes:
+                return None
+        return None if planned else "in plan mode nothing is changed"
+
+    def trail(self, invocation: Invocation, opinions: Sequence[Opinion], judging: Judging) -> list[Step]:
+        """How each rule and grant fits each part of a call, the highest rank first."""
+        return list(_Case(self, invocation, opinions, judging).trail())
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """How one rule or grant fits a call. `fits`: for each part, in order; a single one when the rule is not for the tool or the session."""
+
+    said_by: Rule | Grant
+    fits: tuple[Fit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Hold:
+    """A rule that can only tighten: of a folder or plugin that nobody trusts, or one that cannot be told to fit (`doubt`: by which key)."""
+
+    rule: Rule
+    decision: Decision
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """What rules and grants say of one part, and what holds it beside that."""
+
+    decision: Decision | None = None
+    by: Rule | Grant | None = None
+    holds: tuple[_Hold, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What counts before floors and mode: what rules or grants say, or else the suggestions. `held`: a rule that only tightens asks, too."""
+
+    verdict: Verdict
+    rules: tuple[Rule, ...] = ()
+    held: bool = False
+
+
+class _Case:
+    """One call that is being decided."""
+
+    def __init__(self, policy: Policy, invocation: Invocation, opinions: Sequence[Opinion], judging: Judging) -> None:
+        self.policy = policy
+        self.invocation = invocation
+        self.opinions = opinions
+        self.judging = judging
+        self.told = tuple(part for o in opinions for part in o.parts)
+        self.parts = self.told or WHOLE
+        self.rules = tuple(r for r in policy.rules.of(invocation.tool) if r.of_session(judging).yes)
+        given = (*policy.grants, *policy.lasting)
+        self.grants = tuple(g for g in given if g.holds(invocation, judging))
+        self.outdated = not self.grants and any(g.outdated(invocation, judging) for g in given)
+
+    def verdict(self) -> Verdict:
+        base = self._base()
+        verdict = _sandboxed(self._floored(base), self.judging)
+        if verdict.decision is Decision.DENY:
+            return verdict
+        verdict = self._mapped(verdict, base)
+        asks_again = self.outdated and verdict.decision is Decision.CONFIRM
+        return replace(verdict, reasons=(*verdict.reasons, DECLARED_ANEW)) if asks_again else verdict
+
+    def trail(self) -> Iterator[Step]:
+        for rule in self.policy.rules.ranked:
+            fit = rule.of_tool(self.invocation.tool)
+            fit = rule.of_session(self.judging) if fit.yes else fit
+            yield Step(rule, tuple(self._fit(rule, part) for part in self.parts) if fit.yes else (fit,))
+        for grant in (*self.policy.grants, *self.policy.lasting):
+            if grant.holds(self.invocation, self.judging):
+                yield Step(grant, tuple(FITS if self._granted(grant, p) else Fit(False, "part") for p in self.parts))
+            else:
+                yield Step(grant, (Fit(False, "call"),))
+
+    # What people have said
+
+    def _base(self) -> _Base:
+        suggested = _suggested(self.opinions)
+        if not self.rules and not self.grants:
+            return _Base(suggested)
+        answers = [self._answer(part) for part in self.parts]
+        base = self._answered(answers, suggested)
+        worst = max((h for a in answers for h in a.holds), key=lambda hold: STRICTNESS[hold.decision], default=None)
+        if worst is None or STRICTNESS[worst.decision] < STRICTNESS[base.verdict.decision]:
+            return base
+        if worst.decision is base.verdict.decision:
+            return replace(base, held=True)
+        return _Base(_by_rules([worst.rule], worst.decision, doubt=worst.doubt), held=True)
+
+    def _answered(self, answers: Sequence[_Answer], suggested: Verdict) -> _Base:
+        """The strictest answer; an allow only when it is for every part that is not harmless."""
+        decision = strictest([a.decision for a in answers if a.decision is not None])
+        if decision is None:
+            return _Base(suggested)
+        said = [a for a in answers if a.decision is decision]
+        if decision is Decision.ALLOW and not all(
+            a.decision is Decision.ALLOW or part.harmless for a, part in zip(answers, self.parts, strict=True)
+        ):
+            return _Base(suggested)
+        rules = tuple(dict.fromkeys(a.by for a in said if isinstance(a.by, Rule)))
+        if rules:
+            verdict = _by_rules(rules, decision)
+            return _Base(replace(verdict, route=_route(rules, suggested, decision)), rules)
+        return _Base(_by_grants(tuple(dict.fromkeys(a.by for a in said if isinstance(a.by, Grant)))))
+
+    def _answer(self, part: Part) -> _Answer:
+        """The highest rule that surely speaks of the part, or a grant in its place; and what above it only tightens."""
+        holds: list[_Hold] = []
+        found: Rule | None = None
+        for rule in self.rules:
+            fit = self._fit(rule, part)
+            if fit.doubtful:
+                # A rule that is there to lift something has nothing to say of what it may not fit.
+                holds += [] if rule.lifts else [_Hold(rule, Decision.CONFIRM, fit.key)]
+            elif fit.yes and rule.tightening:
+                holds.append(_Hold(rule, rule.decision))
+            elif fit.yes:
+                found = rule
+                break
+        grant = next((g for g in self.grants if self._granted(g, part)), None)
+        # A grant answers whoever only asks, save an administrator; doubts about a deny are not answered by it.
+        if grant is not None and (found is None or found.decision is Decision.ALLOW or _grant_answers(found)):
+            kept = (h for h in holds if h.rule.decision is Decision.DENY or h.rule.tier == "admin")
+            return _Answer(Decision.ALLOW, grant, tuple(kept))
+        return _Answer(found.decision if found else None, found, tuple(holds))
+
+    def _fit(self, rule: Rule, part: Part) -> Fit:
+        return rule.of_part(part, self.invocation.tool, self.judging, self.policy.rules.places)
+
+    def _granted(self, grant: Grant, part: Part) -> bool:
+        exact = grant.option.call_hash is not None
+        return (exact or part.argv != OPAQUE) and grant.covers(part, self.judging)
+
+    # What nothing goes below
+
+    def _floored(self, base: _Base) -> Verdict:
+        """The base, raised to the strictest floor that no rule of a person lifts."""
+        lifted = self._lifted()
+        floors = [o for o in self.opinions if o.catastrophic or (o.floor is not None and not _names(o.rule) <= lifted)]
+        catastrophic = any(o.catastrophic for o in floors)
+        may_ask = catastrophic and CATASTROPHIC in lifted and self.judging.at_terminal
+        levels = [
+            (Decision.CONFIRM if may_ask else Decision.DENY) if o.catastrophic else o.floor or Decision.ALLOW
+            for o in floors
+        ]
+        floor = strictest(levels)
+        decision = strictest([base.verdict.decision, *levels])
+        assert decision is not None
+        raised = decision is not base.verdict.decision or (catastrophic and decision is floor)
+        weighty = [o for o, level in zip(floors, levels, strict=True) if level is decision] if raised else []
+        if any(o.catastrophic for o in weighty):
+            weighty = [o for o in weighty if o.catastrophic]
+        reasons = tuple(reason for o in weighty for reason in o.reasons) or base.verdict.reasons
+        if catastrophic and not may_ask and CATASTROPHIC in lifted:
+            reasons = (*reasons, NOT_AT_TERMINAL)
+        asked_by_admin = any(r.tier == "admin" and r.decision is Decision.CONFIRM for r in base.rules)
+        # A yes is remembered under a word only when everybody who asks means the same by it.
+        words = {o.remember for o in self.opinions if o.suggestion is decision}
+        return replace(
+            base.verdict,
+            decision=decision,
+            rule=weighty[0].rule if weighty else base.verdict.rule,
+            reasons=reasons,
+            catastrophic=catastrophic,
+            remember=words.pop() if len(words) == 1 else None,
+            grantable=floor in (None, Decision.ALLOW) and not asked_by_admin,
+            parts=self.told,
+            narrowed=tuple(words for o in self.opinions for words in o.narrowed),
+            # Somebody's yes is for the host, unless the rule that asks says otherwise.
+            route=base.verdict.route if decision is Decision.ALLOW or base.rules else Route.HOST,
+        )
+
+    def _lifted(self) -> set[str]:
+        """The floors that rules of a person or administrator go below, when they speak of the whole call."""
+        lifting = [rule for rule in self.rules if rule.lifts and rule.tier in PERSONS]
+        places = self.policy.rules.places
+        return {
+            name
+            for rule in lifting
+            if all(part.harmless or rule.covers(part, self.judging, places).yes for part in self.parts)
+            for name in rule.lifts
+        }
+
+    # What the mode makes of it
+
+    def _mapped(self, verdict: Verdict, base: _Base) -> Verdict:
+        """What the session's mode makes of a verdict that does not deny. Nothing here goes below a floor or a rule."""
+        mode = self.judging.mode
+        if mode is Mode.PLAN and not self.invocation.tool.read_only and not any(mode in r.modes for r in base.rules):
+            return _by_mode(verdict, Decision.DENY, mode, "in plan mode nothing is changed")
+        if verdict.decision is Decision.ALLOW:
+            return verdict
+        if mode is Mode.HEADLESS:
+            return _by_mode(verdict, Decision.DENY, mode, "it needs a yes, and in headless mode nobody is asked")
+        # Whoever wrote a rule means it in every mode, and nobody who may allow has vouched for what silence asks about.
+        vouched = any(o.trusted and o.suggestion is not None for o in self.opinions)
+        if base.rules or base.held or not verdict.grantable or not vouched:
+            return verdict
+        if mode is Mode.PERMISSIVE:
+            # No person says yes here: whoever wished the call shut in is heard where that can be done.
+            route = base.verdict.route if self.judging.sandbox is not None else Route.HOST
+            allowed = replace(verdict, route=route)
+            return _by_mode(allowed, Decision.ALLOW, mode, "permissive mode allows what nothing forbids")
+        if verdict.remember in self.judging.remembered:
+            return replace(verdict, decision=Decision.ALLOW, rule="grant")
+        return verdict
+
+
+NOT_AT_TERMINAL = Reason(
+    "not_at_terminal", "only a person at the terminal that this was started at may be asked about it"
+)
+DECLARED_ANEW = Reason(
+    "declared_anew",
+    "a person has allowed it before, and since then its server has added the tool or says something else of it",
+)
+NO_SANDBOX = Reason("no_sandbox", f"it would run in a sandbox, and none is usable here; {CURE}")
+
+
+def _grant_answers(rule: Rule) -> bool:
+    return rule.decision is Decision.CONFIRM and rule.tier != "admin"
+
+
+def _suggested(opinions: Sequence[Opinion]) -> Verdict:
+    """The strictest suggestion; without any, that somebody must be asked."""
+    decision = strictest([o.suggestion for o in opinions if o.suggestion is not None])
+    # A route without a suggestion is somebody's wish to have the call shut in, too.
+    route = Route.SANDBOX if any(o.route is Route.SANDBOX for o in opinions) else Route.HOST
+    if decision is None:
+        return replace(NOBODY, route=route)
+    of_it = [o for o in opinions if o.suggestion is decision]
+    return Verdict(decision, route, of_it[0].rule, tuple(reason for o in of_it for reason in o.reasons))
+
+
+def _by_rules(rules: Sequence[Rule], decision: Decision, *, doubt: str = "") -> Verdict:
+    reasons = [
+        Reason("policy_rule", rule.reason or f"the policy rule {rule.called!r} says {rule.decision}") for rule in rules
+    ]
+    if doubt:
+        reasons.append(
+            Reason("policy_doubt", f"it cannot be told whether {doubt} of that rule fits, so it is asked about")
+        )
+    return Verdict(decision, rule=f"policy:{rules[0].called}", reasons=tuple(reasons))
+
+
+def _by_grants(grants: Sequence[Grant]) -> Verdict:
+    reasons = tuple(Reason("granted", f"{grant.option.label}: allowed {grant.told}") for grant in grants)
+    return Verdict(Decision.ALLOW, rule="grant", reasons=reasons, grants=tuple(grant.id for grant in grants))
+
+
+def _route(rules: Sequence[Rule], suggested: Verdict, decision: Decision) -> Route:
+    """Where a call runs that rules allow: on the host, unless one of them says sandbox, or none of them is a person's."""
+    if any(rule.route is Route.SANDBOX for rule in rules):
+        return Route.SANDBOX
+    if decision is Decision.ALLOW and any(rule.tier == "plugin" and rule.route is None for rule in rules):
+        return suggested.route
+    return Route.HOST
+
+
+def _sandboxed(verdict: Verdict, judging: Judging) -> Verdict:
+    """What was to run in a sandbox is asked about where there is none, and then runs on the host. With nobody to ask it is refused when it is
+    run, with what the sandboxes lack.
+    """
+    if verdict.route is Route.HOST or judging.sandbox is not None or verdict.decision is Decision.DENY:
+        return verdict
+    if not judging.interactive and judging.mode is not Mode.HEADLESS:
+        return verdict
+    return replace(
+        verdict, decision=Decision.CONFIRM, route=Route.HOST, reasons=(*verdict.reasons, NO_SANDBOX), remember=None
+    )
+
+
+def _by_mode(verdict: Verdict, decision: Decision, mode: Mode, text: str) -> Verdict:
+    return replace(
+        verdict, decision=decision, rule=f"mode:{mode}", reasons=(*verdict.reasons, Reason(f"mode_{mode}", text))
+    )
+
+
+def _names(floor: str) -> set[str]:
+    """The names of a floor's rule: `shell:outside+secret` is two floors in one, and both have to be lifted."""
+    family, colon, codes = floor.partition(":")
+    return {f"{family}{colon}{code}" for code in codes.split("+")}

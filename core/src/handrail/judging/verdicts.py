@@ -1,0 +1,306 @@
+"""Opinions and verdicts: how a call is judged.
+
+An evaluator gives an opinion: a `floor` (only a rule of a person or an administrator that names it goes below; nothing goes below a
+catastrophic floor) and a `suggestion`. The decision is the strictest of all floors and of the matching policy rule or grant, or, where there
+is none, of the strictest suggestion. Silence asks. A crash denies.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+if TYPE_CHECKING:
+    from handrail.calls.invocation import Confirmation, Invocation
+    from handrail.files.paths import Seen
+    from handrail.judging.policy import Policy
+    from handrail.tools.contract import Tool
+    from handrail.untrusted.taint import Untrusted
+
+log = logging.getLogger(__name__)
+
+
+class Decision(StrEnum):
+    """allow, confirm or deny; in order of strictness."""
+
+    ALLOW = "allow"
+    CONFIRM = "confirm"
+    DENY = "deny"
+
+
+class Route(StrEnum):
+    """Where a call may run."""
+
+    HOST = "host"
+    SANDBOX = "sandbox"
+
+
+class Mode(StrEnum):
+    """How a session treats what is neither clearly allowed nor clearly refused."""
+
+    DEFAULT = "default"
+    ACCEPT_EDITS = "accept_edits"
+    PLAN = "plan"
+    PERMISSIVE = "permissive"
+    HEADLESS = "headless"
+
+
+# From the loosest to the strictest.
+MODES: Sequence[Mode] = (Mode.PERMISSIVE, Mode.ACCEPT_EDITS, Mode.DEFAULT, Mode.HEADLESS, Mode.PLAN)
+
+STRICTNESS: Mapping[Decision, int] = {Decision.ALLOW: 0, Decision.CONFIRM: 1, Decision.DENY: 2}
+
+
+def strictest(decisions: Sequence[Decision]) -> Decision | None:
+    """The strictest of some decisions; None of none."""
+    return max(decisions, key=STRICTNESS.__getitem__, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why: a stable `code` for programs, `text` for people, `span` (start, end) into the argument it speaks of."""
+
+    code: str
+    text: str
+    span: tuple[int, int] | None = None
+
+
+# What a part of a call does: `session` changes what later calls mean (cd, export), `unknown` could not be told.
+Touching = Literal["read", "write", "delete", "execute", "network", "privilege", "session", "input", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One thing that a call would do. `what` is an absolute path, `host` or `host:port`, a program, a variable; empty when it is not known."""
+
+    kind: Touching
+    what: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One simple command of a call as it was understood, or, for a tool that runs no command, the whole call (`argv` is empty).
+
+    `argv` are the words as the shell will see them. Words that are no program's stand for what no rule may cover unseen: `("?",)` for a part
+    that was not understood, `(">", "file")` for a redirection, `("NAME=value",)` for an assignment. `span` is its place in the argument.
+    `harmless`: taken alone it may run on the host without a question, so that a rule or grant for the other parts need not cover it.
+    """
+
+    argv: tuple[str, ...] = ()
+    touches: tuple[Touch, ...] = ()
+    span: tuple[int, int] | None = None
+    harmless: bool = False
+
+
+# What stands for a part that was not understood. No rule and no grant covers it, save a grant of exactly the same call.
+OPAQUE: tuple[str, ...] = ("?",)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What the sandbox that is usable here gives to a call that is routed to it."""
+
+    name: str
+    network: bool = False
+    # What it may write beside the workspace and its own private temporary folders (/tmp, /var/tmp), resolved.
+    writable: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What one evaluator thinks of a call.
+
+    `parts`: every simple command in it, when it is a shell command, or what the call touches; rules and grants match nothing else.
+    `remember`: a yes of a person holds for the session under this word. `narrowed`: what "always allow" may be narrowed to, as prefixes of
+    commands, one for each part that a person would be asked about; empty when nothing narrower than this call is safe.
+    """
+
+    rule: str
+    suggestion: Decision | None = None
+    floor: Decision | None = None
+    catastrophic: bool = False
+    route: Route = Route.HOST
+    reasons: tuple[Reason, ...] = ()
+    parts: tuple[Part, ...] = ()
+    remember: str | None = None
+    narrowed: tuple[tuple[str, ...], ...] = ()
+    # False for what is left of the opinion of an evaluator that may only tighten.
+    trusted: bool = True
+
+    @cached_property
+    def allowing(self) -> Verdict | None:
+        """The verdict where this opinion alone counts and lets the call pass; None when it does not. Made once for opinions that are given again."""
+        if self.suggestion is not Decision.ALLOW or self.floor is not None or self.catastrophic:
+            return None
+        return Verdict(Decision.ALLOW, self.route, self.rule, self.reasons, parts=self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What was decided, by which rule and why. `rule` is an evaluator's rule, a policy rule's name, `grant`, or `mode:…`."""
+
+    decision: Decision
+    route: Route = Route.HOST
+    rule: str = ""
+    reasons: tuple[Reason, ...] = ()
+    catastrophic: bool = False
+    remember: str | None = None
+    grantable: bool = True
+    parts: tuple[Part, ...] = ()
+    narrowed: tuple[tuple[str, ...], ...] = ()
+    # The ids of the grants that allowed it.
+    grants: tuple[str, ...] = ()
+    # What a person was shown and said yes to; None when nobody was asked.
+    approved: Confirmation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """Where the keys of a call would go, when that is a terminal: there, text is a command for the host.
+
+    `window` names it, `program` is what reads the keys (a shell, or what runs in it), `shell` whether that is a shell of this user whose
+    language is like bash's, `cwd` its folder. `lines` are the commands that this call would have it run, with what was typed before; `rest`
+    is what would then stand on the line. Both hold only what is known: `unknown` says what is not, as reasons' code and text.
+    """
+
+    window: str
+    program: str
+    shell: bool
+    cwd: Path
+    lines: tuple[str, ...] = ()
+    rest: str | None = ""
+    unknown: tuple[Reason, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """The circumstances a call is judged in: plain data, so that `handrail evaluate` can judge for another machine.
+
+    `workspace` are the roots that file tools may write. `protected` are files that no tool may write: policy, configuration, audit.
+    """
+
+    cwd: Path
+    home: Path
+    user: str
+    environment: Mapping[str, str]
+    workspace: tuple[Path, ...]
+    platform: str
+    mode: Mode = Mode.DEFAULT
+    private_desktop: bool = False
+    shell: str = "bash"
+    protected: tuple[Path, ...] = ()
+    remembered: frozenset[str] = field(default_factory=frozenset[str])
+    # Hosts, addresses and networks of the person's own that may be reached though they are not public.
+    allow_private: tuple[str, ...] = ()
+    # None: no sandbox is usable here, or the tool's calls cannot run in one.
+    sandbox: Offer | None = None
+    # Set for input to a desktop, where its keys go to a terminal.
+    focus: Focus | None = None
+    # Whether anybody can be asked at all, and whether that is a person at the terminal that Handrail was started at.
+    interactive: bool = True
+    at_terminal: bool = False
+    # The session's private folder that sandboxed commands have as /tmp and /var/tmp; None before there is one.
+    temporary: Path | None = None
+    # What was looked at for other judgements of the same call; None: each looks for itself.
+    seen: Seen | None = None
+    # What third parties told the session; None as long as there is nothing of them.
+    untrusted: Untrusted | None = None
+
+
+class Evaluator(ABC):
+    """A judge of calls. The strictest opinion wins, in any order; only trusted ones are heard when they suggest to allow."""
+
+    name: ClassVar[str]
+
+    def applies(self, tool: Tool) -> bool:
+        """Whether it has anything to say of the tool's calls at all; asked once for each tool."""
+        return True
+
+    @abstractmethod
+    async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
+        """What it thinks of the call; None when nothing. Must change nothing and open no file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """An evaluator and whether it may suggest to allow."""
+
+    evaluator: Evaluator
+    trusted: bool
+
+
+NOBODY = Verdict(Decision.CONFIRM, rule="silence", reasons=(Reason("no_opinion", "nothing vouches for this call"),))
+
+
+async def judge(invocation: Invocation, *, seats: Sequence[Seat], policy: Policy, judging: Judging) -> Verdict:
+    """The verdict on a call, from every evaluator's opinion, the policy and the mode."""
+    return decided(invocation, await hear(invocation, seats=seats, judging=judging), policy=policy, judging=judging)
+
+
+def decided(invocation: Invocation, heard: Sequence[Opinion] | Verdict, *, policy: Policy, judging: Judging) -> Verdict:
+    """What policy and mode make of what `hear` gave."""
+    if isinstance(heard, Verdict):
+        return heard
+    verdict = policy.decide(invocation, heard, judging)
+    if judging.untrusted is not None:
+        verdict = _told_of([o for o in heard if o.rule == "taint"], verdict)
+    return verdict if invocation.seen is None else _told_of(invocation.seen.opinions, verdict)
+
+
+def _told_of(opinions: Sequence[Opinion], verdict: Verdict) -> Verdict:
+    """The verdict, so that whoever is asked for another reason is told of a third party's text and what observers ask about, too."""
+    reasons = [reason for opinion in opinions for reason in opinion.reasons]
+    more = tuple(reason for reason in reasons if reason not in verdict.reasons)
+    return (
+        replace(verdict, reasons=(*verdict.reasons, *more))
+        if more and verdict.decision is Decision.CONFIRM
+        else verdict
+    )
+
+
+async def hear(invocation: Invocation, *, seats: Sequence[Seat], judging: Judging) -> list[Opinion] | Verdict:
+    """What every evaluator thinks of a call, as far as it may be heard; the verdict when one of them crashed."""
+    opinions: list[Opinion] = []
+    for seat in seats:
+        try:
+            opinion = await seat.evaluator.opinion(invocation, judging)
+        # An evaluator is plugin code, and a judge that crashes must not let anything through.
+        except Exception as exc:
+            log.exception("evaluator %s crashed on %s", seat.evaluator.name, invocation.tool.name)
+            return _crashed(seat.evaluator, exc)
+        if opinion is not None:
+            opinions.append(opinion if seat.trusted else _tightening(opinion))
+    if (
+        judging.untrusted is not None
+        and (tainted := judging.untrusted.opinion(invocation, opinions, judging)) is not None
+    ):
+        opinions.append(tainted)
+    if invocation.seen is not None:
+        opinions.extend(invocation.seen.opinions)
+    return opinions
+
+
+def _crashed(evaluator: Evaluator, exc: Exception) -> Verdict:
+    text = f"the evaluator {evaluator.name} failed ({type(exc).__name__})"
+    return Verdict(
+        Decision.DENY, rule=f"{evaluator.name}:crash", reasons=(Reason("evaluator_crashed", text),), grantable=False
+    )
+
+
+def _tightening(opinion: Opinion) -> Opinion:
+    """What counts of an opinion that may not allow: neither an allow, nor the commands and words that a rule, a grant or a yes could fit."""
+    return Opinion(
+        opinion.rule,
+        suggestion=None if opinion.suggestion is Decision.ALLOW else opinion.suggestion,
+        floor=None if opinion.floor is Decision.ALLOW else opinion.floor,
+        catastrophic=opinion.catastrophic,
+        route=opinion.route,
+        reasons=opinion.reasons,
+        trusted=False,
+    )

@@ -1,0 +1,1 @@
+"""The web: where a name leads, and how it is reached."""

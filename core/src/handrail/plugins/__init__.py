@@ -1,0 +1,1 @@
+"""How plugins load, and what they register."""

@@ -1,0 +1,132 @@
+"""What plugins register: everything that one plugin offers, or, when it breaks a rule, nothing of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from handrail.artifacts.queries import ArtifactTools
+from handrail.config.settings import NO_SANDBOXES, Settings
+from handrail.errors import ConfigError, PluginError
+from handrail.judging.effects_evaluator import EffectsEvaluator
+from handrail.judging.rules import Rule
+from handrail.judging.verdicts import Evaluator
+from handrail.plugins.loading import Plugin, Plugins
+from handrail.plugins.services import Service
+from handrail.sandboxing.sandboxes import Sandbox
+from handrail.tools import builtin, mistakes
+from handrail.tools.contract import Tool, Toolset
+from handrail.tools.registry import Owned, Registry
+from handrail.vision.backend import VisionBackend
+from handrail.watching.observers import Observer
+
+# Who owns what core itself registers.
+CORE = "core"
+
+
+@dataclass(slots=True)
+class Registered:
+    """What plugins registered, all of one plugin or nothing of it."""
+
+    registry: Registry = field(default_factory=Registry)
+    toolsets: list[tuple[Toolset, str]] = field(default_factory=list[tuple[Toolset, str]])
+    evaluators: list[tuple[Evaluator, str]] = field(default_factory=list[tuple[Evaluator, str]])
+    backends: dict[str, type[VisionBackend]] = field(default_factory=dict[str, type[VisionBackend]])
+    sandboxes: dict[str, type[Sandbox]] = field(default_factory=dict[str, type[Sandbox]])
+    services: dict[str, tuple[Service, str]] = field(default_factory=dict[str, tuple[Service, str]])
+    configs: dict[str, BaseModel] = field(default_factory=dict[str, BaseModel])
+    observers: dict[str, Observer] = field(default_factory=dict[str, Observer])
+    rules: list[tuple[Rule, str]] = field(default_factory=list[tuple[Rule, str]])
+
+
+# What may be registered by each hook; anything else would fail at some later call, far from who gave it.
+FITTING: Mapping[str, Callable[[Any], bool]] = {
+    "tools": lambda given: (
+        isinstance(given, Tool) or (not isinstance(given, type) and callable(getattr(given, "tools", None)))
+    ),
+    "evaluators": lambda given: isinstance(given, Evaluator),
+    "vision_backends": lambda given: (
+        isinstance(given, type) and issubclass(given, VisionBackend) and isinstance(getattr(given, "name", None), str)
+    ),
+    "sandboxes": lambda given: (
+        isinstance(given, type) and issubclass(given, Sandbox) and isinstance(getattr(given, "name", None), str)
+    ),
+    "services": lambda given: isinstance(given, Service),
+    "rules": lambda given: isinstance(given, Rule),
+    "observers": lambda given: isinstance(given, Observer) and isinstance(getattr(given, "name", None), str),
+}
+
+
+def register_all(plugins: Plugins, settings: Settings) -> Registered:
+    """What core and every loaded plugin register. A plugin that breaks a rule is taken out whole, with the reason."""
+    done = Registered(
+        registry=Registry(Owned(tool, CORE) for tool in builtin.TOOLS),
+        toolsets=[(ArtifactTools(), CORE)],
+        evaluators=[(EffectsEvaluator(), CORE)],
+    )
+    for plugin in plugins.loaded:
+        try:
+            done = _register_one(done, plugin, plugins, settings)
+        except PluginError as exc:
+            plugins.fail(plugin.name, f"{exc}; {exc.hint}" if exc.hint else str(exc))
+    return done
+
+
+def _register_one(before: Registered, plugin: Plugin, plugins: Plugins, settings: Settings) -> Registered:
+    """What was registered before and everything of this plugin; nothing is changed when it fails."""
+    name = plugin.name
+
+    def answers(kind: str) -> list[Any]:
+        hook = f"handrail_register_{kind}"
+        return plugins.answers(name, hook, fits=FITTING[kind]) if hook in plugin.hooks else []
+
+    offered = answers("tools")
+    own = Registry(Owned(tool, name) for tool in offered if isinstance(tool, Tool))
+    after = Registered(
+        before.registry.merged(own),
+        [*before.toolsets, *((toolset, name) for toolset in offered if not isinstance(toolset, Tool))],
+        [*before.evaluators, *((evaluator, name) for evaluator in answers("evaluators"))],
+        dict(before.backends),
+        dict(before.sandboxes),
+        dict(before.services),
+        dict(before.configs),
+        dict(before.observers),
+        [*before.rules, *((rule, name) for rule in answers("rules"))],
+    )
+    for backend in answers("vision_backends"):
+        _claim(after.backends, backend.name, backend, what="vision backend", plugin=name)
+    for sandbox in answers("sandboxes"):
+        if sandbox.name == NO_SANDBOXES:
+            raise PluginError(f"a sandbox cannot be called {sandbox.name!r}, which stands for no sandbox at all")
+        _claim(after.sandboxes, sandbox.name, sandbox, what="sandbox", plugin=name)
+    for observer in answers("observers"):
+        _claim(after.observers, observer.name, observer, what="observer", plugin=name)
+    for service in answers("services"):
+        _claim(after.services, service.capability, (service, name), what="service", plugin=name)
+    if "handrail_register_config" in plugin.hooks and (model := plugins.call(name, "handrail_register_config")):
+        if not (isinstance(model, type) and issubclass(model, BaseModel)):
+            raise PluginError("handrail_register_config gave something that is not a pydantic model")
+        after.configs[name] = validated(model, settings.plugins.table(name), table=f"plugins.{name}")
+    elif table := settings.plugins.table(name):
+        raise ConfigError(f"[plugins.{name}]: the plugin has no settings, and {next(iter(table))!r} is given")
+    plugin.tools = [entry.tool.name for entry in own]
+    plugin.backends = [backend for backend in after.backends if backend not in before.backends]
+    plugin.sandboxes = [sandbox for sandbox in after.sandboxes if sandbox not in before.sandboxes]
+    return after
+
+
+def _claim(taken: dict[str, Any], key: str, value: Any, *, what: str, plugin: str) -> None:
+    if key in taken:
+        raise PluginError(f"plugin {plugin!r} registers the {what} {key!r}, which another plugin has registered")
+    taken[key] = value
+
+
+def validated(model: type[BaseModel], values: Mapping[str, Any], *, table: str) -> BaseModel:
+    """The values of a plugin's or backend's table as its own model; `ConfigError` names the first key that does not fit."""
+    try:
+        return model.model_validate(dict(values))
+    except ValidationError as exc:
+        raise ConfigError(mistakes.told(mistakes.first(exc), model, table=table)) from exc

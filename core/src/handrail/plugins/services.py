@@ -1,0 +1,106 @@
+"""Services: what one plugin offers to others, asked for by capability and never by import."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from pydantic import BaseModel
+
+from handrail.desktops.desktop import Desktop
+
+if TYPE_CHECKING:
+    from handrail.session import Session
+
+log = logging.getLogger(__name__)
+
+Scope = Literal["process", "desktop", "session"]
+
+
+class Closable(Protocol):
+    """Every service object can be closed, once, when its scope ends."""
+
+    async def close(self) -> None: ...
+
+
+async def close(thing: Closable, what: str) -> None:
+    """Close what a plugin made. One that fails is logged: the rest must be given back, too."""
+    try:
+        await thing.close()
+    # Plugin code.
+    except Exception:
+        log.exception("the %s did not close", what)
+
+
+class ServiceContext(Protocol):
+    """What a service may use when it opens."""
+
+    @property
+    def config(self) -> BaseModel:
+        """The settings of the plugin that supplies it, from `[plugins.<name>]`."""
+        ...
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The environment that Handrail was started with."""
+        ...
+
+    @property
+    def state(self) -> Path:
+        """A folder, 0700, for what must be seen by other processes of the same user."""
+        ...
+
+    @property
+    def data(self) -> Path:
+        """A folder, 0700, for what is to last."""
+        ...
+
+    @property
+    def workspace(self) -> tuple[Path, ...]:
+        """The roots that file tools of its session may write; none for a service of scope process."""
+        ...
+
+    @property
+    def desktop(self) -> Desktop:
+        """The desktop it serves; an error for a service of scope process."""
+        ...
+
+    async def service(self, capability: str) -> Any:
+        """Another service; `ToolUnavailable` when no plugin supplies it."""
+        ...
+
+
+class Memory(Closable, Protocol):
+    """What a service of the capability `memory` offers: what is remembered beyond one session."""
+
+    async def text(self) -> str:
+        """All of it, as Markdown."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at: whether it works, what there is to say of it, and the cure where it does not."""
+
+    name: str
+    ok: bool
+    detail: str = ""
+    cure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """How to make a service: opened on first use, one for each process, desktop or session, closed with it.
+
+    `missing` says what it lacks on this machine, with the cure, without opening anything; `examine` looks at what
+    it stands on in a session. `handrail doctor` shows both.
+    """
+
+    capability: str
+    open: Callable[[ServiceContext], Awaitable[Closable]]
+    scope: Scope
+    missing: Callable[[], str | None] = lambda: None
+    examine: Callable[[Session], Awaitable[Sequence[Finding]]] | None = None

@@ -1,0 +1,1 @@
+"""What is written down of calls, and read or run again."""

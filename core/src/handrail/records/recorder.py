@@ -1,0 +1,99 @@
+"""Where calls are kept: the session's ring, and the audit when it is on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from handrail.calls.invocation import Invocation, ToolCall
+from handrail.calls.named_secrets import Secrets
+from handrail.errors import Downstream
+from handrail.judging.verdicts import Verdict
+from handrail.records.audit import Audit
+from handrail.records.history import History
+from handrail.results.values import ToolResult
+from handrail.watching.observing import Outcome, observed_wire
+
+
+class Recorder:
+    """Keeps every call twice: before it acts and after it ended. The ring counts top-level calls only."""
+
+    __slots__ = ("_audit", "_history", "_secrets")
+
+    def __init__(self, history: History, audit: Audit | None, secrets: Secrets) -> None:
+        self._history = history
+        self._audit = audit
+        self._secrets = secrets
+
+    def decided(self, invocation: Invocation, verdict: Verdict, *, asked_for: str) -> None:
+        """Write what is about to happen. Raises `Downstream` when the audit cannot be kept: then nothing may happen.
+
+        `asked_for`: the tool that the host named, which may have handed on to this one.
+        """
+        if self._audit is None:
+            return
+        fields = {
+            "call_id": invocation.call_id,
+            "tool": invocation.tool.name,
+            "args": self._shown(invocation.args),
+            "call_hash": invocation.call_hash,
+            "decision": verdict.decision,
+            "route": verdict.route,
+            "rule": verdict.rule,
+            "reasons": self._secrets.kept([reason.text for reason in verdict.reasons]),
+        }
+        if invocation.before is not None:
+            fields["before"] = [
+                {"args": self._shown(form.args), "call_hash": form.call_hash} for form in invocation.earlier_forms()
+            ]
+            fields["changed_by"] = list(invocation.changes())
+        if invocation.seen is not None and invocation.seen.did:
+            fields["observed"] = self._shown(observed_wire(invocation.seen.did))
+        if invocation.tool.name != asked_for:
+            fields["asked_for"] = asked_for
+        if invocation.parent is not None:
+            fields["parent"] = invocation.parent.call_id
+        try:
+            self._audit.write("call", fields)
+        except OSError as exc:
+            raise Downstream(
+                f"the audit cannot be written ({exc}), so nothing was done", hint="free some space, or turn [audit] off"
+            ) from exc
+
+    def finished(
+        self,
+        call: ToolCall,
+        invocation: Invocation | None,
+        verdict: Verdict | None,
+        result: ToolResult,
+        looked: Outcome | None = None,
+    ) -> None:
+        """Remember the result; a call that never got to run is kept with its arguments. Of what observers changed both forms are kept."""
+        if invocation is None or invocation.parent is None:
+            self._history.add(call, invocation, verdict, result)
+        if self._audit is None:
+            return
+        fields: dict[str, object] = {"call_id": call.call_id, "tool": call.name, "status": result["status"]}
+        if invocation is None:
+            fields["args"] = self._shown(call.args)
+        if looked is not None and looked.did:
+            fields["observed"] = self._shown(observed_wire(looked.did))
+        if looked is not None and looked.original is not None:
+            fields["original"] = self._shown(looked.original)
+        try:
+            self._audit.write("result", {**fields, "result": self._shown(result)})
+        except OSError as exc:
+            result.setdefault("note", f"the audit could not be written: {exc}")
+
+    def close(self) -> None:
+        """The session is over."""
+        if self._audit is not None:
+            self._audit.close()
+
+    def _shown(self, value: Any) -> Any:
+        """The value as the audit shows it; what cannot be written down is named by its error."""
+        from handrail.records.redaction import redact
+
+        try:
+            return redact(self._secrets.kept(value))
+        except Exception as exc:  # noqa: BLE001 # handlers and hosts hand over anything: cycles, depths, objects that fail to print
+            return f"[cannot be written down: {type(exc).__name__}]"

@@ -1,0 +1,175 @@
+"""Secrets, told by the name they stand under or by their form, and what records show instead.
+
+One place for the audit, reports, event lines, the log and the environment of commands. Hashes, ids and checksums are no secrets and stay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, cast
+
+from handrail.results.values import BASE64
+
+TEXT = 2_000
+ITEMS = 50
+# Containers in one another that are looked into; no honest data has more.
+DEPTH = 100
+REDACTED = "[redacted]"
+
+# Whole words of a name, however they are joined: `api-key`, `apiKey`, `API_KEY`. PWD and SSH_AUTH_SOCK have none of them.
+SECRET_WORDS = frozenset((
+    "token", "tokens", "secret", "secrets", "password", "passwords", "passwd", "passphrase", "pass", "apikey", "credential",
+    "credentials", "creds", "cred", "bearer", "cookie", "cookies", "authorization", "pat", "dsn", "pgpassword", "authtoken",
+))  # fmt: skip
+# A key alone may be that of a keyboard or a table; under these words before it, it opens something.
+KEY_WORDS = frozenset(("key", "keys"))
+OPENING_WORDS = frozenset((
+    "api", "access", "private", "secret", "signing", "encryption", "master", "service", "account", "ssh", "ssl", "license", "auth", "client",
+    "shared",
+))  # fmt: skip
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+_KNOWN = r"""
+    (?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{16,255}             # GitHub
+  | gl(?:pat|ptt|dt|rt|cbt|ft|soat|agent)-[A-Za-z0-9_-]{16,}   # GitLab
+  | sk-[A-Za-z0-9_-]{16,} | (?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}   # OpenAI, Anthropic, Stripe
+  | xox[abeoprs]-[A-Za-z0-9-]{10,} | xapp-[A-Za-z0-9-]{10,}    # Slack
+  | (?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b                      # AWS
+  | AIza[A-Za-z0-9_-]{30,} | ya29\.[A-Za-z0-9_-]{20,} | GOCSPX-[A-Za-z0-9_-]{20,}   # Google
+  | hf_[A-Za-z0-9]{20,} | npm_[A-Za-z0-9]{20,} | pypi-[A-Za-z0-9_-]{20,} | dop_v1_[a-f0-9]{32,} | shpat_[a-f0-9]{32}
+  | SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,} | AGE-SECRET-KEY-1[A-Z0-9]{20,} | hvs\.[A-Za-z0-9_-]{20,}
+  | eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*    # a JSON web token
+"""
+SECRET_VALUES = re.compile(
+    rf"""
+    (?P<block>-----BEGIN\ [A-Z0-9 ]{{0,40}}PRIVATE\ KEY(?:\ BLOCK)?-----(?:[^-]|-(?!----))*(?:-----END\ [A-Z0-9 ]{{0,40}}-----)?)
+  | (?<![A-Za-z0-9])(?P<known>{_KNOWN})
+  | (?P<userinfo>(?<=://)[^\s/:@'"]{{0,256}}:[^\s/@'"]{{1,1024}}(?=@))
+  | (?P<scheme>\b(?:bearer|basic|token|digest|negotiate|apikey)\ +)(?P<credential>[A-Za-z0-9+/=_.~-]{{16,4096}})
+    """,
+    re.VERBOSE,
+)
+_HEADER = re.compile(
+    r"""(?P<header>
+        \b(?:proxy-)?authorization\s{0,9}[:=]\s{0,9} | \b(?:set-)?cookie\s{0,9}:\s{0,9} | \bx-[a-z-]{1,30}-(?:key|token)\s{0,9}:\s{0,9}
+      )(?P<told>[^\r\n'"]{4,4096})""",
+    re.VERBOSE | re.IGNORECASE,
+)
+# `name = value`, `"name": "value"`, `--name value`: whether the name promises a secret is looked at afterwards.
+_NAMED = re.compile(
+    r"""(?<![A-Za-z0-9_.-])
+        (?P<name>-{0,2}[A-Za-z0-9_.-]{0,40}(?:pass|token|secret|key|cred|cookie|bearer|auth|pat|dsn)[A-Za-z0-9_.-]{0,40})
+        (?P<between>["']?\s{0,3}(?:=>|[=:])\s{0,3}["']?|[ ](?=[^\s-]))
+        (?P<value>[^\s"'&;,<>(){}\[\]|]{4,4096})""",
+    re.VERBOSE | re.IGNORECASE,
+)
+# Options of some programs that take a password as it is: `curl -u name:…`, `mysql -p…`, `sshpass -p …`.
+_OPTION = re.compile(
+    r"""(?P<option>
+        \bcurl\b[^\n|;&]{0,200}?\s(?:-u|-U|--user|--proxy-user)[ =]?["']?[^\s:'"/]{1,80}: | \bsshpass\s{1,3}-p\s{0,3}["']?
+      | \b(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump)\b[^\n|;&]{0,200}?\s-p["']?
+      )(?P<given>[^\s"'|;&]{3,1024})""",
+    re.VERBOSE,
+)
+# What stands for a secret, or where one is found.
+STAND_IN = re.compile(
+    r"\$|secret:|\*+$|x+$|\.{3}|/|~|(?:true|false|none|null|nil|undefined|redacted|changeme|example|your)\b|\d{1,6}$",
+    re.IGNORECASE,
+)
+_PLAIN_WORD = re.compile(r"[a-z]+[.,:]?", re.IGNORECASE)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a name says that what it names is a secret, by its words."""
+    return len(name) <= 256 and _is_secret_name(name)
+
+
+@lru_cache(maxsize=4_096)
+def _is_secret_name(name: str) -> bool:
+    words = [word.lower() for word in _WORD.findall(name)]
+    if not SECRET_WORDS.isdisjoint(words):
+        return True
+    return any(word in KEY_WORDS and before in OPENING_WORDS for before, word in pairwise(words))
+
+
+def is_credential(name: str, value: str) -> bool:
+    """Whether a variable of the environment holds a credential. There `KEY` alone is one, too."""
+    if is_secret_name(name) or not KEY_WORDS.isdisjoint(name.lower().split("_")):
+        return True
+    return len(value) >= 12 and SECRET_VALUES.search(value) is not None
+
+
+def without_credentials(environment: Mapping[str, str]) -> dict[str, str]:
+    """The host's environment as programs that we start may see it."""
+    kept = {name: value for name, value in environment.items() if not is_credential(name, value)}
+    if folders := kept.get("LD_LIBRARY_PATH"):
+        # An empty item means the working directory, where anybody may have put a library.
+        kept["LD_LIBRARY_PATH"] = ":".join(filter(None, folders.split(":")))
+    return kept
+
+
+def redact_text(text: str) -> str:
+    """The text with secrets replaced by `[redacted]`; in linear time."""
+    text = SECRET_VALUES.sub(_hidden_value, text)
+    if ":" in text or "=" in text or "--" in text:
+        text = _HEADER.sub(_hidden_header, text)
+        text = _NAMED.sub(_hidden_named, text)
+    if " -" in text:
+        text = _OPTION.sub(_hidden_option, text)
+    return text
+
+
+def _hidden_value(match: re.Match[str]) -> str:
+    return f"{match['scheme']}{REDACTED}" if match["scheme"] else REDACTED
+
+
+def _hidden_header(match: re.Match[str]) -> str:
+    return f"{match['header']}{REDACTED}"
+
+
+def _hidden_option(match: re.Match[str]) -> str:
+    return match[0] if STAND_IN.match(match["given"]) else f"{match['option']}{REDACTED}"
+
+
+def _hidden_named(match: re.Match[str]) -> str:
+    name, between, value = match["name"], match["between"], match["value"]
+    # With nothing but a blank between them, only an option names what follows; and `password: required` is prose.
+    named = between != " " or name.startswith("--")
+    prose = between.strip() == ":" and _PLAIN_WORD.fullmatch(value)
+    if not named or prose or not is_secret_name(name) or STAND_IN.match(value):
+        return match[0]
+    return f"{name}{between}{REDACTED}"
+
+
+def redact(value: Any, *, name: str = "", depth: int = DEPTH) -> Any:
+    """Plain data with secrets taken out (by the name of their key or their form), long texts cut, pictures named by their size.
+
+    What lies deeper than `depth` is left out.
+    """
+    if not depth:
+        return "…"
+    if isinstance(value, str):
+        if name in BASE64:
+            return f"[{len(value)} characters]"
+        if name and is_secret_name(name) and not value.startswith("secret:"):
+            return REDACTED
+        # Cut after what is hidden: half a secret no longer looks like one.
+        shown = redact_text(value[: 2 * TEXT])
+        return shown if len(value) <= TEXT else f"{shown[:TEXT]}… [{len(value)} characters]"
+    if isinstance(value, int | float) or value is None:
+        return value
+    # `dict` first: the check for any other mapping is slow.
+    if isinstance(value, dict | Mapping):
+        return {
+            str(key): redact(item, name=str(key), depth=depth - 1)
+            for key, item in cast("Mapping[Any, Any]", value).items()
+        }
+    if isinstance(value, list | tuple):
+        items = cast("list[Any]", value)
+        return [redact(item, name=name, depth=depth - 1) for item in items[:ITEMS]] + (
+            [f"… {len(items)} items"] if len(items) > ITEMS else []
+        )
+    return redact_text(str(value)[:TEXT])

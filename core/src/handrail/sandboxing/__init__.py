@@ -1,0 +1,1 @@
+"""Where commands run that may not run on the host."""

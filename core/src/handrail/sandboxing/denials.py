@@ -1,0 +1,140 @@
+"""What a sandbox seems to have refused, told from the words of a command that failed in it."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from handrail.files.paths import SHARED_TEMPORARY
+
+if TYPE_CHECKING:
+    from handrail.sandboxing.sandboxes import Bounds
+
+What = Literal["network", "write", "secret", "privilege", "outside", "limit"]
+
+# Programs say why they failed at the end of what they print.
+TAIL = 20_000
+MAX_PATHS = 40
+NETWORK = re.compile(
+    r"""(?ix)
+      network\ is\ unreachable | temporary\ failure\ in\ name\ resolution | name\ or\ service\ not\ known
+    | could\ not\ resolve\ (?:host|hostname|proxy) | unable\ to\ resolve\ host | nodename\ nor\ servname | unknown\ host
+    | \bENETUNREACH\b | \bEAI_AGAIN\b | getaddrinfo\ ENOTFOUND | failed\ to\ establish\ a\ new\ connection
+    | dial\ tcp:?\ lookup | failed\ to\ lookup\ address | no\ address\ associated\ with\ hostname | name\ resolution\ failed
+    | couldn.t\ resolve\ host | \(from\ versions:\ none\)
+    | spurious\ network\ error | could\ not\ fetch\ url | unable\ to\ access\ 'https?:// | no\ route\ to\ host
+    """
+)
+WRITE = re.compile(r"(?i)read-only file ?system|\bEROFS\b")
+BUSY = re.compile(r"(?i)device or resource busy|\bEBUSY\b")
+PERMISSION = re.compile(r"(?i)permission denied|\bEACCES\b")
+PRIVILEGE = re.compile(
+    r"""(?ix)
+    (?:operation\ not\ permitted | \bEPERM\b | permission\ denied | must\ be\ (?:run\ as\ )?root | are\ you\ root
+     | no\ new\ privileges | must\ be\ (?:owned\ by\ uid\ 0|setuid) | superuser)
+    """
+)
+# Programs and calls that need what a sandbox never gives. Without one of these words the same message is an ordinary failure.
+POWERS = re.compile(
+    r"(?i)\b(ptrace|strace|gdb|perf|mount|umount|unshare|setns|nsenter|chroot|sudo|doas|su|ping|modprobe|insmod|sysctl|iptables|nft|bpf|keyctl"
+    r"|namespace|setuid|setgroups|mknod|chown|io_uring|userfaultfd|docker|podman|bwrap|socket)\b"
+)
+LIMIT = re.compile(
+    r"(?i)resource temporarily unavailable|cannot allocate memory|file size limit exceeded|file too large|\bMemoryError\b|\bEFBIG\b"
+)
+ABSENT = re.compile(
+    r"(?i)no such file or directory|not found|\bENOENT\b|does not exist|cannot access|can't (?:open|cd)"
+)
+PATH = re.compile(r"(?:~|(?<![\w.~-]))/[\w.@+~/-]+")
+# What a command sees at their own place, whatever the bounds.
+SHOWN = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/proc", "/dev")
+
+
+@dataclass(frozen=True, slots=True)
+class Denial:
+    """What seems to have been refused: `what` for programs, `text` for people."""
+
+    what: What
+    text: str
+
+
+def seen_in(output: str, exit_code: int, bounds: Bounds) -> Denial | None:
+    """The refusal that the output of a failed command points to; None for a success, and for what looks like an ordinary failure."""
+    if exit_code == 0:
+        return None
+    text = output[-TAIL:]
+    return (
+        _network(text, bounds)
+        or _secret(text, bounds)
+        or _write(text, bounds)
+        or _outside(text, bounds)
+        or _privilege(text)
+        or _limit(text, exit_code)
+    )
+
+
+def _network(text: str, bounds: Bounds) -> Denial | None:
+    if bounds.network or (found := NETWORK.search(text)) is None:
+        return None
+    return Denial("network", f"the sandbox has no network, and the command seems to need one ({found[0]!r})")
+
+
+def _secret(text: str, bounds: Bounds) -> Denial | None:
+    for line in _lines(PERMISSION, text):
+        for path in bounds.masked:
+            if path.name in line:
+                return Denial("secret", f"the sandbox hides {str(path)!r}, and the command seems to need it")
+    return None
+
+
+def _write(text: str, bounds: Bounds) -> Denial | None:
+    if (line := next(_lines(WRITE, text), None)) is not None:
+        return Denial("write", f"the sandbox seems to have refused a write ({line!r})")
+    for line in _lines(BUSY, text):
+        for path in (*bounds.kept, *bounds.anchored, *bounds.masked):
+            if path.name in line:
+                return Denial("write", f"the sandbox keeps {str(path)!r} as it is, and the command seems to change it")
+    return None
+
+
+def _outside(text: str, bounds: Bounds) -> Denial | None:
+    shown = (*SHOWN, *map(str, (*bounds.writable, *bounds.readable)))
+    for line in _lines(ABSENT, text):
+        for match in list(PATH.finditer(line))[:MAX_PATHS]:
+            path = os.path.normpath(match[0].replace("~", str(bounds.home), 1) if match[0][0] == "~" else match[0])
+            if any(path == root or path.startswith(f"{root}/") for root in shown) or path == "/":
+                continue
+            if os.path.lexists(path) and not _private(path, bounds):
+                return Denial("outside", f"the sandbox does not show {path!r}, and the command seems to need it")
+    return None
+
+
+def _private(path: str, bounds: Bounds) -> bool:
+    """Whether it is in the private folder that is /tmp inside, or is that."""
+    shared = next((folder for folder in SHARED_TEMPORARY if f"{path}/".startswith(f"{folder}/")), None)
+    return shared is not None and os.path.lexists(f"{bounds.temporary}{path[len(shared) :]}")
+
+
+def _privilege(text: str) -> Denial | None:
+    for line in _lines(PRIVILEGE, text):
+        if (power := POWERS.search(line)) is not None:
+            return Denial("privilege", f"the sandbox seems to have refused what {power[0]!r} needs ({line!r})")
+    return None
+
+
+def _limit(text: str, exit_code: int) -> Denial | None:
+    if exit_code in (128 + 24, 128 + 25):
+        return Denial("limit", "the command reached a limit of the sandbox: CPU time or the size of a file")
+    if (line := next(_lines(LIMIT, text), None)) is not None:
+        return Denial("limit", f"the command seems to have reached a limit of the sandbox ({line!r})")
+    return None
+
+
+def _lines(pattern: re.Pattern[str], text: str) -> Iterator[str]:
+    """The lines that hold the pattern, short enough to be shown, last first."""
+    for line in reversed(text.splitlines()):
+        if pattern.search(line):
+            yield line.strip()[:200]

@@ -1,0 +1,117 @@
+"""Sandboxes: where commands, scripts and skill code run when they may not run on the host. Plugins supply them; the first usable one is taken.
+
+A sandbox does the real work in the real workspace: it turns the words of a command into those of a command that runs it confined.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import BaseModel
+
+from handrail.vision.backend import NoSettings
+
+if TYPE_CHECKING:
+    from handrail.sandboxing.denials import Denial
+
+# What a sandbox may keep a command from: reading the person's files, writing outside its bounds, the network, and other processes.
+Withholding = Literal["read", "write", "network", "process"]
+# Only a sandbox that does all of it may stand for a person's yes.
+WHOLE: frozenset[Withholding] = frozenset(("read", "write", "network", "process"))
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one sandboxed command may use; None: no limit of ours. Sizes in bytes, times in seconds of CPU."""
+
+    memory: int | None = 4 * 2**30
+    processes: int | None = 512
+    cpu_seconds: int | None = None
+    file_size: int | None = 4 * 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What a sandboxed command may reach. All paths are real ones on the host.
+
+    `writable`: bound at their own place, for reading and writing. `readable`: bound at their own place, read-only, beside the programs and
+    libraries of the system. `temporary`: the session's private folder that is /tmp and /var/tmp inside. `home`: an empty folder inside.
+    `shown`: files inside, by their place there, that another file of the host stands for; read-only.
+    Of what lies in those folders: `masked` can neither be read nor changed (secrets), `kept` can be read and not changed, and `anchored`
+    folders cannot be moved or removed though their content can change.
+    """
+
+    writable: tuple[Path, ...]
+    temporary: Path
+    home: Path
+    readable: tuple[Path, ...] = ()
+    shown: Mapping[Path, Path] = field(default_factory=dict[Path, Path])
+    masked: tuple[Path, ...] = ()
+    kept: tuple[Path, ...] = ()
+    anchored: tuple[Path, ...] = ()
+    network: bool = False
+    limits: Limits = Limits()
+
+
+def _nothing(pid: int) -> None:
+    """Most sandboxes need not know."""
+
+
+def _ran() -> str | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Confined:
+    """A command ready to be started: its words, its whole environment, and the descriptors that it must inherit (closed by who starts it).
+
+    Who starts it calls `started` with its process id at once, and `ended` in a thread once it is over, also when it could not be started:
+    that gives everything back and says why the sandbox did not come about, so that nothing ran in it; None when it did.
+    """
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    pass_fds: tuple[int, ...] = ()
+    started: Callable[[int], None] = _nothing
+    ended: Callable[[], str | None] = _ran
+
+
+class Sandbox(ABC):
+    """One way to confine a command. Registered as a class; built once a process when it is the first in order that is usable."""
+
+    name: ClassVar[str]
+    # What it really withholds; with less than `WHOLE` it is never taken for what may run without a question.
+    confines: ClassVar[frozenset[Withholding]] = frozenset()
+    # Whether `Bounds.network` can be given.
+    networks: ClassVar[bool] = False
+    # Whether a command inside has the descriptors that its starter gave it beside the first three.
+    descriptors: ClassVar[bool] = False
+    Config: ClassVar[type[BaseModel]] = NoSettings
+
+    def __init__(self, config: BaseModel | None = None) -> None:
+        self.config = config if config is not None else self.Config()
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """What it lacks here, with the cure; None when nothing. Quick: names and settings are looked at, nothing is started."""
+        return None
+
+    async def check(self) -> None:
+        """Start the smallest command in it; raises `NoSandbox` with the cure when that does not work. Asked once a process."""
+
+    @abstractmethod
+    def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], bounds: Bounds) -> Confined:
+        """The command that runs `argv` in `cwd` within the bounds. Raises `NoSandbox` when they cannot be kept."""
+
+    def denied(self, output: str, exit_code: int, bounds: Bounds) -> Denial | None:
+        """What the sandbox seems to have refused, told from what a failed command has printed; None when nothing points to it."""
+        from handrail.sandboxing.denials import seen_in
+
+        return seen_in(output, exit_code, bounds)
+
+    async def close(self) -> None:
+        """Give everything back."""

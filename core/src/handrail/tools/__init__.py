@@ -1,0 +1,1 @@
+"""What a tool is, what models are told of it, and which tools there are."""

@@ -1,0 +1,91 @@
+"""The tools that core itself supplies."""
+
+from __future__ import annotations
+
+import re
+from time import monotonic
+from typing import Annotated, Any, Self
+
+import anyio
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from handrail.calls.context import ToolContext
+from handrail.errors import NotFound, ToolUnavailable
+from handrail.records.history import RING
+from handrail.tools.contract import Read, tool
+from handrail.words import nearest
+
+POLL_S = 0.2
+ELEMENT_ID = re.compile(r"e[0-9]+")
+
+
+class Until(BaseModel):
+    """What to wait for; exactly one of them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    text: str | None = Field(None, description="Text that shows in the active window.")
+    element: str | None = Field(None, description="Name of an element, or its id.")
+    window: str | None = Field(None, description="Part of a window's title.")
+    process: str | None = Field(None, description="A process_id of execute_cli; met when it has ended.")
+
+    @model_validator(mode="after")
+    def _one_condition(self) -> Self:
+        if len(self.model_dump(exclude_none=True)) != 1:
+            raise ValueError("give exactly one of text, element, window and process")
+        return self
+
+
+@tool(title="Wait", effects=[Read("windows"), Read("tree"), Read("processes")], timeout=75, trusted=True)
+async def wait(
+    seconds: Annotated[float, Field(ge=0.1, le=60, description="How long at most.")],
+    until: Annotated[Until | None, Field(description="Stop waiting as soon as this is so.")] = None,
+    *,
+    context: ToolContext,
+) -> dict[str, Any]:
+    """Pause. Returns waited_seconds, and met when a condition was given. Prefer a condition to a long pause."""
+    began = monotonic()
+    met = None if until is None else False
+    while (left := seconds - (monotonic() - began)) > 0:
+        if until is not None and (met := await _is_met(until, context)):
+            break
+        await anyio.sleep(min(left, POLL_S if until is not None else left))
+    waited = {"waited_seconds": round(monotonic() - began, 3)}
+    return waited if met is None else {**waited, "met": met}
+
+
+async def _is_met(until: Until, context: ToolContext) -> bool:
+    if until.window is not None:
+        screen = await context.service("screen")
+        return any(until.window.casefold() in window.title.casefold() for window in await screen.windows())
+    if until.process is not None:
+        return not await _runs(until.process, context)
+    accessibility = await context.service("accessibility")
+    if until.element is not None and ELEMENT_ID.fullmatch(until.element):
+        return await accessibility.refresh(context.observations.element(until.element)) is not None
+    tree = await accessibility.tree(query=until.text or until.element, full=until.text is not None)
+    return bool(tree.elements)
+
+
+async def _runs(process_id: str, context: ToolContext) -> bool:
+    listed = await context.call("list_processes", {})
+    if not listed.ok:
+        raise ToolUnavailable(f"processes cannot be listed: {listed['error']['message']}")
+    running = {process["process_id"]: process["running"] for process in listed["processes"]}
+    if process_id not in running:
+        raise NotFound(f"there is no process {process_id!r} in this session{nearest(process_id, running)}")
+    return running[process_id]
+
+
+@tool(title="Action history", trusted=True)
+async def get_action_history(
+    last_n: Annotated[int, Field(ge=1, le=RING, description="How many of the newest calls.")] = RING,
+    *,
+    context: ToolContext,
+) -> dict[str, Any]:
+    """See what was done. Returns actions, your own last calls in this session, oldest first, and total_count. undo: what would take one back."""
+    history = context.session.history
+    return {"actions": [record.wire() for record in history.last(last_n)], "total_count": history.total}
+
+
+TOOLS = (wait, get_action_history)

@@ -1,0 +1,450 @@
+"""The tool contract: what a tool declares, and how a typed function becomes one.
+
+A model sees the name, the description and the schema; evaluators see the effects; nobody sees the handler. `Session.call` is the only way to
+run it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, cast, get_args, get_type_hints
+
+from pydantic import BaseModel, ValidationError
+
+from handrail.bag import Bag
+from handrail.calls.context import ToolContext
+from handrail.errors import InvalidArguments, PluginError
+from handrail.tools import mistakes, schema
+from handrail.tools.families import Variation, check_families
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+    from handrail.artifacts.store import Artifact
+    from handrail.calls.invocation import Confirmation, GrantOption, Location
+    from handrail.judging.verdicts import Verdict
+    from handrail.session import Session
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+DEFAULT_TIMEOUT_S = 60.0
+
+Layer = Literal[
+    "core", "file", "window", "document", "system", "workflow", "skill", "session", "web", "artifact", "mcp"
+]
+Collision = Literal["error", "replace", "keep"]
+ArtifactKind = Literal["text", "json", "jsonl", "markdown", "xml", "yaml", "csv", "binary"]
+Handler = Callable[[Any, ToolContext], Coroutine[Any, Any, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One thing a tool does to the world. `what` is an open word (file, screen, network …); `arg` names the parameter that says which."""
+
+    what: str
+    arg: str | None = None
+
+
+class Read(Effect):
+    """It looks at something: `Read("screen")`, `Read("file", arg="path")`, `Read("glob", arg="pattern")`.
+
+    `Read("cwd", arg="cwd")` names the folder that a command or program works in.
+    """
+
+    __slots__ = ()
+
+
+class Write(Effect):
+    """It changes something: `Write("file", arg="path")`, `Write("clipboard")`."""
+
+    __slots__ = ()
+
+
+class Delete(Effect):
+    """It takes something away: `Delete("file", arg="path")`."""
+
+    __slots__ = ()
+
+
+class Run(Effect):
+    """It runs code: `Run("shell", arg="command")`."""
+
+    __slots__ = ()
+
+
+class Send(Effect):
+    """It sends or fetches something over a network: `Send("network", arg="url")`.
+
+    `Send("fetch", arg="url")` only gets a page to read: nothing is sent but the address, and nothing is kept.
+    """
+
+    __slots__ = ()
+
+
+class Input(Effect):
+    """It acts as a person's hands: `Input("desktop", arg="text")`."""
+
+    __slots__ = ()
+
+
+# What a session keeps for itself, and has no meaning outside: changing it leaves no trace.
+INNER = frozenset(("todos", "mode"))
+
+# The word for a tool's kind is that of its weightiest effect.
+KINDS: Mapping[type[Effect], str] = {
+    Run: "execute",
+    Input: "input",
+    Delete: "delete",
+    Write: "edit",
+    Send: "fetch",
+    Read: "read",
+}
+
+# What is declared to the model under `tools.profile`, by layer; a tool may name its own.
+PROFILES: Mapping[Layer, frozenset[str]] = {
+    "core": frozenset({"files", "shell", "browser", "desktop"}),
+    "file": frozenset({"files", "shell", "browser", "desktop"}),
+    "artifact": frozenset({"files", "shell", "browser", "desktop"}),
+    "session": frozenset({"files", "shell", "browser", "desktop"}),
+    "document": frozenset({"files", "shell", "desktop"}),
+    "system": frozenset({"shell", "desktop"}),
+    "web": frozenset({"browser", "desktop"}),
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Tool:
+    """A declared ability. Everything but the handler may be looked at.
+
+    `requires`: the chosen vision backend must offer at least one of these capabilities (none: always there).
+    `platforms`: values of `sys.platform` it works on (none: all).
+    `confinable`: its handler starts what it runs through `context.sandbox` where that is given; no other tool is ever routed to a sandbox.
+    `timeout`: seconds, or a function of the validated parameters, or None.
+    `exclusive`: a resource that one call holds at a time ("desktop", or any word).
+    `profiles`: where it is declared to the model.
+    `live`: it streams output.
+    `trusted`: its output is ours, not the world's.
+    `loadable`: a host neither sees nor calls it before its session has loaded it (`Session.load_tools`).
+    `ephemeral`: it is there for one step of the model.
+    `on_collision`: what becomes of a name that is taken.
+    `aliases`: names it had once, by which it may still be called, disabled and judged; they are not declared.
+    `server`: the MCP server that runs it, by its name in the configuration.
+    `remote`: what that server says of it.
+    `skill`: the skill that brings it.
+    `given`: a JSON Schema in the place of `params`; the handler gets the arguments as `params.args`, and effects name none of them.
+    `artifact`: its text or bytes are always kept as an artifact, of that kind or of the class that a function without arguments names.
+    `families`: what models of one family are told otherwise.
+    `meta`: a bag by dotted path that core never reads.
+    `describe`, `locations`, `confirmation` and `grants` take the validated parameters and default to what the effects say. `confirmation` is also
+    given the verdict, whose parts say which real files the call would touch; a `ToolError` that it raises ends the call before anybody is asked.
+    `undo` takes the parameters and the result of a call that succeeded, and says what would take it back; empty when nothing would.
+    """
+
+    name: str
+    description: str
+    handler: InitVar[Handler]
+    params: type[BaseModel] = schema.Arguments
+    layer: Layer = "core"
+    effects: Sequence[Effect] = ()
+    requires: frozenset[str] = frozenset()
+    platforms: frozenset[str] = frozenset()
+    timeout: float | Callable[[Any], float | None] | None = DEFAULT_TIMEOUT_S
+    exclusive: str | None = None
+    title: str = ""
+    output: Literal["text", "markdown", "json"] = "json"
+    live: bool = False
+    trusted: bool = False
+    confinable: bool = False
+    ephemeral: bool = False
+    loadable: bool = False
+    on_collision: Collision = "error"
+    profiles: frozenset[str] = frozenset()
+    aliases: Sequence[str] = ()
+    server: str | None = None
+    remote: Remote | None = None
+    given: GivenSchema | None = None
+    skill: str | None = None
+    artifact: ArtifactKind | Callable[[], type[Artifact]] | None = None
+    families: Mapping[str, Variation] = field(default_factory=dict[str, Variation])
+    meta: Bag = field(default_factory=Bag)
+    describe: Callable[[Any], str] | None = None
+    locations: Callable[[Any], Sequence[Location]] | None = None
+    confirmation: Callable[[Any, Verdict], Confirmation] | None = None
+    grants: Callable[[Any], Sequence[GrantOption]] | None = None
+    undo: Callable[[Any, Mapping[str, Any]], str] | None = None
+    _run: Handler = field(init=False, repr=False)
+
+    def __post_init__(self, handler: Handler) -> None:
+        _check_names(self.name, self.aliases)
+        if not self.description.strip():
+            raise PluginError(
+                f"tool {self.name!r} has no description", hint="say what it does, what it returns and when to use it"
+            )
+        _check_async(self.name, handler)
+        set_field = object.__setattr__
+        set_field(self, "params", schema.forbid_extras(self.params))
+        set_field(self, "effects", tuple(self.effects))
+        set_field(self, "aliases", tuple(self.aliases))
+        set_field(self, "requires", frozenset(self.requires))
+        set_field(self, "platforms", frozenset(self.platforms))
+        set_field(self, "title", self.title or self.name.replace("_", " ").capitalize())
+        set_field(self, "profiles", frozenset(self.profiles) or PROFILES.get(self.layer, frozenset({"desktop"})))
+        set_field(self, "_run", handler)
+        self._check_effect_arguments()
+        self._check_artifact()
+        if self.families:
+            check_families(self)
+
+    def _check_effect_arguments(self) -> None:
+        names = self.fields
+        for effect in self.effects:
+            if effect.arg is not None and effect.arg not in names:
+                raise PluginError(
+                    f"tool {self.name!r}: an effect names the parameter {effect.arg!r}, which it does not have",
+                    hint=f"its parameters are {', '.join(names) or 'none'}",
+                )
+
+    def _check_artifact(self) -> None:
+        given: object = self.artifact
+        if isinstance(given, type) or not (given is None or given in get_args(ArtifactKind) or callable(given)):
+            raise PluginError(
+                f"tool {self.name!r}: artifact is {given!r}",
+                hint=f"write one of {', '.join(get_args(ArtifactKind))}, or a function that returns a class of artifacts",
+            )
+
+    @cached_property
+    def _validate(self) -> Callable[[Any], Any]:
+        # Looked up once, and not before the first call: a model that nobody uses need not be built.
+        return self.params.__pydantic_validator__.validate_python
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON Schema of the arguments, of type object, without titles."""
+        return schema.json_schema(self.params) if self.given is None else self.given.json
+
+    @cached_property
+    def fields(self) -> Mapping[str, str]:
+        """The field of `params` for each argument; they differ where a field has an alias."""
+        return schema.fields_by_argument(self.params) if self.given is None else {}
+
+    @cached_property
+    def kind(self) -> str:
+        """execute, input, delete, edit, fetch, read, or other: its weightiest effect."""
+        return next((word for kind, word in KINDS.items() if any(isinstance(e, kind) for e in self.effects)), "other")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Its name, then its aliases."""
+        return (self.name, *self.aliases)
+
+    @property
+    def source(self) -> str | None:
+        """What it comes from beside its plugin: `server:docs`, `skill:pdf`."""
+        return next((f"{kind}:{name}" for kind, name in (("server", self.server), ("skill", self.skill)) if name), None)
+
+    @cached_property
+    def inputs(self) -> bool:
+        """Whether it acts as a person's hands on a desktop."""
+        return any(isinstance(effect, Input) and effect.what == "desktop" for effect in self.effects)
+
+    @cached_property
+    def reads_artifact(self) -> Effect | None:
+        """The effect that says which artifact of the session it looks into; None when it looks into none."""
+        reads = (effect for effect in self.effects if isinstance(effect, Read) and effect.what == "artifact")
+        return next((effect for effect in reads if effect.arg is not None), None)
+
+    @cached_property
+    def takes_text(self) -> bool:
+        """Whether any argument may hold text."""
+        plain = ({"integer"}, {"number"}, {"boolean"})
+        return any({prop.get("type")} not in plain for prop in self.input_schema.get("properties", {}).values())
+
+    @cached_property
+    def read_only(self) -> bool:
+        """Whether it leaves no trace: it has no effects, or only reads, or changes what the session keeps for itself."""
+        return all(isinstance(e, Read) or (isinstance(e, Write) and e.what in INNER) for e in self.effects)
+
+    @cached_property
+    def loosens(self) -> bool:
+        """Whether it takes the session back to a looser mode."""
+        return any(isinstance(effect, Write) and effect.what == "mode" for effect in self.effects)
+
+    def validate(self, args: Any) -> BaseModel:
+        """The arguments as the tool's model; `InvalidArguments` names each field that does not fit."""
+        if self.given is not None:
+            return self._fitting(args, self.given)
+        try:
+            return self._validate(args)
+        except ValidationError as exc:
+            raise invalid_arguments(self.name, self.params, exc) from exc
+
+    def _fitting(self, args: Mapping[str, Any], given: GivenSchema) -> BaseModel:
+        if problems := given.problems(args):
+            raise _misfit(self.name, problems)
+        return schema.GivenArguments.model_construct(args=dict(args))
+
+    def timeout_for(self, params: BaseModel) -> float | None:
+        """Seconds that a call with these parameters may take; None for no limit."""
+        return self.timeout(params) if callable(self.timeout) else self.timeout
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """What a server says of a tool of its own. `declared` stands for all of it: a tool that is declared otherwise is another one.
+
+    `name`: what the server calls it. `beside`: `declared` of every tool that the server has at the same time, this one among them.
+    """
+
+    name: str
+    declared: str
+    beside: frozenset[str] = frozenset()
+
+
+class GivenSchema(Protocol):
+    """A JSON Schema of arguments that somebody else has written, and the check of arguments against it."""
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """The schema as models are shown it, of type object."""
+        ...
+
+    def problems(self, args: Mapping[str, Any]) -> Sequence[Mapping[str, str]]:
+        """`{field, problem}` for each argument that does not fit; one that cannot be checked does not fit."""
+        ...
+
+
+class Toolset(Protocol):
+    """Tools that come and go: asked again at each listing."""
+
+    async def tools(self, session: Session) -> Iterable[Tool]: ...
+
+
+class Declared(TypedDict, total=False):
+    """What `@tool` takes: the fields of `Tool`."""
+
+    name: str
+    description: str
+    layer: Layer
+    effects: Sequence[Effect]
+    requires: Collection[str]
+    platforms: Collection[str]
+    timeout: float | Callable[[Any], float | None] | None
+    exclusive: str | None
+    title: str
+    output: Literal["text", "markdown", "json"]
+    live: bool
+    trusted: bool
+    confinable: bool
+    ephemeral: bool
+    loadable: bool
+    on_collision: Collision
+    profiles: Collection[str]
+    aliases: Sequence[str]
+    server: str | None
+    remote: Remote | None
+    skill: str | None
+    artifact: ArtifactKind | Callable[[], type[Artifact]] | None
+    families: Mapping[str, Variation]
+    meta: Bag
+    describe: Callable[[Any], str]
+    locations: Callable[[Any], Sequence[Location]]
+    confirmation: Callable[[Any, Verdict], Confirmation]
+    grants: Callable[[Any], Sequence[GrantOption]]
+    undo: Callable[[Any, Mapping[str, Any]], str]
+
+
+def tool(**declared: Unpack[Declared]) -> Callable[[Callable[..., Coroutine[Any, Any, Any]]], Tool]:
+    """Make a `Tool` of a typed async function: its signature is the schema, its docstring the description.
+
+    `name` and `description` default to the function's. A parameter annotated `ToolContext` is given the call's context and left out of the
+    schema. Descriptions of parameters come from `Annotated[..., Field(description=…)]` or the docstring.
+    """
+
+    def make(function: Callable[..., Coroutine[Any, Any, Any]]) -> Tool:
+        name = declared.get("name", function.__name__)
+        _check_async(name, function)
+        model, handler = _adapt(function, name)
+        given: dict[str, Any] = {"name": name, "description": schema.summary_of(function), **declared}
+        return Tool(handler=handler, params=model, **given)
+
+    return make
+
+
+def _check_names(name: str, aliases: Sequence[str]) -> None:
+    for each in (name, *aliases):
+        if not NAME.fullmatch(each):
+            raise PluginError(
+                f"{each!r} is not a tool name",
+                hint="use lower-case letters, digits and underscores, a letter first, at most 63 characters",
+            )
+    if len({name, *aliases}) <= len(aliases):
+        raise PluginError(f"tool {name!r} has one name twice: {', '.join((name, *aliases))}")
+
+
+def _check_async(name: str, function: Callable[..., Any]) -> None:
+    if not inspect.iscoroutinefunction(function):
+        raise PluginError(
+            f"the handler of tool {name!r} is not an async function",
+            hint="write `async def`; move blocking work to `anyio.to_thread.run_sync`",
+        )
+
+
+def _adapt(function: Callable[..., Coroutine[Any, Any, Any]], name: str) -> tuple[type[BaseModel], Handler]:
+    if (model := schema.sole_model(function, injected=ToolContext)) is not None:
+        return model, _takes_model(function)
+    model, context, renamed = schema.model_from_signature(function, name=name, injected=ToolContext)
+    fields = {renamed.get(parameter, parameter): parameter for parameter in inspect.signature(function).parameters}
+
+    async def handler(params: BaseModel, given: ToolContext) -> Any:
+        arguments = {fields[key]: value for key, value in params.__dict__.items()}
+        if context is not None:
+            arguments[context] = given
+        return await function(**arguments)
+
+    async def plain(params: BaseModel, given: ToolContext) -> Any:
+        return await function(**params.__dict__)
+
+    return model, handler if renamed or context is not None else plain
+
+
+def _takes_model(function: Callable[..., Coroutine[Any, Any, Any]]) -> Handler:
+    hints = get_type_hints(function, localns={ToolContext.__name__: ToolContext})
+    context = next((name for name, hint in hints.items() if hint is ToolContext), None)
+    parameters = inspect.signature(function).parameters
+    sole = next(name for name in parameters if name != context)
+    if list(parameters) == [sole, context] and all(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters.values()):
+        # It has a handler's form already.
+        return cast("Handler", function)
+
+    async def handler(params: BaseModel, given: ToolContext) -> Any:
+        return await function(**{sole: params} if context is None else {sole: params, context: given})
+
+    return handler
+
+
+def invalid_arguments(name: str, params: type[BaseModel], exc: ValidationError) -> InvalidArguments:
+    """The error for the model: one line for each field, and the same as details."""
+    problems = [
+        {"field": ".".join(map(str, error["loc"])) or "arguments", "problem": _problem(error, params)}
+        for error in exc.errors(include_url=False, include_input=False, include_context=False)
+    ]
+    return _misfit(name, problems)
+
+
+def _misfit(name: str, problems: Sequence[Mapping[str, str]]) -> InvalidArguments:
+    told = "; ".join(f"{problem['field']}: {problem['problem']}" for problem in problems)
+    return InvalidArguments(f"{name}: {told}", details={"problems": list(problems)})
+
+
+def _problem(error: ErrorDetails, params: type[BaseModel]) -> str:
+    # The value is left out: it may be long, and the model knows it.
+    match error["type"]:
+        case "extra_forbidden":
+            return f"there is no such argument{mistakes.near(error['loc'], params)}"
+        case "missing":
+            return "it is missing"
+        case _:
+            return mistakes.accepted(error)

@@ -1,0 +1,101 @@
+"""A tool as models are told of it: for the API of each vendor and for each family of models, from the one tool."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+
+from handrail.errors import PluginError
+from handrail.tools import schema_dialects
+from handrail.tools.families import DEFAULT, description_for, schema_for
+from handrail.tools.schema_dialects import SchemaDialect, fitted
+
+if TYPE_CHECKING:
+    from handrail.tools.contract import Tool
+
+Named = Literal["openai", "openai_responses", "anthropic", "gemini", "mcp"]
+DIALECTS: Mapping[Named, SchemaDialect] = {
+    "openai": schema_dialects.OPENAI,
+    "openai_responses": schema_dialects.OPENAI,
+    "anthropic": schema_dialects.ANTHROPIC,
+    "gemini": schema_dialects.GEMINI,
+    "mcp": schema_dialects.MCP,
+}
+STRICT: Mapping[Named, SchemaDialect] = {
+    "openai": schema_dialects.OPENAI_STRICT,
+    "openai_responses": schema_dialects.OPENAI_STRICT,
+}
+
+
+def declare(tool: Tool, *, dialect: Named, family: str = DEFAULT, strict: bool = False) -> dict[str, Any]:
+    """The tool's declaration as JSON of the vendor's API, with what the model family is told (`families.family_of`).
+
+    What a dialect cannot say in its schema stands in descriptions. `strict`: OpenAI guarantees arguments that fit; optional ones are then null
+    where they are left out, and `without_nulls` takes them out again. Raises `PluginError` naming the tool for what cannot be declared.
+    """
+    known = (STRICT if strict else DIALECTS).get(dialect)
+    if known is None:
+        only = f"only {', '.join(STRICT)} can be strict" if strict else f"there are {', '.join(get_args(Named))}"
+        raise PluginError(f"a tool cannot be declared for {dialect!r}{' strictly' if strict else ''}", hint=only)
+    if not known.name.fullmatch(tool.name):
+        raise PluginError(f"tool {tool.name!r} cannot be declared for {dialect}: names fit {known.name.pattern!r}")
+    schema = fitted(schema_for(tool, family), known, tool=tool.name)
+    # What is said of the arguments as a whole is said of the tool.
+    said = " ".join(part for part in (description_for(tool, family), schema.pop("description", "")) if part)
+    return _shaped(dialect, {"name": tool.name, "description": said}, schema, title=tool.title, strict=strict)
+
+
+def _shaped(
+    dialect: Named, told: dict[str, Any], schema: dict[str, Any], *, title: str, strict: bool
+) -> dict[str, Any]:
+    guarantee = {"strict": True} if strict else {}
+    match dialect:
+        case "openai":
+            return {"type": "function", "function": {**told, "parameters": schema, **guarantee}}
+        case "openai_responses":
+            return {"type": "function", **told, "parameters": schema, "strict": strict}
+        case "anthropic":
+            return {**told, "input_schema": schema}
+        case "gemini":
+            # An object without properties is refused there.
+            return {**told, "parameters": schema} if schema.get("properties") else told
+        case "mcp":
+            return {"name": told["name"], "title": title, "description": told["description"], "inputSchema": schema}
+
+
+def without_nulls(tool: Tool, args: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a strictly declared call without the nulls that stand for what was left out."""
+    return cast("dict[str, Any]", _without_nulls(tool.input_schema, args, tool.input_schema))
+
+
+def _without_nulls(schema: Mapping[str, Any], value: Any, root: Mapping[str, Any]) -> Any:
+    shapes = _shapes(schema, root)
+    if isinstance(value, list):
+        items: Mapping[str, Any] = {"anyOf": [shape["items"] for shape in shapes if "items" in shape]}
+        return [_without_nulls(items, item, root) for item in cast("list[Any]", value)]
+    if not isinstance(value, Mapping):
+        return value
+    kept: dict[str, Any] = {}
+    for key, item in cast("Mapping[str, Any]", value).items():
+        owners = [shape for shape in shapes if key in shape.get("properties", {})]
+        if item is None and owners and not any(key in shape.get("required", ()) for shape in owners):
+            continue
+        below = {"anyOf": [shape["properties"][key] for shape in owners]}
+        kept[key] = _without_nulls(below, item, root)
+    return kept
+
+
+def _shapes(schema: Mapping[str, Any], root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The schema and all that it refers to or leaves the choice of, without those inside its properties and items."""
+    found: list[Mapping[str, Any]] = []
+    waiting, seen = [schema], set[str]()
+    while waiting:
+        shape = waiting.pop()
+        found.append(shape)
+        for keyword in ("anyOf", "oneOf", "allOf"):
+            waiting.extend(shape.get(keyword, ()))
+        ref = shape.get("$ref")
+        if isinstance(ref, str) and ref not in seen:
+            seen.add(ref)
+            waiting.append(schema_dialects.target(ref, root) or {})
+    return found

@@ -1,0 +1,1 @@
+"""What nobody vouches for: cleaned, marked, and remembered."""

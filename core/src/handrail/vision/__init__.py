@@ -1,0 +1,1 @@
+"""How a desktop is seen: backends, their coordinates, and what was observed."""

@@ -1,0 +1,1 @@
+"""Who is told of calls, and who may tighten them."""
