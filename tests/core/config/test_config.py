@@ -435,7 +435,7 @@ def test_a_wrong_flag_is_named(person, flags, said):
 # What the page says
 
 
-DOCS = Path(__file__).parents[2] / "docs" / "configuration.md"
+DOCS = Path(__file__).parents[3] / "docs" / "configuration.md"
 
 
 def test_the_page_names_every_variable_and_its_key_and_no_other():

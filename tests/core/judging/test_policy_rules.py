@@ -400,7 +400,7 @@ def given_rules(*rules: dict[str, Any]) -> dict[str, Any]:
 
 # The page
 
-PAGE = Path(__file__).parents[2] / "docs/policy.md"
+PAGE = Path(__file__).parents[3] / "docs/policy.md"
 
 
 @pytest.mark.parametrize("example", PAGE.read_text(encoding="utf-8").split("```toml\n")[1:])
