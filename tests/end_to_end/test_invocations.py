@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from handrail import Input, InvalidArguments, Invocation, Read, Run, Send, Tool, ToolError, Write
-from handrail import open as open_session
+from handrail import Input, InvalidArguments, Invocation, Read, Run, Send, Tool, ToolError, Write, open as open_session
 from handrail.calls.invocation import PLACES, WILD, paths_in
 from handrail.config.settings import Settings
 from handrail.judging.grants import options

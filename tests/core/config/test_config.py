@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import handrail
 from handrail import Decision, Mode
-from handrail.config import loading as config
-from handrail.config import trust
+from handrail.config import loading as config, trust
 from handrail.config.layers import variables
 from handrail.config.places import Places
 from handrail.errors import ConfigError

@@ -14,8 +14,7 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from handrail import Denied, Downstream, HandrailError, NotFound
 from handrail.files import opened

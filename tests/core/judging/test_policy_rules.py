@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from handrail import ConfigError, Decision, Judging, Part, Read, Remote, Run, Send, Tool, Touch, Write, tool
 from handrail.config.checking import check, line_of

@@ -6,8 +6,7 @@ import re
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from handrail.judging.verdicts import Decision
 from handrail.net import hostnames, urls

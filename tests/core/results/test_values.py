@@ -11,12 +11,10 @@ from dataclasses import FrozenInstanceError, replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import handrail
-from handrail import Bag, HandrailError, Invocation, Read, ToolResult, Write, tool
-from handrail import errors as tree
+from handrail import Bag, HandrailError, Invocation, Read, ToolResult, Write, errors as tree, tool
 from handrail.artifacts.store import Artifacts
 from handrail.results.values import STATUSES
 

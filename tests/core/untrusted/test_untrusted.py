@@ -5,8 +5,7 @@ from __future__ import annotations
 from time import process_time
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from handrail.results.values import Source
 from handrail.untrusted import envelope as untrusted

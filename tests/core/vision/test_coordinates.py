@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from handrail import PIXELS, TO_999, TO_1000, UNIT, Dialect, OutOfRange, Rect, Size, Transform
 from handrail.vision.coordinates import fitted, smart_resized, smart_size

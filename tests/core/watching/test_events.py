@@ -9,8 +9,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from handrail import Decision, Part, Question, Reason, Touch, Verdict, tool
-from handrail import ToolContext as Context
+from handrail import Decision, Part, Question, Reason, ToolContext as Context, Touch, Verdict, tool
 from handrail.asking.confirm import yes
 from handrail.calls.invocation import EditConfirmation
 from handrail.testing import open_test_session

@@ -6,8 +6,7 @@ import errno
 import io
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from handrail_cli.output import SHOWN, HeadTail
 

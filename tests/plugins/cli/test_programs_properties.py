@@ -8,8 +8,7 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from handrail_cli.commandline import Word
 from handrail_cli.programs import grammars, languages, rows, use

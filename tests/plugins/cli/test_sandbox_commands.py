@@ -18,8 +18,7 @@ from tests.plugins.cli.conftest import Run
 
 from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Route, Session
 from handrail.asking.confirm import Answer, Approval, Choice, yes
-from handrail.config import loading as config
-from handrail.config import trust
+from handrail.config import loading as config, trust
 from handrail.config.places import Places
 from handrail.plugins.loading import load
 from handrail.runtime import open_runtime

@@ -14,8 +14,7 @@ import pytest
 
 from handrail import Bounds, Limits, NoSandbox, Sandbox
 from handrail.sandboxing.choosing import lacks
-from handrail_cli.sandboxes.docker import Docker
-from handrail_cli.sandboxes.docker import Settings as DockerSettings
+from handrail_cli.sandboxes.docker import Docker, Settings as DockerSettings
 from handrail_cli.sandboxes.seatbelt import Seatbelt, profile
 from handrail_cli.sandboxes.windows_job import KILL_ON_CLOSE, WindowsJob, flags, packed
 

@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.plugins.cli.windows_cases import reach
 
 POWERSHELL_CORES = (

@@ -10,8 +10,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import handrail
 from handrail import Answer, Approval, Choice, Session, ToolResult

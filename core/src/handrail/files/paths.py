@@ -14,15 +14,18 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
 from typing import NamedTuple
 
-from handrail.files.known_places import KEY_ENDINGS as KEY_ENDINGS
-from handrail.files.known_places import SECRET_NAMES as SECRET_NAMES
-from handrail.files.known_places import SECRET_PLACES as SECRET_PLACES
-from handrail.files.known_places import Place as Place
-from handrail.files.known_places import autorun as autorun
-from handrail.files.known_places import folded, lowered
-from handrail.files.known_places import kernel as kernel
-from handrail.files.known_places import secret as secret
-from handrail.files.known_places import startup as startup
+from handrail.files.known_places import (
+    KEY_ENDINGS as KEY_ENDINGS,
+    SECRET_NAMES as SECRET_NAMES,
+    SECRET_PLACES as SECRET_PLACES,
+    Place as Place,
+    autorun as autorun,
+    folded,
+    kernel as kernel,
+    lowered,
+    secret as secret,
+    startup as startup,
+)
 from handrail.judging.verdicts import Reason
 
 # Folders that everybody shares, and a session's sandboxed commands have to themselves.

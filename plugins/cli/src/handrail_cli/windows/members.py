@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from handrail.net import urls
-from handrail_cli.windows import dotnet
-from handrail_cli.windows import powershell_values as values
+from handrail_cli.windows import dotnet, powershell_values as values
 from handrail_cli.windows.binding import Bound
 from handrail_cli.windows.calls import nested
 from handrail_cli.windows.findings import Grade, Span

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import cast
 
-from handrail_cli.windows import commandlets, dotnet, members
-from handrail_cli.windows import powershell_values as values
+from handrail_cli.windows import commandlets, dotnet, members, powershell_values as values
 from handrail_cli.windows.calls import Call, Stdin, Word
 from handrail_cli.windows.cmdlets import ALIASES, find
 from handrail_cli.windows.findings import Case, Exhausted, Grade, Span

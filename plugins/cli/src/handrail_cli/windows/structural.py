@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from handrail.files import paths
-from handrail_cli.windows import dotnet
-from handrail_cli.windows import powershell_values as values
+from handrail_cli.windows import dotnet, powershell_values as values
 from handrail_cli.windows.binding import Bound
 from handrail_cli.windows.calls import Call, Stdin, Word, nested
 from handrail_cli.windows.cmd_parser import split_arguments
