@@ -1,6 +1,6 @@
 """A program without accessibility: writes the characters that it is typed to a file, and can hold a terminal as an emulator does.
 
-python plain_window.py FILE [terminal]
+python plain_window.py FILE [terminal|plain [TITLE]]
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import sys
 from Xlib import XK, X, Xatom, display
 
 
-def main(path: str, kind: str = "") -> None:
+def main(path: str, kind: str = "", title: str = "plain window") -> None:
     if kind == "terminal":
         os.openpty()
     screen = display.Display()
     window = screen.screen().root.create_window(50, 50, 300, 200, 0, X.CopyFromParent, event_mask=X.KeyPressMask)
-    window.set_wm_name("plain window")
+    window.set_wm_name(title)
     window.change_property(screen.get_atom("_NET_WM_PID"), Xatom.CARDINAL, 32, [os.getpid()])
     window.map()
     with open(path, "a", encoding="utf-8") as file:

@@ -153,14 +153,14 @@ async def test_the_failsafe_lets_go_of_buttons(private: PrivateDesktop, hands: X
 
 
 async def test_windows_are_placed_and_maximized_as_asked(hands: X11Hands, screen: X11Screen, editor: Any):
-    placed = await hands.place(editor.id, Place(100, 150, 500, 400))
+    placed = (await hands.place(editor.id, Place(100, 150, 500, 400))).window
     assert placed is not None
     assert (placed.rect.x, placed.rect.y, placed.rect.width, placed.rect.height) == (100, 150, 500, 400)
     assert await hands.maximize(editor.id)
     assert await hands.maximize(editor.id)
     assert (await screen.windows())[0].state == "maximized"
-    assert await hands.maximize(editor.id, on=False)
-    left = await hands.place_in(editor.id, "left_half")
+    assert await hands.restore(editor.id)
+    left = (await hands.place_in(editor.id, "left_half")).window
     assert left is not None
     assert left.rect.x <= 2
     assert 630 <= left.rect.right <= 640

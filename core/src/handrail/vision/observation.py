@@ -121,7 +121,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A top-level window; `rect` in screen pixels without decoration, `id` as the platform names it."""
+    """A top-level window; `rect` in screen pixels without decoration, `frame` with it, `id` as the platform names it."""
 
     id: str
     title: str
@@ -131,6 +131,7 @@ class Window:
     monitor: int = 0
     state: str = "normal"
     active: bool = False
+    frame: Rect | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,14 @@ class Place:
     height: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A window after it was moved (None when it is gone), and whether it is where it was to be, as exactly as its program's steps allow."""
+
+    window: Window | None
+    done: bool
+
+
 class Hands(Protocol):
     """Pointer, keyboard, windows and clipboard. Points are screen pixels.
 
@@ -101,18 +109,26 @@ class Hands(Protocol):
         ...
 
     async def activate(self, window: str) -> bool:
-        """Raise a window by its id and give it the focus; False when it does not get it."""
+        """Raise a window by its id, also a minimized one, and give it the keyboard; False when it does not get it."""
         ...
 
-    async def maximize(self, window: str, *, on: bool = True) -> bool:
-        """Let a window fill its monitor, or not; False when it does not."""
+    async def maximize(self, window: str) -> bool:
+        """Let a window fill its monitor; False when it does not."""
         ...
 
-    async def place(self, window: str, where: Place) -> Window | None:
-        """Move and resize a window; how it is afterwards, None when it is gone."""
+    async def minimize(self, window: str) -> bool:
+        """Put a window away; False when it stays."""
         ...
 
-    async def place_in(self, window: str, layout: str) -> Window | None:
+    async def restore(self, window: str) -> bool:
+        """Undo the last of minimized, fullscreen and maximized; False when nothing changes. A window that is none of them stays as it is."""
+        ...
+
+    async def place(self, window: str, where: Place) -> Placed:
+        """Move and resize a window, which is neither minimized nor maximized then."""
+        ...
+
+    async def place_in(self, window: str, layout: str) -> Placed:
         """Fit a window with its decoration into a half of its monitor (left_half, right_half, top_half, bottom_half)."""
         ...
 

@@ -18,14 +18,18 @@ if TYPE_CHECKING:
 # Of the clipboard's text.
 SHOWN_BYTES = 51_200
 
-Layout = Literal["left_half", "right_half", "top_half", "bottom_half", "maximize", "restore"]
+Layout = Literal["left_half", "right_half", "top_half", "bottom_half", "maximize", "minimize", "restore"]
 
 
 @tool(layer="window", title="List windows", effects=[Read("windows")], platforms=LINUX, exclusive="desktop", timeout=10)
 async def window_list(*, context: ToolContext) -> dict[str, Any]:
-    """All windows, topmost first: id, title, process, pid, x, y, width, height (screen pixels), monitor, state, active."""
+    """All windows, topmost first: id, title, process, pid, x, y, width, height, frame, monitor, state, active; and the monitors.
+
+    Numbers are screen pixels; x, y, width and height leave the decoration out, `frame` [x1, y1, x2, y2] includes it.
+    """
     screen = await context.service("screen")
-    return {"windows": [_told(window) for window in await screen.windows()]}
+    monitors = [monitor.corners() for monitor in await screen.monitors()]
+    return {"windows": [_told(window) for window in await screen.windows()], "monitors": monitors}
 
 
 @tool(
@@ -68,17 +72,17 @@ async def resize_window(
     screen, hands = await context.service("screen"), await context.service("hands")
     window = await _window(screen, title)
     context.checkpoint()
-    if layout in ("maximize", "restore"):
-        done = await hands.maximize(window.id, on=layout == "maximize")
-        return _resized(next((w for w in await screen.windows() if w.id == window.id), None), window, done=done)
-    await hands.maximize(window.id, on=False)
+    if layout in ("maximize", "minimize", "restore"):
+        done = await _change(hands, window.id, layout)
+        now = next((found for found in await screen.windows() if found.id == window.id), None)
+        return _resized(now, window, done=done)
     if layout is not None:
-        return _resized(await hands.place_in(window.id, layout), window, done=True)
-    from handrail_gui.hands import Place
+        placed = await hands.place_in(window.id, layout)
+    else:
+        from handrail_gui.hands import Place
 
-    now = await hands.place(window.id, Place(x, y, width, height))
-    have = (now.rect.x, now.rect.y, now.rect.width, now.rect.height) if now else ()
-    return _resized(now, window, done=all(want in (None, is_) for want, is_ in zip(numbers, have, strict=False)))
+        placed = await hands.place(window.id, Place(x, y, width, height))
+    return _resized(placed.window, window, done=placed.done)
 
 
 @tool(
@@ -128,6 +132,11 @@ async def clipboard_write(
     return {"written": True, "length": len(text)}
 
 
+async def _change(hands: Hands, window: str, layout: Literal["maximize", "minimize", "restore"]) -> bool:
+    change = {"maximize": hands.maximize, "minimize": hands.minimize, "restore": hands.restore}
+    return await change[layout](window)
+
+
 async def _window(screen: Any, title: str | None) -> Window:
     windows: list[Window] = await screen.windows()
     if title is not None:
@@ -159,6 +168,7 @@ def _told(window: Window) -> dict[str, Any]:
         "y": window.rect.y,
         "width": window.rect.width,
         "height": window.rect.height,
+        "frame": window.frame.corners() if window.frame else None,
         "monitor": window.monitor,
         "state": window.state,
         "active": window.active,

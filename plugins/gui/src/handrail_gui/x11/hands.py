@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
-from time import monotonic
 
 from Xlib.ext import screensaver
 
-from handrail import Downstream, Rect, ServiceContext, Window
+from handrail import Downstream, ServiceContext, Window
 from handrail_gui.chords import Chord
-from handrail_gui.hands import Place
+from handrail_gui.hands import Place, Placed
 from handrail_gui.terminals import Terminal, terminal_of
-from handrail_gui.x11 import windows
+from handrail_gui.x11 import managing, windows
 from handrail_gui.x11.clipboard import Clipboard
 from handrail_gui.x11.connection import Client, Connection
 from handrail_gui.x11.keyboard import Keyboard
 from handrail_gui.x11.pointer import Mouse, way
 
-# Seconds that a window manager is given to do what it was asked.
-MANAGED_S = 1.5
-# A window that has not changed for so long stays as it is.
-STEADY_S = 0.08
+# Seconds for what takes several turns of another program.
+WINDOW_S = 10.0
 PASTE_S = 30.0
 
 
@@ -116,37 +112,22 @@ class X11Hands:
         return await self._connection.run(_idle)
 
     async def activate(self, window: str) -> bool:
-        number = int(window, 16)
+        return await self._connection.run(lambda client: managing.focus(client, window))
 
-        def job(client: Client) -> bool:
-            windows.activate(client, number)
-            return _until(client, lambda: windows.active_id(client) == number)
+    async def maximize(self, window: str) -> bool:
+        return await self._connection.run(lambda client: managing.maximize(client, window))
 
-        return await self._connection.run(job)
+    async def minimize(self, window: str) -> bool:
+        return await self._connection.run(lambda client: managing.minimize(client, window))
 
-    async def maximize(self, window: str, *, on: bool = True) -> bool:
-        def job(client: Client) -> bool:
-            windows.set_maximized(client, int(window, 16), on)
-            return _until(
-                client, lambda: (found := _find(client, window)) is not None and (found.state == "maximized") is on
-            )
+    async def restore(self, window: str) -> bool:
+        return await self._connection.run(lambda client: managing.restore(client, window))
 
-        return await self._connection.run(job)
+    async def place(self, window: str, where: Place) -> Placed:
+        return await self._connection.run(lambda client: managing.place(client, window, where), timeout=WINDOW_S)
 
-    async def place(self, window: str, where: Place) -> Window | None:
-        return await self._connection.run(lambda client: _place(client, window, where))
-
-    async def place_in(self, window: str, layout: str) -> Window | None:
-        def job(client: Client) -> Window | None:
-            found = _find(client, window)
-            if found is None:
-                return None
-            room = _half(windows.work_area(client, windows.monitors(client)[found.monitor]), layout)
-            left, right, top, bottom = windows.frame_extents(client, int(window, 16))
-            inner = Place(room.x + left, room.y + top, room.width - left - right, room.height - top - bottom)
-            return _place(client, window, inner)
-
-        return await self._connection.run(job)
+    async def place_in(self, window: str, layout: str) -> Placed:
+        return await self._connection.run(lambda client: managing.place_in(client, window, layout), timeout=WINDOW_S)
 
     async def close(self) -> None:
         """Let go of everything that is held; the connection has an owner of its own."""
@@ -169,49 +150,6 @@ class X11Hands:
         self._keyboard.release_all(client)
         self._keyboard.give_back(client)
         self._mouse.release_all(client)
-
-
-def _until(client: Client, condition: Callable[[], bool], *, timeout: float = MANAGED_S) -> bool:
-    """Whether a condition comes true in time; events go on being answered meanwhile."""
-    deadline = monotonic() + timeout
-    while not condition():
-        if monotonic() > deadline:
-            return False
-        client.pump(lambda: False, timeout=0.01)
-    return True
-
-
-def _find(client: Client, window: str) -> Window | None:
-    return next((found for found in windows.windows(client) if found.id == window), None)
-
-
-def _place(client: Client, window: str, where: Place) -> Window | None:
-    """Ask for the place and wait until the window has stopped changing."""
-    windows.place(client, int(window, 16), where)
-    wanted = (where.x, where.y, where.width, where.height)
-    deadline, since, last = monotonic() + MANAGED_S, monotonic(), _find(client, window)
-
-    while monotonic() < deadline and last is not None:
-        have = (last.rect.x, last.rect.y, last.rect.width, last.rect.height)
-        there = all(want is None or want == is_ for want, is_ in zip(wanted, have, strict=True))
-        # A program that takes other sizes than the one asked for has stopped at one of its own.
-        if monotonic() - since > (STEADY_S if there else 4 * STEADY_S):
-            break
-        client.pump(lambda: False, timeout=0.01)
-        now = _find(client, window)
-        if now != last:
-            since, last = monotonic(), now
-    return last
-
-
-def _half(room: Rect, layout: str) -> Rect:
-    width, height = room.width // 2, room.height // 2
-    return {
-        "left_half": Rect(room.x, room.y, width, room.height),
-        "right_half": Rect(room.x + width, room.y, room.width - width, room.height),
-        "top_half": Rect(room.x, room.y, room.width, height),
-        "bottom_half": Rect(room.x, room.y + height, room.width, room.height - height),
-    }[layout]
 
 
 def _terminals(client: Client) -> list[Terminal]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from Xlib import X, error
+from Xlib import X, Xutil, error
 from Xlib.ext import randr, shape
 from Xlib.protocol import event
 from Xlib.xobject.drawable import Window as XWindow
@@ -84,6 +84,38 @@ def set_maximized(client: Client, number: int, on: bool) -> None:
     _ask(client, number, "_NET_WM_STATE", ADD if on else REMOVE, *both, FROM_PAGER)
 
 
+def leave_fullscreen(client: Client, number: int) -> None:
+    """Ask for a window that fills the screen to be as it was before."""
+    _ask(client, number, "_NET_WM_STATE", REMOVE, client.atom("_NET_WM_STATE_FULLSCREEN"), 0, FROM_PAGER)
+
+
+def minimize(client: Client, number: int) -> None:
+    """Ask for a window to be put away."""
+    _ask(client, number, "WM_CHANGE_STATE", ICONIC)
+
+
+def has_focus(client: Client, number: int) -> bool:
+    """Whether the window or one inside it gets what is typed."""
+    focus = client.display.get_input_focus().focus
+    if isinstance(focus, int):
+        return False
+    try:
+        while focus.id != number:
+            focus = focus.query_tree().parent
+            if not isinstance(focus, XWindow):
+                return False
+    except GONE:
+        return False
+    return True
+
+
+def keyboard_is_held(client: Client) -> bool:
+    """Whether a program takes all that is typed, whatever has the focus, as an open menu does. Only trying to take it tells."""
+    taken = client.root.grab_keyboard(False, X.GrabModeAsync, X.GrabModeAsync, X.CurrentTime)
+    client.display.ungrab_keyboard(X.CurrentTime)
+    return taken == X.AlreadyGrabbed
+
+
 def place(client: Client, number: int, where: Place) -> None:
     """Ask for a window's own area (without decoration) to be at that place."""
     fields = (where.x, where.y, where.width, where.height)
@@ -105,6 +137,14 @@ def frame_extents(client: Client, number: int) -> tuple[int, int, int, int]:
     return (found[0], found[1], found[2], found[3]) if len(found) == 4 else (0, 0, 0, 0)
 
 
+def steps(client: Client, number: int) -> tuple[int, int]:
+    """The pixels by which a program lets its window's width and height change: a terminal's letters, mostly 1."""
+    hints = client.window(number).get_wm_normal_hints()
+    if hints is None or not hints.flags & Xutil.PResizeInc:
+        return 1, 1
+    return max(1, hints.width_inc), max(1, hints.height_inc)
+
+
 def _ask(client: Client, number: int, message: str, *data: int) -> None:
     values = [*data, 0, 0, 0, 0, 0][:5]
     told = event.ClientMessage(window=client.window(number), client_type=client.atom(message), data=(32, values))
@@ -119,23 +159,29 @@ def _window(client: Client, number: int, screens: Sequence[Rect], active: int | 
         kinds = client.numbers(own, "_NET_WM_WINDOW_TYPE")
         if any(client.atom(kind) in kinds for kind in FURNITURE):
             return None
-        rect = _visible(client, own)
+        rect, frame = _visible(client, own)
         pid = next(iter(client.numbers(own, "_NET_WM_PID")), None)
         state = _state(client, own)
         title = _title(client, own)
         process = _process_name(pid) or (own.get_wm_class() or ("", ""))[1]
     except GONE:
         return None
-    return Window(hex(number), title, process, pid, rect, _monitor_of(rect, screens), state, active=number == active)
+    shown_on = _monitor_of(frame, screens)
+    return Window(hex(number), title, process, pid, rect, shown_on, state, active=number == active, frame=frame)
 
 
-def _visible(client: Client, own: XWindow) -> Rect:
-    """The window's rectangle on the screen, without the shadow that programs which decorate themselves draw around it."""
+def _visible(client: Client, own: XWindow) -> tuple[Rect, Rect]:
+    """The window's rectangle on the screen, without and with its decoration.
+
+    A program that decorates itself draws a shadow around its window, which is part of neither.
+    """
     size = own.get_geometry()
     # From the window's own corner to the root's: what the reply calls x and y.
     corner = client.root.translate_coords(own.id, 0, 0)
     left, right, top, bottom = [*client.numbers(own, "_GTK_FRAME_EXTENTS"), 0, 0, 0, 0][:4]
-    return Rect(corner.x + left, corner.y + top, size.width - left - right, size.height - top - bottom)
+    rect = Rect(corner.x + left, corner.y + top, size.width - left - right, size.height - top - bottom)
+    left, right, top, bottom = frame_extents(client, own.id)
+    return rect, Rect(rect.x - left, rect.y - top, rect.width + left + right, rect.height + top + bottom)
 
 
 def _state(client: Client, own: XWindow) -> Literal["normal", "minimized", "maximized", "fullscreen"]:
