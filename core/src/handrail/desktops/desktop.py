@@ -30,13 +30,14 @@ class Desktop:
 
     `name` is "current" for the person's own, else the name it was started under. `environment` holds what a program needs to appear on
     it (DISPLAY, DBUS_SESSION_BUS_ADDRESS, XDG_RUNTIME_DIR …), to be laid over the session's own environment. `private` says that nobody's
-    own screen is touched.
+    own screen is touched. `temporary`: it ends with this process.
     """
 
     name: str
     display: str | None
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     private: bool = False
+    temporary: bool = False
     scale: float = 1.0
 
     @property

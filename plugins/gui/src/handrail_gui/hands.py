@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from handrail import Window
 from handrail_gui.chords import Chord
 from handrail_gui.terminals import Terminal
+
+# "primary" is what was selected last, on X11 and Wayland.
+Selection = Literal["clipboard", "primary"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,10 @@ class Hands(Protocol):
         ...
 
     async def paste(self, text: str, chord: Chord) -> bool:
-        """Paste by `chord` and put the clipboard back in all its formats; False when no program took the text."""
+        """Paste by `chord` and put the clipboard back in all its formats.
+
+        False when no program took the text, or when the formats could not be put back, so that nothing was tried.
+        """
         ...
 
     async def worked_through(self) -> bool:
@@ -132,14 +138,14 @@ class Hands(Protocol):
         """Fit a window with its decoration into a half of its monitor (left_half, right_half, top_half, bottom_half)."""
         ...
 
-    async def clipboard_text(self) -> str | None:
-        """The clipboard's text, None when it has none."""
+    async def clipboard_text(self, selection: Selection = "clipboard") -> str | None:
+        """Its text, None when it has none; `Downstream` when it has one that cannot be had."""
         ...
 
-    async def clipboard_formats(self) -> list[str]:
-        """The formats of the clipboard, as the platform names them."""
+    async def clipboard_formats(self, selection: Selection = "clipboard") -> list[str]:
+        """Its formats, as the platform names them."""
         ...
 
-    async def write_clipboard(self, text: str) -> None:
-        """Put a text into the clipboard."""
+    async def write_clipboard(self, text: str, selection: Selection = "clipboard") -> None:
+        """Put a text into it, for as long as nobody puts something else there."""
         ...

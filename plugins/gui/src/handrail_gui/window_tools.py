@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 # Of the clipboard's text.
 SHOWN_BYTES = 51_200
 
+# Written out here: a tool's annotations are read at start, and `handrail_gui.hands` is not needed then.
+Selection = Literal["clipboard", "primary"]
+SELECTION = "primary: what is selected, which the middle button pastes."
+
 Layout = Literal["left_half", "right_half", "top_half", "bottom_half", "maximize", "minimize", "restore"]
 
 
@@ -93,14 +97,16 @@ async def resize_window(
     exclusive="desktop",
     timeout=30,
 )
-async def clipboard_read(*, context: ToolContext) -> dict[str, Any]:
+async def clipboard_read(
+    selection: Annotated[Selection, Field(description=SELECTION)] = "clipboard", *, context: ToolContext
+) -> dict[str, Any]:
     """The clipboard's text as content (null when it holds none) and the formats it has.
 
     Of a text beyond 50 KB the beginning is shown, with `truncated`, and the whole is kept as an artifact.
     """
     hands: Hands = await context.service("hands")
-    text = await hands.clipboard_text()
-    formats = [cut(name) for name in await hands.clipboard_formats()]
+    text = await hands.clipboard_text(selection)
+    formats = [cut(name) for name in await hands.clipboard_formats(selection)]
     # No character has more bytes than four: what may be too long is measured.
     data = text.encode("utf-8", "replace") if text and len(text) * 4 > SHOWN_BYTES else b""
     if len(data) <= SHOWN_BYTES:
@@ -121,13 +127,14 @@ async def clipboard_read(*, context: ToolContext) -> dict[str, Any]:
 )
 async def clipboard_write(
     text: Annotated[str, Field(max_length=10_000_000, description="The new content.")],
+    selection: Annotated[Selection, Field(description=SELECTION)] = "clipboard",
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
     """Replace the clipboard's content by text; returns written and length (characters)."""
     hands: Hands = await context.service("hands")
-    await hands.write_clipboard(text)
-    if await hands.clipboard_text() != text:
+    await hands.write_clipboard(text, selection)
+    if await hands.clipboard_text(selection) != text:
         raise Downstream("another program took the clipboard at once; the text is not in it")
     return {"written": True, "length": len(text)}
 

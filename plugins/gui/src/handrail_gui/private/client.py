@@ -114,7 +114,8 @@ class PrivateDesktop:
         except BaseException:
             started.close()
             raise
-        started.desktop = Desktop(name, told["display"], environment=told["environment"], private=True)
+        environment = told["environment"]
+        started.desktop = Desktop(name, told["display"], environment=environment, private=True, temporary=not keep)
         started.pids = told["pids"]
         return started
 

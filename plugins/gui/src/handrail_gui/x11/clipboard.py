@@ -1,6 +1,6 @@
-"""The clipboard of an X display: reading it, owning it, and lending it for a paste. Jobs for `Connection.run`.
+"""A selection of an X display, such as the clipboard: reading it, owning it, and lending it for a paste. Jobs for `Connection.run`.
 
-There is no store behind an X clipboard: whoever owns the selection answers requests for it, here between jobs in the connection's thread.
+There is no store behind a selection: whoever owns it answers requests for it, here between jobs in the connection's thread.
 Standard: ICCCM 2.0, sections 2.4 to 2.7; INCR for what is larger than a request.
 """
 
@@ -26,8 +26,13 @@ PIECE = 200_000
 ROOM = 64 * 1024 * 1024
 FORMATS = 64
 
+# Seconds for one answer of another program, for a large format, and for all formats together.
 ANSWER_S = 1.0
 TRANSFER_S = 10.0
+ALL_S = 12.0
+
+UNANSWERED = "the program that owns the clipboard does not answer"
+CURE = "wait for it, or write something new into it"
 
 # Targets that are not formats of the content.
 META = frozenset(
@@ -70,8 +75,12 @@ class _Transfer:
 
 @dataclass(slots=True)
 class Clipboard:
-    """The CLIPBOARD selection. `contents` is what we offer while we own it, None when another program does."""
+    """One selection: CLIPBOARD, or PRIMARY, which is whatever was selected last.
 
+    `contents` is what we offer while we own it, None when another program does.
+    """
+
+    name: str = "CLIPBOARD"
     contents: Contents | None = None
     _window: XWindow | None = None
     _requests: list[str] = field(default_factory=list[str])
@@ -97,7 +106,7 @@ class Clipboard:
             if name in offered and (found := self.read(client, name)) and isinstance(found.data, bytes):
                 return found.data.decode(encoding, "replace")
         if not TEXT.keys().isdisjoint(offered):
-            raise Downstream(f"the clipboard's text cannot be had, or has more than {ROOM} bytes")
+            raise Downstream("the program that owns the clipboard offers a text and does not give it")
         return None
 
     def read(self, client: Client, name: str) -> Content | None:
@@ -113,16 +122,19 @@ class Clipboard:
         window = self._prepared(client)
         self._stamp = self._now(client)
         self.contents = contents
-        window.set_selection_owner(client.atom("CLIPBOARD"), self._stamp)
+        window.set_selection_owner(client.atom(self.name), self._stamp)
         if not self._ours(client):
             raise Downstream("another program keeps the clipboard")
 
     def lend(self, client: Client, text: str, paste: Callable[[], None], *, wait: float = 0.6) -> bool:
         """Offer a text, let `paste` ask a program to take it, and put every format back that was there before.
 
-        True when a program took the text.
+        True when a program took the text. Where the formats cannot all be had, so that they could not be put back, nothing is lent.
         """
-        before = self._saved(client)
+        try:
+            before = self._saved(client)
+        except Downstream:
+            return False
         self._requests.clear()
         self.write_text(client, text)
         try:
@@ -137,21 +149,25 @@ class Clipboard:
                 self.own(client, before)
         return taken
 
+    def offered(self, client: Client) -> Contents | None:
+        """What we offer, None when another program owns the selection."""
+        return self.contents if self._ours(client) else None
+
     def _saved(self, client: Client) -> Contents | None:
-        """All formats as they are, None when nobody owns the clipboard. What cannot be had or is too much is left out."""
+        """All formats as they are, None when nobody owns the selection; `Downstream` when one cannot be had in time, or they are too much."""
         if self._ours(client):
             return self.contents
-        if _owner(client) == X.NONE:
+        if self._owner(client) == X.NONE:
             return None
         saved: dict[str, Content] = {}
-        room = ROOM
-        # Of an owner that does not answer there is nothing more to be had.
-        with contextlib.suppress(Downstream):
-            for name in self.formats(client):
-                content = self._convert(client, name)
-                if content is not None and content.size <= room:
-                    saved[name] = content
-                    room -= content.size
+        deadline = monotonic() + ALL_S
+        for name in self.formats(client):
+            content = self._convert(client, name)
+            # A program may name a format that it then has not.
+            if content is not None:
+                saved[name] = content
+            if monotonic() > deadline or sum(content.size for content in saved.values()) > ROOM:
+                raise Downstream("what is in the clipboard is too much to be put back")
         return saved
 
     def _until_quiet(self, client: Client) -> None:
@@ -166,14 +182,19 @@ class Clipboard:
     def _disown(self, client: Client) -> None:
         self.contents = None
         request.SetSelectionOwner(
-            display=client.display.display, window=X.NONE, selection=client.atom("CLIPBOARD"), time=self._stamp
+            display=client.display.display, window=X.NONE, selection=client.atom(self.name), time=self._stamp
         )
         client.display.sync()
 
     def _ours(self, client: Client) -> bool:
         if self._window is None or self.contents is None:
             return False
-        return _owner(client) == self._window.id
+        return self._owner(client) == self._window.id
+
+    def _owner(self, client: Client) -> int:
+        """The id of the window that owns the selection, 0 when none does."""
+        owner: Any = client.display.get_selection_owner(client.atom(self.name))
+        return X.NONE if owner == X.NONE else owner.id
 
     def _prepared(self, client: Client) -> XWindow:
         """The window that requests come to and answers are put on."""
@@ -202,12 +223,9 @@ class Clipboard:
         window, place = self._prepared(client), client.atom("_HANDRAIL_CLIPBOARD")
         window.delete_property(place)
         self._answer = None
-        window.convert_selection(client.atom("CLIPBOARD"), client.atom(name), place, X.CurrentTime)
+        window.convert_selection(client.atom(self.name), client.atom(name), place, X.CurrentTime)
         if not client.pump(lambda: self._answer is not None, timeout=ANSWER_S):
-            raise Downstream(
-                "the program that owns the clipboard does not answer",
-                hint="wait for it, or write something new into it",
-            )
+            raise Downstream(UNANSWERED, hint=CURE)
         if self._answer.property == X.NONE:
             return None
         self._changed.discard(place)
@@ -228,7 +246,7 @@ class Clipboard:
             self._changed.discard(place)
             window.delete_property(place)
             if not client.pump(lambda: place in self._changed, timeout=ANSWER_S):
-                return None
+                raise Downstream(UNANSWERED, hint=CURE)
             found = window.get_full_property(place, X.AnyPropertyType, sizehint=ROOM // 4)
             piece = _content(client, found) if found is not None else None
             if piece is None or not piece.data:
@@ -239,11 +257,12 @@ class Clipboard:
             else:
                 numbers += piece.data
             if len(data) + 4 * len(numbers) > ROOM:
-                return None
-        return None
+                raise Downstream(f"what is in the clipboard has more than {ROOM} bytes")
+        raise Downstream(UNANSWERED, hint=CURE)
 
     def _answered(self, told: event.SelectionNotify) -> None:
-        self._answer = told
+        if self._window is not None and told.requestor.id == self._window.id:
+            self._answer = told
 
     def _property(self, client: Client, told: event.PropertyNotify) -> None:
         if self._window is not None and told.window.id == self._window.id:
@@ -261,6 +280,8 @@ class Clipboard:
             self.contents = None
 
     def _requested(self, client: Client, told: event.SelectionRequest) -> None:
+        if self._window is None or told.owner.id != self._window.id:
+            return
         place = told.property or told.target
         try:
             given = self._give(client, told.requestor, told.target, place)
@@ -342,12 +363,6 @@ def text_contents(text: str) -> Contents:
     with contextlib.suppress(UnicodeEncodeError):
         contents["STRING"] = Content("STRING", 8, text.encode("latin-1"))
     return contents
-
-
-def _owner(client: Client) -> int:
-    """The id of the window that owns the clipboard, 0 when none does."""
-    owner: Any = client.display.get_selection_owner(client.atom("CLIPBOARD"))
-    return X.NONE if owner == X.NONE else owner.id
 
 
 def _content(client: Client, found: Any) -> Content:

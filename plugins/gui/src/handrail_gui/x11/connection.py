@@ -160,7 +160,7 @@ class Connection:
 
     def _work(self) -> None:
         try:
-            client = self._client = _connect(self.name)
+            client = self._client = connect(self.name)
         # Whatever a broken server or a bad address makes Xlib raise belongs to whoever asked.
         except Exception as exc:  # noqa: BLE001
             self._ended = f"the X server {self.name} cannot be reached: {exc}"
@@ -229,7 +229,8 @@ class Connection:
             pass
 
 
-def _connect(name: str) -> Client:
+def connect(name: str) -> Client:
+    """A connection for the calling thread alone; whatever Xlib raises where there is none."""
     found = display.Display(name)
     # Errors of requests that nobody waits for: a window that has just been closed, mostly.
     found.set_error_handler(_ignore)

@@ -8,11 +8,12 @@ from Xlib.ext import screensaver
 
 from handrail import Downstream, ServiceContext, Window
 from handrail_gui.chords import Chord
-from handrail_gui.hands import Place, Placed
+from handrail_gui.hands import Place, Placed, Selection
 from handrail_gui.terminals import Terminal, terminal_of
 from handrail_gui.x11 import managing, windows
 from handrail_gui.x11.clipboard import Clipboard
 from handrail_gui.x11.connection import Client, Connection
+from handrail_gui.x11.heirs import Heirs
 from handrail_gui.x11.keyboard import Keyboard
 from handrail_gui.x11.pointer import Mouse, way
 
@@ -24,12 +25,16 @@ PASTE_S = 30.0
 class X11Hands:
     """Pointer, keyboard, windows and clipboard of one display."""
 
-    def __init__(self, connection: Connection, *, private: bool) -> None:
+    def __init__(self, connection: Connection, *, private: bool, heirs: Heirs | None = None) -> None:
         self._connection = connection
         self.private = private
+        self._heirs = heirs
         self._mouse = Mouse(private)
         self._keyboard = Keyboard()
-        self._clipboard = Clipboard()
+        self._selections: dict[Selection, Clipboard] = {
+            "clipboard": Clipboard("CLIPBOARD"),
+            "primary": Clipboard("PRIMARY"),
+        }
 
     # Pointer
 
@@ -87,18 +92,18 @@ class X11Hands:
         def job(client: Client) -> bool:
             self._check(client)
             self._keyboard.give_back(client)
-            return self._clipboard.lend(client, text, lambda: self._keyboard.press_chord(client, chord))
+            return self._selections["clipboard"].lend(client, text, lambda: self._keyboard.press_chord(client, chord))
 
         return await self._connection.run(job, timeout=PASTE_S)
 
-    async def clipboard_text(self) -> str | None:
-        return await self._connection.run(self._clipboard.text, timeout=PASTE_S)
+    async def clipboard_text(self, selection: Selection = "clipboard") -> str | None:
+        return await self._connection.run(self._selections[selection].text, timeout=PASTE_S)
 
-    async def clipboard_formats(self) -> list[str]:
-        return await self._connection.run(self._clipboard.formats)
+    async def clipboard_formats(self, selection: Selection = "clipboard") -> list[str]:
+        return await self._connection.run(self._selections[selection].formats)
 
-    async def write_clipboard(self, text: str) -> None:
-        await self._connection.run(lambda client: self._clipboard.write_text(client, text))
+    async def write_clipboard(self, text: str, selection: Selection = "clipboard") -> None:
+        await self._connection.run(lambda client: self._selections[selection].write_text(client, text))
 
     # Windows
 
@@ -130,10 +135,15 @@ class X11Hands:
         return await self._connection.run(lambda client: managing.place_in(client, window, layout), timeout=WINDOW_S)
 
     async def close(self) -> None:
-        """Let go of everything that is held; the connection has an owner of its own."""
+        """Let go of everything that is held, and leave what the clipboard has; the connection has an owner of its own."""
         # A screen that is gone holds nothing.
         with contextlib.suppress(Downstream):
             await self.release_all()
+            if self._heirs is not None:
+                heirs = self._heirs
+                await self._connection.run(
+                    lambda client: heirs.hand_over(client, self._selections.values()), timeout=PASTE_S
+                )
 
     def _check(self, client: Client) -> None:
         try:
@@ -176,4 +186,7 @@ def _idle(client: Client) -> float | None:
 
 async def open_hands(context: ServiceContext) -> X11Hands:
     """The service for the context's desktop."""
-    return X11Hands(await context.service("x11"), private=context.desktop.private)
+    desktop = context.desktop
+    # With a desktop that ends now nobody pastes any more.
+    heirs = None if desktop.temporary else Heirs(str(desktop.display), {**context.environment, **desktop.environment})
+    return X11Hands(await context.service("x11"), private=desktop.private, heirs=heirs)

@@ -1,0 +1,94 @@
+"""What goes on offering a clipboard when its owner ends: a small process, until somebody copies something else or the screen is gone.
+
+As a program: `python -m handrail_gui.x11.heirs DISPLAY`, the contents on stdin. It returns once it owns them, and stays in the background.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from Xlib import error
+
+from handrail import Downstream
+from handrail_gui.x11.clipboard import Clipboard, Content, Contents
+from handrail_gui.x11.connection import Client, connect
+
+# Seconds for a process to start and become the owner.
+START_S = 10.0
+# Between two looks at whether anything is still offered; requests are answered at once.
+LOOK_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Heirs:
+    """Who takes over on one display."""
+
+    display: str
+    environment: Mapping[str, str]
+
+    def hand_over(self, client: Client, selections: Iterable[Clipboard]) -> None:
+        """Let what we still offer be offered by another process from now on; `Downstream` when it does not start. A job for `Connection.run`."""
+        offered = {selection.name: selection.offered(client) for selection in selections}
+        left = {name: _wire(contents) for name, contents in offered.items() if contents is not None}
+        if not left:
+            return
+        null = subprocess.DEVNULL
+        try:
+            subprocess.run(
+                [sys.executable, "-P", "-m", "handrail_gui.x11.heirs", self.display],
+                input=json.dumps(left).encode(),
+                stdout=null,
+                stderr=null,
+                cwd="/",
+                env=dict(self.environment),
+                start_new_session=True,
+                timeout=START_S,
+                check=True,
+            )
+        except (OSError, subprocess.SubprocessError) as exc:
+            raise Downstream(f"the clipboard's content is lost: nobody took it over ({exc})") from exc
+
+
+def _wire(contents: Contents) -> dict[str, Any]:
+    return {name: [content.type, content.bits, _data_wire(content.data)] for name, content in contents.items()}
+
+
+def _data_wire(data: bytes | tuple[int, ...]) -> str | list[int]:
+    return base64.b64encode(data).decode() if isinstance(data, bytes) else list(data)
+
+
+def _contents(wire: Mapping[str, Any]) -> Contents:
+    return {
+        name: Content(type_, bits, base64.b64decode(data) if isinstance(data, str) else tuple(data))
+        for name, (type_, bits, data) in wire.items()
+    }
+
+
+def main(name: str) -> None:
+    """Own what stdin says, and answer for it until it is somebody else's."""
+    given = {selection: _contents(wire) for selection, wire in json.load(sys.stdin.buffer).items()}
+    client = connect(name)
+    owned = [Clipboard(selection) for selection in given]
+    for clipboard in owned:
+        clipboard.own(client, given[clipboard.name])
+    client.display.sync()
+    if os.fork():
+        # Whoever waits for this one knows now that all is owned; the connection belongs to the other.
+        os._exit(0)
+    try:
+        while any(clipboard.contents is not None for clipboard in owned):
+            client.pump(lambda: all(clipboard.contents is None for clipboard in owned), timeout=LOOK_S)
+    except (error.ConnectionClosedError, OSError):
+        # The screen is gone, and the clipboard with it.
+        return
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
