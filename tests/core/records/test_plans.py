@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from handrail import ConfigError
-from handrail.records.plans import Plan, StepDone, fill, look_up, read_plan, run_plan, unmet
+from handrail.records.matching import fill, look_up, unmet
+from handrail.records.plans import Plan, faults, read_plan
+from handrail.records.replaying import StepDone, run_plan
 from handrail.testing import open_test_session
 
 
@@ -27,6 +29,9 @@ def written(folder: Path, text: str) -> Path:
         pytest.param(
             "name: x\nsteps: [{tool: wait, expect: {a: {matches: '(('}}}]", "regular expression", id="pattern"
         ),
+        pytest.param("name: x\nsteps: [{tool: wait, set: {a: 1}}]", "exactly one", id="two-things"),
+        pytest.param("name: x\nsteps: [{set: {a: 1}, args: {}}]", "only a step with a tool", id="set-with-arguments"),
+        pytest.param("name: x\nsteps: [{set: {'a b': 1}}]", "steps", id="no-variable"),
         pytest.param("name: [", "not YAML", id="not-yaml"),
         pytest.param("- 1", "not a mapping", id="a-list"),
         pytest.param("name: x\nsteps:\n- &s {tool: wait, args: {inner: *s}}", "itself", id="self-reference"),
@@ -65,15 +70,20 @@ def test_values_are_found_by_dotted_paths(path: str, found: Any) -> None:
         ({"items": {"any": {"n": 3}}}, False),
         ({"items": {"contains": {"n": 1}}}, True),
         ({"missing": {"contains": "x"}}, False),
+        ({"text": {"one_of": ["hello", "bye"]}}, True),
+        ({"text": {"one_of": ["bye"]}}, False),
+        ({"text": {"not": {"contains": "bye"}}}, True),
+        ({"missing": {"not": None}}, False),
     ],
 )
 def test_expectations(wanted: dict[str, Any], holds: bool) -> None:
     assert (unmet(wanted, {"text": "hello", "items": [{"n": 1}, {"n": 2}]}) is None) is holds
 
 
-async def run(*steps: dict[str, Any]) -> list[StepDone]:
+async def run(*steps: dict[str, Any], **plan: Any) -> list[StepDone]:
+    params = plan.pop("params", None)
     async with open_test_session() as session:
-        return await run_plan(Plan.model_validate({"name": "x", "steps": steps}), session)
+        return await run_plan(Plan.model_validate({"name": "x", "steps": steps, **plan}), session, params=params)
 
 
 async def test_a_run_stops_at_the_first_step_that_fails() -> None:
@@ -100,3 +110,76 @@ async def test_a_step_is_tried_again_while_its_expectation_does_not_hold() -> No
     (done,) = await run({"tool": "get_action_history", "expect": {"total_count": 2}, "retry": {"times": 5, "wait": 0}})
     assert done.failure is None
     assert done.attempts == 3
+
+
+async def test_steps_under_one_condition_run_or_are_left_out_together() -> None:
+    looking = {"tool": "get_action_history"}
+    done = await run(
+        {"set": {"key": "ctrl"}},
+        {"set": {"key": "cmd"}, "when": {"platform": "no such platform"}},
+        {"when": {"key": "cmd"}, "steps": [looking, looking]},
+        {"when": {"key": {"one_of": ["ctrl"]}}, "steps": [looking, {"set": {"done": True}}]},
+    )
+    assert [(step.number, step.skipped) for step in done] == [
+        ("1", False),
+        ("2", True),
+        ("3.1", True),
+        ("3.2", True),
+        ("4.1", False),
+        ("4.2", False),
+    ]
+
+
+async def test_a_failure_inside_a_group_ends_the_run() -> None:
+    done = await run({"steps": [{"tool": "wait", "args": {"seconds": 0}}, {"tool": "wait"}]}, {"tool": "wait"})
+    assert [(step.number, step.failure is None) for step in done] == [("1.1", False)]
+
+
+PARAMETERS = {"n": {"type": "integer", "default": 1}, "who": {}, "how": {"default": "a", "choices": ["a", "b"]}}
+
+
+async def test_parameters_are_filled_in_with_their_type() -> None:
+    done = await run(
+        {"tool": "get_action_history", "args": {"last_n": "${n}"}}, parameters=PARAMETERS, params={"who": "x", "n": "3"}
+    )
+    assert done[0].args == {"last_n": 3}
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({}, "needs the parameter 'who'"),
+        ({"who": "x", "m": 1}, "no parameter 'm'"),
+        ({"who": "x", "n": "three"}, "'three', which is no integer"),
+        ({"who": "x", "how": "c"}, "one of a, b"),
+    ],
+)
+async def test_parameters_that_do_not_fit_stop_the_run_before_it_begins(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        await run({"tool": "get_action_history"}, parameters=PARAMETERS, params=given)
+    assert told in str(refused.value)
+
+
+async def test_what_a_value_holds_is_not_filled_in_again() -> None:
+    done = await run({"set": {"a": "${who}"}}, parameters=PARAMETERS, params={"who": "${n}"})
+    assert done[0].args == {"a": "${n}"}
+
+
+async def test_faults_are_found_without_running() -> None:
+    steps = [
+        {"tool": "wait", "args": {"secs": 1}},
+        {"tool": "no_such"},
+        {"set": {"a": "${b}"}, "when": {"c.d": 1}},
+        {"tool": "get_action_history", "save": {"b": "total_count"}},
+        {"set": {"a": "${b}"}},
+    ]
+    async with open_test_session() as session:
+        tools = {tool.name: tool for tool in await session.tools()}
+        found = faults(Plan.model_validate({"name": "x", "steps": steps}), tools)
+    assert [fault.partition(";")[0] for fault in found] == [
+        "step 1: wait has no argument 'secs'",
+        "step 1: wait needs the argument 'seconds'",
+        "step 2: there is no tool 'no_such'",
+        "step 3: nothing sets the variable 'b' before",
+        "step 3: nothing sets the variable 'c' before",
+    ]

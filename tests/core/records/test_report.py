@@ -6,7 +6,8 @@ import stat
 from pathlib import Path
 
 from handrail import tool
-from handrail.records.plans import Plan, run_plan
+from handrail.records.plans import Plan
+from handrail.records.replaying import run_plan
 from handrail.records.report import write_report
 from handrail.testing import open_test_session
 

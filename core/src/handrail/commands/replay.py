@@ -13,7 +13,7 @@ from handrail.words import visible
 
 if TYPE_CHECKING:
     from handrail.asking.confirm import Confirmer
-    from handrail.records.plans import StepDone
+    from handrail.records.replaying import StepDone
 
 # Where the eye finds the verdict: column widths of a line.
 STEP, TOOL, VERDICT, STATUS, EFFECT = 46, 20, 9, 10, 11
@@ -24,15 +24,18 @@ STEP, TOOL, VERDICT, STATUS, EFFECT = 46, 20, 9, 10, 11
 @session_options
 @click.option("--yes", "answer", flag_value="yes", help="Say yes to ordinary confirmations.")
 @click.option("--deny", "answer", flag_value="deny", help="Say no to every confirmation.")
+@click.option(
+    "--param", "params", metavar="NAME=VALUE", multiple=True, help="A parameter of the plan; may be repeated."
+)
 @click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write an HTML report to FILE.")
-def command(plan: Path, choices: Choices, answer: str | None, report: Path | None) -> None:
+def command(plan: Path, choices: Choices, answer: str | None, params: tuple[str, ...], report: Path | None) -> None:
     """Run a plan: tool calls written in a YAML file.
 
     Each step goes the whole path of a call. The run stops at the first step that does not do what the plan expects.
 
     Example: handrail replay plan.yaml --desktop private --deny
     """
-    if not run(lambda: _replay(plan, choices, _confirmer(answer), report)):
+    if not run(lambda: _replay(plan, choices, _confirmer(answer), _named(params), report)):
         raise SystemExit(1)
 
 
@@ -43,26 +46,35 @@ def _confirmer(answer: str | None) -> Confirmer | None:
     return {"yes": confirm.yes, "deny": confirm.no}.get(answer or "") or at_terminal()
 
 
-async def _replay(path: Path, choices: Choices, confirmer: Confirmer | None, report: Path | None) -> bool:
+def _named(params: tuple[str, ...]) -> dict[str, str]:
+    for param in params:
+        if "=" not in param:
+            raise click.UsageError(f"--param {param!r} names no value; write NAME=VALUE")
+    return dict(param.split("=", 1) for param in params)
+
+
+async def _replay(
+    path: Path, choices: Choices, confirmer: Confirmer | None, params: Mapping[str, str], report: Path | None
+) -> bool:
     """Run the plan, telling each step as it ends; whether every step did what the plan expects."""
-    from handrail.records.plans import read_plan, run_plan
+    from handrail.records.plans import read_plan
+    from handrail.records.replaying import run_plan
 
     plan = read_plan(path)
+    plan.values(params)
     async with open_runtime_for(choices) as runtime, runtime.session(confirm=confirmer) as session:
-        _say(
-            f"{plan.name}: {len(plan.steps)} steps from {path}, a plan file. No model takes part, and no key is needed."
-        )
+        _say(f"{plan.name}: {plan.count} steps from {path}, a plan file. No model takes part, and no key is needed.")
         _say(f"Desktop {session.settings.desktop!r}, workspace {session.workspace[0]}.")
         _say("")
         _say(_columns("step", "tool", "verdict", "status", "effect", "time"))
-        steps = await run_plan(plan, session, told=_tell)
+        steps = await run_plan(plan, session, params=params, told=_tell)
         if report is not None:
             from handrail.records.report import write_report
 
             write_report(report.absolute(), plan, steps, session)
-    good = len(steps) == len(plan.steps) and all(done.failure is None for done in steps)
+    good = len(steps) == plan.count and all(done.failure is None for done in steps)
     _say("")
-    _say(f"{len(steps)} of {len(plan.steps)} steps run, {'all as expected' if good else 'the last not as expected'}.")
+    _say(f"{len(steps)} of {plan.count} steps run, {'all as expected' if good else 'the last not as expected'}.")
     if report is not None:
         _say(str(report.absolute()))
     return good
@@ -72,7 +84,7 @@ def _tell(done: StepDone) -> None:
     result: Mapping[str, Any] = done.result or {}
     _say(
         _columns(
-            shortened(f"{done.number:>2} {done.step.name or done.step.tool}"),
+            shortened(f"{done.number:>2} {done.step.title}"),
             done.step.tool,
             done.verdict.decision if done.verdict else "skipped" if done.skipped else "none",
             result.get("status", ""),

@@ -1,7 +1,10 @@
-"""Plans: tool calls written down in YAML, run one after another through the whole path, without a model.
+"""Plans: tool calls written down in YAML, which run one after another through the whole path, without a model (`replaying`).
 
     name: greet
     description: Say hello in a file.
+
+parameters:
+      whom: {description: Who is greeted., default: world}
     steps:
       - name: look
         tool: execute_cli
@@ -9,35 +12,48 @@
         expect: {stdout: {contains: hello}}   # default: {status: success}
         save: {greeting: stdout}              # a variable from a dotted path of the result
         retry: {times: 5, wait: 0.5}          # again while the expectation does not hold
-        when: {platform: linux}               # variables that must have these values
-      - tool: execute_gui
-        args: {action: type, text: "${greeting}!"}
+      - set: {key: ctrl+s}                    # variables, without a call
+      - when: {platform: darwin}              # expectations of the variables; the step is left out where they do not hold
+        set: {key: cmd+s}
+      - when: {greeting: {contains: hello}}
+        steps:                                # several steps under one condition
+          - tool: execute_gui
+            args: {action: type, text: "${greeting}, ${whom}!"}
+          - tool: execute_gui
+            args: {action: hotkey, key: "${key}"}
 
 `${workspace}`, `${cwd}` and `${platform}` are there from the start. A text that is nothing but one variable keeps the variable's type.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from time import perf_counter
-from typing import Any, cast
+from typing import Annotated, Any, Literal, Self, cast
 
-import anyio
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
-from handrail.errors import ConfigError, HandrailError
-from handrail.judging.verdicts import Verdict
-from handrail.results.values import ToolResult
-from handrail.session import Session
+from handrail.errors import ConfigError
+from handrail.records.matching import unsound, variables_in
 from handrail.tools import mistakes
-from handrail.watching.events import Event, Judged
+from handrail.tools.contract import Tool
 from handrail.words import nearest
 
 DEPTH = 30
-VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+MAX_BYTES = 1_048_576
+# Variables that are there from the start.
+GIVEN = ("workspace", "cwd", "platform")
+
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Kind = Literal["text", "integer", "number", "boolean", "list"]
+
+TYPES: Mapping[Kind, TypeAdapter[Any]] = {
+    "text": TypeAdapter(str),
+    "integer": TypeAdapter(int),
+    "number": TypeAdapter(float),
+    "boolean": TypeAdapter(bool),
+    "list": TypeAdapter(list[Any]),
+}
 
 
 class Part(BaseModel):
@@ -53,27 +69,53 @@ class Retry(Part):
     wait: float = Field(0.25, ge=0, le=60)
 
 
-class Step(Part):
-    """One tool call and what must be true of its result."""
+class Parameter(Part):
+    """What whoever runs the plan may say. Without a default it must be said."""
 
-    tool: str
+    description: str = ""
+    type: Kind = "text"
+    default: Any = None
+    choices: tuple[Any, ...] = ()
+
+    @property
+    def required(self) -> bool:
+        return "default" not in self.model_fields_set
+
+
+class Step(Part):
+    """One tool call and what must be true of its result; or variables that are set; or several steps under one condition."""
+
+    tool: str = ""
+    set: dict[Variable, Any] = Field(default_factory=dict[str, Any])
+    steps: tuple[Step, ...] = ()
     name: str = ""
+    when: dict[str, Any] = Field(default_factory=dict[str, Any])
     args: dict[str, Any] = Field(default_factory=dict[str, Any])
     expect: dict[str, Any] = Field(default_factory=lambda: {"status": "success"})
-    save: dict[str, str] = Field(default_factory=dict[str, str])
-    when: dict[str, Any] = Field(default_factory=dict[str, Any])
+    save: dict[Variable, str] = Field(default_factory=dict[str, str])
     retry: Retry | None = None
 
-    @field_validator("expect")
-    @classmethod
-    def _sound_patterns(cls, expect: dict[str, Any]) -> dict[str, Any]:
-        for wanted in expect.values():
-            if isinstance(wanted, dict) and "matches" in wanted:
-                try:
-                    re.compile(str(cast("dict[str, Any]", wanted)["matches"]))
-                except re.error as exc:
-                    raise ValueError(f"'matches' is no regular expression: {exc}") from exc
-        return expect
+    @model_validator(mode="after")
+    def _one_thing(self) -> Self:
+        if sum(map(bool, (self.tool, self.set, self.steps))) != 1:
+            raise ValueError("a step has exactly one of tool, set and steps")
+        if not self.tool and (alone := self.model_fields_set & {"args", "expect", "save", "retry"}):
+            raise ValueError(f"{', '.join(sorted(alone))}: only a step with a tool has that")
+        for wanted in (*self.expect.values(), *self.when.values()):
+            if (why := unsound(wanted)) is not None:
+                raise ValueError(why)
+        return self
+
+    @property
+    def title(self) -> str:
+        return self.name or self.tool or (f"set {', '.join(self.set)}" if self.set else f"{len(self.steps)} steps")
+
+    def calls(self) -> Iterator[Step]:
+        """The steps that are no groups: itself, or those inside it."""
+        if not self.steps:
+            yield self
+        for step in self.steps:
+            yield from step.calls()
 
 
 class Plan(Part):
@@ -81,47 +123,79 @@ class Plan(Part):
 
     name: str
     description: str = ""
+    parameters: dict[Variable, Parameter] = Field(default_factory=dict[str, Parameter])
     steps: tuple[Step, ...] = Field(min_length=1)
 
+    @property
+    def count(self) -> int:
+        """How many steps it has, those inside others counted each."""
+        return sum(1 for step in self.steps for _ in step.calls())
 
-@dataclass(frozen=True, slots=True)
-class StepDone:
-    """What became of one step. `failure` says which expectation did not hold; `skipped` that its condition was not met.
+    def values(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """A value for each parameter; `ConfigError` for one that is not known, does not fit, or is missing.
 
-    `args` are the arguments as they were sent, with variables filled in; `attempts` how often it was tried.
-    """
+        A text is taken for what its parameter is: "3" for an integer.
+        """
+        for name in given:
+            if name not in self.parameters:
+                raise ConfigError(f"plan {self.name!r} has no parameter {name!r}{nearest(name, self.parameters)}")
+        return {name: self._value(name, parameter, given) for name, parameter in self.parameters.items()}
 
-    number: int
-    step: Step
-    args: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    result: ToolResult | None = None
-    verdict: Verdict | None = None
-    failure: str | None = None
-    skipped: bool = False
-    attempts: int = 0
-    seconds: float = 0.0
+    def _value(self, name: str, parameter: Parameter, given: Mapping[str, Any]) -> Any:
+        if name not in given:
+            if parameter.required:
+                raise ConfigError(f"plan {self.name!r} needs the parameter {name!r}", hint=parameter.description)
+            return parameter.default
+        try:
+            value = _typed(given[name], parameter.type)
+        except ValidationError as exc:
+            raise ConfigError(f"the parameter {name!r} is {given[name]!r}, which is no {parameter.type}") from exc
+        if parameter.choices and value not in parameter.choices:
+            raise ConfigError(
+                f"the parameter {name!r} is {value!r}; it is one of {', '.join(map(str, parameter.choices))}"
+            )
+        return value
+
+
+def _typed(value: Any, kind: Kind) -> Any:
+    if isinstance(value, str) and kind == "list":
+        return TYPES[kind].validate_json(value)
+    return TYPES[kind].validate_python(value)
 
 
 def read_plan(path: Path) -> Plan:
     """The plan in a YAML file; `ConfigError` names file, line or key."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+        text = data.decode("utf-8-sig")
+    except OSError as exc:
+        raise ConfigError(f"the plan {path} cannot be read: {exc.strerror}") from exc
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f"the plan {path} is not YAML: it is not UTF-8") from exc
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"the plan {path} has more than {MAX_BYTES:,} bytes")
+    return parse_plan(text, where=path)
+
+
+def parse_plan(text: str, *, where: Path) -> Plan:
+    """The plan in a text; `where` is what errors call it."""
     import yaml
 
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as exc:
-        raise ConfigError(f"the plan {path} cannot be read: {exc.strerror}") from exc
+        content = yaml.safe_load(text)
     except RecursionError as exc:
-        raise ConfigError(f"the plan {path} contains itself, or is nested too deep") from exc
-    except (yaml.YAMLError, UnicodeDecodeError) as exc:
-        raise ConfigError(f"the plan {path} is not YAML: {' '.join(str(exc).split())}") from exc
+        raise ConfigError(f"the plan {where} contains itself, or is nested too deep") from exc
+    except yaml.YAMLError as exc:
+        raise ConfigError(f"the plan {where} is not YAML: {' '.join(str(exc).split())}") from exc
     if not _finite(content, DEPTH):
-        raise ConfigError(f"the plan {path} contains itself, or is nested too deep")
+        raise ConfigError(f"the plan {where} contains itself, or is nested too deep")
     if not isinstance(content, dict):
-        raise ConfigError(f"the plan {path} is not a mapping", hint="it has the keys name and steps")
+        raise ConfigError(f"the plan {where} is not a mapping", hint="it has the keys name and steps")
     try:
         return Plan.model_validate(content)
     except ValidationError as exc:
-        raise ConfigError(f"{path}: {mistakes.told(mistakes.first(exc), Plan)}") from exc
+        raise ConfigError(f"{where}: {mistakes.told(mistakes.first(exc), Plan)}") from exc
 
 
 def _finite(value: Any, depth: int) -> bool:
@@ -133,140 +207,35 @@ def _finite(value: Any, depth: int) -> bool:
     return True
 
 
-async def run_plan(
-    plan: Plan, session: Session, *, told: Callable[[StepDone], None] = lambda done: None
-) -> list[StepDone]:
-    """Run the steps in order and stop at the first that fails; `told` hears of each as it ends."""
-    variables: dict[str, Any] = {
-        "workspace": str(session.workspace[0]),
-        "cwd": str(session.cwd),
-        "platform": session.runtime.platform,
-    }
-    verdicts: dict[str, Verdict] = {}
-
-    def remember(event: Event) -> None:
-        if isinstance(event, Judged):
-            verdicts[event.call_id] = event.verdict
-
-    stop = session.bus.subscribe(remember)
-    finished: list[StepDone] = []
-    try:
-        for number, step in enumerate(plan.steps, start=1):
-            done = await _run_step(number, step, session, variables, verdicts)
-            finished.append(done)
-            told(done)
-            if done.failure is not None:
-                break
-    finally:
-        stop()
-    return finished
+def faults(plan: Plan, tools: Mapping[str, Tool]) -> list[str]:
+    """What would go wrong with a plan however it is run: tools and arguments that do not exist, variables that nothing sets before."""
+    return list(_faults(plan.steps, {*GIVEN, *plan.parameters}, tools, ""))
 
 
-async def _run_step(
-    number: int, step: Step, session: Session, variables: dict[str, Any], verdicts: Mapping[str, Verdict]
-) -> StepDone:
-    if any(variables.get(name) != wanted for name, wanted in step.when.items()):
-        return StepDone(number, step, skipped=True)
-    began = perf_counter()
-    try:
-        args = cast("dict[str, Any]", fill(step.args, variables))
-        expected = cast("dict[str, Any]", fill(step.expect, variables))
-    except HandrailError as exc:
-        return StepDone(number, step, failure=str(exc))
-    times = step.retry.times if step.retry else 1
-    attempt = 0
-    while True:
-        attempt += 1
-        call_id = f"step{number}" if attempt == 1 else f"step{number}-{attempt}"
-        result = await session.call(step.tool, args, call_id=call_id)
-        failure = unmet(expected, result)
-        if failure is None or attempt >= times:
-            break
-        assert step.retry is not None
-        await anyio.sleep(step.retry.wait)
-    for name, path in step.save.items() if failure is None else ():
-        variables[name] = look_up(result, path)
-        if variables[name] is None:
-            failure = f"the result has no {path!r} to save as {name!r}"
-    return StepDone(
-        number, step, args, result, verdicts.get(call_id), failure, attempts=attempt, seconds=perf_counter() - began
-    )
+def _faults(steps: Sequence[Step], known: set[str], tools: Mapping[str, Tool], above: str) -> Iterator[str]:
+    for number, step in enumerate(steps, start=1):
+        place = f"{above}{number}"
+        for name in dict.fromkeys(variables_in([step.args, step.expect, step.set])):
+            if name not in known:
+                yield f"step {place}: nothing sets the variable {name!r} before{nearest(name, known)}"
+        for name in step.when:
+            if (first := name.partition(".")[0]) not in known:
+                yield f"step {place}: nothing sets the variable {first!r} before{nearest(first, known)}"
+        if step.tool:
+            yield from (f"step {place}: {fault}" for fault in _misuse(step, tools))
+        yield from _faults(step.steps, known, tools, f"{place}.")
+        known |= {*step.set, *step.save}
 
 
-def fill(value: Any, variables: Mapping[str, Any]) -> Any:
-    """The value with every `${variable}` in its texts filled in; `ConfigError` for one that is not known."""
-    if isinstance(value, str):
-        return _fill_text(value, variables)
-    if isinstance(value, Mapping):
-        return {key: fill(item, variables) for key, item in cast("Mapping[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [fill(item, variables) for item in cast("list[Any]", value)]
-    return value
-
-
-def _fill_text(text: str, variables: Mapping[str, Any]) -> Any:
-    for name in VARIABLE.findall(text):
-        if name not in variables:
-            raise ConfigError(f"there is no variable {name!r}{nearest(name, variables)}")
-    if whole := VARIABLE.fullmatch(text):
-        return variables[whole[1]]
-    return VARIABLE.sub(lambda found: str(variables[found[1]]), text)
-
-
-def look_up(result: Any, path: str) -> Any:
-    """The value at a dotted path (`elements.0.text`, `ui_elements.text=OK.id`); None where there is none."""
-    node = result
-    for part in path.split("."):
-        if isinstance(node, Mapping):
-            node = cast("Mapping[str, Any]", node).get(part)
-        elif isinstance(node, list):
-            node = _item(cast("list[Any]", node), part)
-        else:
-            return None
-    return node
-
-
-def _item(items: list[Any], part: str) -> Any:
-    """The item at an index, or the first one that has the value of `key=value`."""
-    if part.lstrip("-").isdigit():
-        return items[int(part)] if -len(items) <= int(part) < len(items) else None
-    key, _, value = part.partition("=")
-    mappings = (cast("Mapping[str, Any]", item) for item in items if isinstance(item, Mapping))
-    return next((item for item in mappings if str(item.get(key)) == value), None)
-
-
-def unmet(expected: Mapping[str, Any], result: Mapping[str, Any]) -> str | None:
-    """The first expectation that does not hold, as a sentence; None when all do.
-
-    A value is compared for equality; `{contains: x}`, `{matches: regex}`, `{any: {…}}` (some item of a list fulfils these) say more.
-    """
-    for path, wanted in expected.items():
-        found = look_up(result, path)
-        if not _holds(found, wanted):
-            return f"{path} is {_brief(found)}, expected {_brief(wanted)}{_told(result)}"
-    return None
-
-
-def _holds(found: Any, wanted: Any) -> bool:
-    match wanted:
-        case {"contains": part, **rest} if not rest:
-            return str(part) in found if isinstance(found, str) else isinstance(found, list) and part in found
-        case {"matches": pattern, **rest} if not rest:
-            return isinstance(found, str) and re.search(str(pattern), found) is not None
-        case {"any": inner, **rest} if not rest:
-            items = cast("list[Any]", found) if isinstance(found, list) else []
-            return any(
-                unmet(inner, cast("Mapping[str, Any]", item)) is None for item in items if isinstance(item, Mapping)
-            )
-        case _:
-            return found == wanted
-
-
-def _told(result: Mapping[str, Any]) -> str:
-    error = result.get("error")
-    return f" ({error['message']})" if error else ""
-
-
-def _brief(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 200 else f"{text[:200]}…"
+def _misuse(step: Step, tools: Mapping[str, Tool]) -> Iterator[str]:
+    tool = tools.get(step.tool)
+    if tool is None:
+        yield f"there is no tool {step.tool!r}{nearest(step.tool, tools)}"
+        return
+    properties: Mapping[str, Any] = tool.input_schema.get("properties", {})
+    for name in step.args:
+        if name not in properties:
+            yield f"{step.tool} has no argument {name!r}{nearest(name, properties)}"
+    for name in tool.input_schema.get("required", ()):
+        if name not in step.args:
+            yield f"{step.tool} needs the argument {name!r}"

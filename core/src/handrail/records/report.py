@@ -16,8 +16,9 @@ from handrail import __version__
 from handrail.config.places import write_private
 from handrail.records.audit import parts_of, verify
 from handrail.records.history import BULKY
-from handrail.records.plans import Plan, StepDone
+from handrail.records.plans import Plan
 from handrail.records.redaction import redact
+from handrail.records.replaying import StepDone
 from handrail.results.values import PICTURES, Media, picture_type
 from handrail.session import Session
 
@@ -38,7 +39,7 @@ class Picture:
 class Row:
     """A step as the page shows it; all fields are text or pictures."""
 
-    number: int
+    number: str
     title: str
     tool: str
     outcome: str
@@ -66,7 +67,7 @@ def write_report(path: Path, plan: Plan, steps: Sequence[StepDone], session: Ses
         plan=plan,
         rows=[row(done) for done in steps],
         failed=[done.number for done in steps if done.failure is not None],
-        undone=len(plan.steps) - len(steps),
+        undone=plan.count - len(steps),
         history=[redact(record.wire()) for record in session.history.last()],
         total=session.history.total,
         audit=_audit_line(session),
@@ -83,7 +84,7 @@ def row(done: StepDone) -> Row:
     verdict = done.verdict
     return Row(
         number=done.number,
-        title=done.step.name or done.step.tool,
+        title=done.step.title,
         tool=done.step.tool,
         outcome="skipped" if done.skipped else "failed" if done.failure is not None else "as expected",
         status=result.get("status", "not run"),

@@ -1,0 +1,127 @@
+"""Texts with variables, values at paths of a result, and what is expected of them: the small language of plans."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from handrail.errors import ConfigError
+from handrail.words import nearest
+
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def fill(value: Any, variables: Mapping[str, Any]) -> Any:
+    """The value with every `${variable}` in its texts filled in, once; `ConfigError` for one that is not known."""
+    if isinstance(value, str):
+        return _fill_text(value, variables)
+    if isinstance(value, Mapping):
+        return {key: fill(item, variables) for key, item in cast("Mapping[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [fill(item, variables) for item in cast("list[Any]", value)]
+    return value
+
+
+def _fill_text(text: str, variables: Mapping[str, Any]) -> Any:
+    for name in VARIABLE.findall(text):
+        if name not in variables:
+            raise ConfigError(f"there is no variable {name!r}{nearest(name, variables)}")
+    if whole := VARIABLE.fullmatch(text):
+        return variables[whole[1]]
+    return VARIABLE.sub(lambda found: str(variables[found[1]]), text)
+
+
+def variables_in(value: Any) -> Iterator[str]:
+    """The names of the variables that its texts need."""
+    if isinstance(value, str):
+        yield from VARIABLE.findall(value)
+    elif isinstance(value, Mapping):
+        for item in cast("Mapping[str, Any]", value).values():
+            yield from variables_in(item)
+    elif isinstance(value, list):
+        for item in cast("list[Any]", value):
+            yield from variables_in(item)
+
+
+def look_up(result: Any, path: str) -> Any:
+    """The value at a dotted path (`elements.0.text`, `ui_elements.text=OK.id`); None where there is none."""
+    node = result
+    for part in path.split("."):
+        if isinstance(node, Mapping):
+            node = cast("Mapping[str, Any]", node).get(part)
+        elif isinstance(node, list):
+            node = _item(cast("list[Any]", node), part)
+        else:
+            return None
+    return node
+
+
+def _item(items: list[Any], part: str) -> Any:
+    """The item at an index, or the first one that has the value of `key=value`."""
+    if part.lstrip("-").isdigit():
+        return items[int(part)] if -len(items) <= int(part) < len(items) else None
+    key, _, value = part.partition("=")
+    mappings = (cast("Mapping[str, Any]", item) for item in items if isinstance(item, Mapping))
+    return next((item for item in mappings if str(item.get(key)) == value), None)
+
+
+def unmet(expected: Mapping[str, Any], found: Mapping[str, Any]) -> str | None:
+    """The first expectation that does not hold, as a sentence; None when all do.
+
+    A value is compared for equality. `{contains: x}`, `{matches: regex}`, `{any: {…}}` (some item of a list fulfils these), `{one_of: […]}`
+    and `{not: …}` say more.
+    """
+    for path, wanted in expected.items():
+        value = look_up(found, path)
+        if not _holds(value, wanted):
+            return f"{path} is {_brief(value)}, expected {_brief(wanted)}{_told(found)}"
+    return None
+
+
+def unsound(wanted: Any) -> str | None:
+    """What is wrong with an expectation whatever it is held against; None when nothing is."""
+    match wanted:
+        case {"matches": pattern, **rest} if not rest:
+            try:
+                re.compile(str(pattern))
+            except re.error as exc:
+                return f"'matches' is no regular expression: {exc}"
+        case {"one_of": choices, **rest} if not rest and not isinstance(choices, list):
+            return f"'one_of' takes a list, not {_brief(choices)}"
+        case {"any": inner, **rest} if not rest and not isinstance(inner, Mapping):
+            return f"'any' takes a mapping of what an item must fulfil, not {_brief(inner)}"
+        case {"not": inner, **rest} if not rest:
+            return unsound(inner)
+        case _:
+            pass
+    return None
+
+
+def _holds(found: Any, wanted: Any) -> bool:
+    match wanted:
+        case {"contains": part, **rest} if not rest:
+            return str(part) in found if isinstance(found, str) else isinstance(found, list) and part in found
+        case {"matches": pattern, **rest} if not rest:
+            return isinstance(found, str) and re.search(str(pattern), found) is not None
+        case {"any": inner, **rest} if not rest:
+            items = cast("list[Any]", found) if isinstance(found, list) else []
+            return any(
+                unmet(inner, cast("Mapping[str, Any]", item)) is None for item in items if isinstance(item, Mapping)
+            )
+        case {"one_of": choices, **rest} if not rest:
+            return found in cast("Sequence[Any]", choices)
+        case {"not": inner, **rest} if not rest:
+            return not _holds(found, inner)
+        case _:
+            return found == wanted
+
+
+def _told(result: Mapping[str, Any]) -> str:
+    error = result.get("error")
+    return f" ({error['message']})" if isinstance(error, Mapping) and "message" in error else ""
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}…"

@@ -1,0 +1,158 @@
+"""Plans at work: each step through the whole path of a call, until one does not do what the plan expects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any, Protocol, cast
+
+import anyio
+
+from handrail.errors import HandrailError
+from handrail.judging.verdicts import Verdict
+from handrail.records.matching import fill, look_up, unmet
+from handrail.records.plans import Plan, Step
+from handrail.results.values import ToolResult
+from handrail.session import Session
+from handrail.watching.events import Event, Judged
+
+
+@dataclass(frozen=True, slots=True)
+class StepDone:
+    """What became of one step. `failure` says which expectation did not hold; `skipped` that its condition was not met.
+
+    `number` counts from 1, with a dot for steps inside others: "3.1". `args` are the arguments as they were sent, with variables filled in;
+    `attempts` how often it was tried.
+    """
+
+    number: str
+    step: Step
+    args: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    result: ToolResult | None = None
+    verdict: Verdict | None = None
+    failure: str | None = None
+    skipped: bool = False
+    attempts: int = 0
+    seconds: float = 0.0
+
+
+class Caller(Protocol):
+    """How a step's call is made; `call_id` is a name for it that is the call's where the caller may choose one."""
+
+    async def __call__(self, name: str, args: Mapping[str, Any], call_id: str, /) -> ToolResult: ...
+
+
+def _nobody(done: StepDone) -> None:
+    pass
+
+
+async def run_plan(
+    plan: Plan,
+    session: Session,
+    *,
+    params: Mapping[str, Any] | None = None,
+    call: Caller | None = None,
+    told: Callable[[StepDone], None] = _nobody,
+) -> list[StepDone]:
+    """Run the steps in order and stop at the first that fails; `told` hears of each as it ends.
+
+    `params` are values of the plan's parameters (`ConfigError` where they do not fit). `call` makes the calls; unset, they are a host's.
+    """
+    variables: dict[str, Any] = {
+        "workspace": str(session.workspace[0]),
+        "cwd": str(session.cwd),
+        "platform": session.runtime.platform,
+        **plan.values(params or {}),
+    }
+    run = _Run(call or _of_host(session), variables, told)
+    stop = session.bus.subscribe(run.remember)
+    try:
+        await run.steps(plan.steps, "")
+    finally:
+        stop()
+    return run.finished
+
+
+def _of_host(session: Session) -> Caller:
+    async def call(name: str, args: Mapping[str, Any], call_id: str, /) -> ToolResult:
+        return await session.call(name, args, call_id=call_id)
+
+    return call
+
+
+class _Run:
+    """One run of a plan: its variables, and what became of the steps so far."""
+
+    def __init__(self, call: Caller, variables: dict[str, Any], told: Callable[[StepDone], None]) -> None:
+        self._call = call
+        self._variables = variables
+        self._told = told
+        self._verdicts: dict[str, Verdict] = {}
+        self.finished: list[StepDone] = []
+
+    def remember(self, event: Event) -> None:
+        if isinstance(event, Judged):
+            self._verdicts[event.call_id] = event.verdict
+
+    async def steps(self, steps: Sequence[Step], above: str) -> bool:
+        """Run these; whether none of them failed."""
+        for number, step in enumerate(steps, start=1):
+            if not await self._step(step, f"{above}{number}"):
+                return False
+        return True
+
+    async def _step(self, step: Step, number: str) -> bool:
+        if unmet(step.when, self._variables) is not None:
+            for skipped in _skipped(step, number):
+                self._end(skipped)
+            return True
+        if step.steps:
+            return await self.steps(step.steps, f"{number}.")
+        began = perf_counter()
+        try:
+            done = await self._called(step, number) if step.tool else self._set(step, number)
+        except HandrailError as exc:
+            done = StepDone(number, step, failure=str(exc))
+        self._end(replace(done, seconds=perf_counter() - began))
+        return done.failure is None
+
+    def _end(self, done: StepDone) -> None:
+        self.finished.append(done)
+        self._told(done)
+
+    def _set(self, step: Step, number: str) -> StepDone:
+        values = cast("dict[str, Any]", fill(step.set, self._variables))
+        self._variables.update(values)
+        return StepDone(number, step, values)
+
+    async def _called(self, step: Step, number: str) -> StepDone:
+        args = cast("dict[str, Any]", fill(step.args, self._variables))
+        expected = cast("dict[str, Any]", fill(step.expect, self._variables))
+        times, attempt = step.retry.times if step.retry else 1, 0
+        while True:
+            attempt += 1
+            call_id = f"step{number}" if attempt == 1 else f"step{number}-{attempt}"
+            result = await self._call(step.tool, args, call_id)
+            failure = unmet(expected, result)
+            if failure is None or attempt >= times:
+                break
+            assert step.retry is not None
+            await anyio.sleep(step.retry.wait)
+        if failure is None:
+            failure = self._save(step, result)
+        return StepDone(number, step, args, result, self._verdicts.get(call_id), failure, attempts=attempt)
+
+    def _save(self, step: Step, result: ToolResult) -> str | None:
+        for name, path in step.save.items():
+            self._variables[name] = look_up(result, path)
+            if self._variables[name] is None:
+                return f"the result has no {path!r} to save as {name!r}"
+        return None
+
+
+def _skipped(step: Step, number: str) -> Iterator[StepDone]:
+    if not step.steps:
+        yield StepDone(number, step, skipped=True)
+    for inner, each in enumerate(step.steps, start=1):
+        yield from _skipped(each, f"{number}.{inner}")
