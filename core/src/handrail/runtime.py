@@ -272,21 +272,33 @@ class Runtime:
             if name not in self.backends:
                 raise BackendUnavailable(f"there is no vision backend {name!r}{nearest(name, self.backends)}")
             return name
-        here = [backend for backend in self.backends.values() if missing(backend) is None]
+        here = [backend for backend in self.backends.values() if self.lacks(backend) is None]
         for capability in ("accessibility_tree", "ocr", "parse_screen"):
             for backend in here:
                 if capability in backend.capabilities:
                     return backend.name
         return here[0].name if here else None
 
+    def lacks(self, backend: type[VisionBackend]) -> str | None:
+        """Why a backend cannot be used here, with its settings; None when nothing is known against it. A check that fails is what it lacks."""
+        try:
+            return backend.missing() or backend.unfit(self._backend_config(backend))
+        # A backend is plugin code; its failure must not keep the others from being chosen.
+        except Exception as exc:
+            log.exception("vision backend %s could not say what it lacks", backend.name)
+            return f"its check failed ({type(exc).__name__})"
+
+    def _backend_config(self, backend: type[VisionBackend]) -> BaseModel:
+        return validated(backend.Config, self.settings.backends.get(backend.name, {}), table=f"backends.{backend.name}")
+
     async def open_backend(self, name: str, session: Session) -> VisionBackend:
         """A backend, open for one session; `BackendUnavailable` says what it lacks."""
         chosen = self.backends.get(name)
         if chosen is None:
             raise BackendUnavailable(f"there is no vision backend {name!r}{nearest(name, self.backends)}")
-        if (lacks := missing(chosen)) is not None:
+        if (lacks := self.lacks(chosen)) is not None:
             raise BackendUnavailable(lacks)
-        config = validated(chosen.Config, self.settings.backends.get(name, {}), table=f"backends.{name}")
+        config = self._backend_config(chosen)
         backend = chosen(config)
         try:
             await backend.open(Opened(self, config, session, await session.desktop()))
@@ -491,16 +503,6 @@ def _applies(evaluator: Evaluator, tool: Tool) -> bool:
     except Exception:
         log.exception("evaluator %s crashed on %s", evaluator.name, tool.name)
         return True
-
-
-def missing(backend: type[VisionBackend]) -> str | None:
-    """What a backend lacks here; a check that fails is what it lacks."""
-    try:
-        return backend.missing()
-    # A backend is plugin code; its failure must not keep the others from being chosen.
-    except Exception as exc:
-        log.exception("vision backend %s could not say what it lacks", backend.name)
-        return f"its check failed ({type(exc).__name__})"
 
 
 def _check_tables(runtime: Runtime, settings: Settings) -> None:

@@ -163,9 +163,11 @@ class Session:
         self._calls += 1
         return await pipeline.run_call(self, ToolCall(name, {} if args is None else args, call_id or f"c{self._calls}"))
 
-    async def nested(self, name: str, args: Mapping[str, Any], *, call_id: str, parent: Invocation) -> ToolResult:
+    async def nested(
+        self, name: str, args: Mapping[str, Any], *, call_id: str, parent: Invocation, ask: str | None = None
+    ) -> ToolResult:
         """Call a tool as a part of another call (`ToolContext.call`)."""
-        return await pipeline.run_call(self, ToolCall(name, args, call_id), parent)
+        return await pipeline.run_call(self, ToolCall(name, args, call_id, ask=ask), parent)
 
     async def batch(
         self,

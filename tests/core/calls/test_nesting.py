@@ -222,3 +222,22 @@ async def test_a_denied_parent_calls_no_child() -> None:
     async with open_test_session(tools=[outer, inner], evaluators=[judge]) as session:
         assert (await session.call("outer", {"name": "inner"})).status == "denied"
     assert judge.asked == 1
+
+
+@tool()
+async def careful(context: ToolContext) -> dict[str, Any]:
+    """Call a harmless tool, and want a person asked first."""
+    return {"inner": await context.call("inner", {}, ask="the model's safety check wants a yes")}
+
+
+async def test_whoever_nests_a_call_may_want_a_person_asked_whatever_policy_says() -> None:
+    person = ScriptedConfirmer("once", "deny")
+    settings = {"policy": {"rules": [{"tool": "*", "decision": "allow"}]}}
+    async with open_test_session(tools=[careful, inner], trusted=True, confirm=person, settings=settings) as session:
+        assert (await session.call("careful"))["inner"].ok
+        refused = (await session.call("careful"))["inner"]
+        assert refused.error_code == "denied_by_user"
+    assert [asked.tool for asked in person.asked] == ["inner", "inner"]
+    assert person.asked[0].verdict.reasons[-1].text == "the model's safety check wants a yes"
+    async with open_test_session(tools=[careful, inner], trusted=True) as session:
+        assert (await session.call("careful"))["inner"].error_code == "no_confirmer"

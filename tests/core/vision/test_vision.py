@@ -9,6 +9,7 @@ from typing import Any
 import anyio
 import anyio.lowlevel
 import pytest
+from pydantic import BaseModel
 
 from handrail import BackendUnavailable, Cost, Element, Frame, NotFound, Rect, VisionBackend
 from handrail.testing import fake_backend, open_test_session
@@ -296,3 +297,25 @@ async def test_the_list_of_tools_follows_every_switch(first: str, second: str) -
         assert {tool.name for tool in await session.tools()} & {"looks", "plans"} == expected(second)
         for hidden in {"looks", "plans"} - expected(second):
             assert (await session.call(hidden)).error_code == "tool_unavailable"
+
+
+class Settings(BaseModel):
+    model: str = "sees"
+
+
+class Picky(Eye):
+    name = "picky"
+    Config = Settings
+
+    @classmethod
+    def unfit(cls, config: BaseModel) -> str | None:
+        return None if config == Settings() else "the model is blind; set backends.picky.model"
+
+
+async def test_a_backend_that_its_settings_make_useless_says_why_when_it_is_asked() -> None:
+    settings = {"backend": "picky", "backends": {"picky": {"model": "blind"}}}
+    async with open_test_session(backends=[Picky], settings=settings) as session:
+        with pytest.raises(BackendUnavailable, match=r"the model is blind; set backends\.picky\.model"):
+            await session.vision.parse(frame())
+    async with open_test_session(backends=[Picky], settings={"backend": "picky"}) as session:
+        assert (await session.vision.parse(frame())).value == (BUTTON,)

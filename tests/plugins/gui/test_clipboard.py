@@ -15,7 +15,7 @@ import pytest
 
 import handrail
 from handrail import Downstream
-from handrail_gui.chords import chord_of
+from handrail.desktops.chords import chord_of
 from handrail_gui.private.client import PrivateDesktop
 from handrail_gui.x11.connection import Connection
 from handrail_gui.x11.hands import X11Hands

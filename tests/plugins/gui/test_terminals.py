@@ -12,8 +12,8 @@ import pytest
 
 import handrail
 from handrail import Approval, Session
+from handrail.desktops.chords import chord_of
 from handrail.testing import ScriptedConfirmer
-from handrail_gui.chords import chord_of
 from handrail_gui.lines import after_chord, after_text
 
 from .conftest import PLAIN_WINDOW, Programs, until

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from handrail import Downstream, Rect, Window
-from handrail_gui.chords import chord_of
+from handrail.desktops.chords import chord_of
 from handrail_gui.hands import Place
 from handrail_gui.private.client import PrivateDesktop
 from handrail_gui.x11.hands import X11Hands

@@ -146,10 +146,14 @@ class ToolContext:
         """How this session sees: the chosen vision backend, and the fallbacks after it."""
         return self.session.vision
 
-    async def call(self, name: str, args: Mapping[str, Any]) -> ToolResult:
-        """Call another tool through the whole path, as a part of this call: it inherits its leases, its deadline and its cancellation."""
+    async def call(self, name: str, args: Mapping[str, Any], *, ask: str | None = None) -> ToolResult:
+        """Call another tool through the whole path, as a part of this call: it inherits its leases, its deadline and its cancellation.
+
+        `ask` says why a person is to be asked first, whatever policy says.
+        """
         self._children += 1
-        return await self.session.nested(name, args, call_id=f"{self.call_id}.{self._children}", parent=self.invocation)
+        call_id = f"{self.call_id}.{self._children}"
+        return await self.session.nested(name, args, call_id=call_id, parent=self.invocation, ask=ask)
 
     async def ask(self, questions: Sequence[Question]) -> tuple[Reply, ...]:
         """A person's answers, in order; None for a question that they left open. They are the person's own words.

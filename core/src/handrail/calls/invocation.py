@@ -33,17 +33,27 @@ CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii
 class ToolCall:
     """What a host asks for. `call_id` is the host's own name for the call; core never compares it with `call_hash`.
 
-    `wait_for_previous`: it starts when all calls that came before it have ended.
+    `wait_for_previous`: it starts when all calls that came before it have ended. `ask`: why a person is asked first, whatever policy says.
     """
 
     name: str
     args: Mapping[str, Any]
     call_id: str
     wait_for_previous: bool = False
+    ask: str | None = None
 
-    def __init__(self, name: str, args: Mapping[str, Any], call_id: str, wait_for_previous: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        args: Mapping[str, Any],
+        call_id: str,
+        wait_for_previous: bool = False,
+        ask: str | None = None,
+    ) -> None:
         # Written out, as for `Invocation`: every call makes one.
         self.__dict__.update(name=name, args=args, call_id=call_id, wait_for_previous=wait_for_previous)
+        if ask is not None:
+            self.__dict__.update(ask=ask)
 
 
 @dataclass(frozen=True, slots=True)

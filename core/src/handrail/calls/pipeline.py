@@ -29,7 +29,7 @@ from handrail.errors import (
     Stopped,
     ToolUnavailable,
 )
-from handrail.judging.verdicts import Decision, Reason, Route, Verdict
+from handrail.judging.verdicts import Decision, Opinion, Reason, Route, Verdict
 from handrail.results.values import MAPPINGS, TailCall, ToolResult, as_result, completed
 from handrail.watching.events import Judged, Proposed, Scheduled, Started
 from handrail.watching.observing import considered
@@ -223,11 +223,21 @@ def bind(session: Session, call: ToolCall, tool: Tool, parent: Invocation | None
     if parent is not None and parent.depth + 1 >= MAX_DEPTH:
         raise ToolUnavailable(f"calls are nested {MAX_DEPTH} deep; {call.name!r} is not run")
     invocation = Invocation(tool, call.args, tool.validate(call.args), call.call_id, parent)
+    if call.ask is not None:
+        invocation = _asking(invocation, call.ask)
     if session.bus.listening:
         session.bus.publish(
             Proposed(call.call_id, tool.name, invocation.describe(), parent.call_id if parent else None)
         )
     return invocation
+
+
+def _asking(invocation: Invocation, why: str) -> Invocation:
+    """The call, which a person is asked about whatever policy says: whoever nests it wants that."""
+    from handrail.watching.observers import Seen
+
+    asks = Opinion("caller:asks", floor=Decision.CONFIRM, reasons=(Reason("asks", why),), trusted=False)
+    return invocation.observed(Seen((asks,)))
 
 
 def _refusal(denied: ToolResult) -> str:

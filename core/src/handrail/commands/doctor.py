@@ -145,7 +145,7 @@ def _backends(runtime: Runtime) -> Iterator[Check]:
     for name in sorted(named - set(runtime.backends)):
         yield Check(f"backend {name}", False, "no plugin supplies it", "see `handrail plugins`")
     for name, backend in runtime.backends.items():
-        lacks = backend.missing()
+        lacks = runtime.lacks(backend)
         yield Check(f"backend {name}", lacks is None, lacks or "", _cure(lacks), needed=name in named)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -67,42 +67,53 @@ class Cost:
 class PlannedAction:
     """A call that a planning backend wants made; nobody has judged it yet.
 
-    `tool` and `args` are as the tool takes them, but points are in screen pixels. `id` is the model's own name for it. `ask` is set when the
-    model's own safety check wants a person's yes first: the question, in words.
+    `tool` and `args` are as the tool takes them, but points are in screen pixels. `name` and `id` are the model's own word for what it asks for
+    and its name for this one; actions with the same id belong together, and the first that fails ends them. `ask` is set when the model's own
+    safety check wants a person's yes first: the question, in words. `problem` says why it cannot be carried out at all; it is not called then,
+    and the model is told. `instead` is done in its place where nobody supplies the tool.
     """
 
     tool: str
     args: Mapping[str, Any]
     id: str = ""
     ask: str | None = None
+    name: str = ""
+    problem: str | None = None
+    instead: tuple[PlannedAction, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a planning backend makes of one look: the next actions in order, its words about them, and whether the task is done."""
+    """What a planning backend makes of one look: the next actions in order, its words about them, and whether the task is done.
+
+    `ref` is what the backend itself wants back with the history; opaque to everyone else.
+    """
 
     actions: tuple[PlannedAction, ...] = ()
     text: str = ""
     done: bool = False
+    ref: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A plan that was carried out: one result for each action that was tried, in order, and what the screen showed then.
 
-    `note`: what the model is to be told beside that, as when the plan was no good.
+    The first that fails is the last that is tried. `frames` holds what the screen showed when the actions of an id were done. Pictures that no
+    planner needs any more are None, or missing. `note`: what the model is to be told beside that, as when the plan was no good.
     """
 
     plan: Plan
     results: tuple[ToolResult, ...] = ()
     frame: Frame | None = None
     note: str = ""
+    frames: Mapping[str, Frame] = field(default_factory=dict[str, Frame])
 
 
 class VisionBackend(ABC):
     """One way to see a screen.
 
-    Installed? The entry point says. Usable here? `missing` says. Able to do X? `capabilities` says: `parse_screen`, `ocr`, `understand`,
+    Installed? The entry point says. Usable here? `missing` and `unfit` say. Able to do X? `capabilities` says: `parse_screen`, `ocr`, `understand`,
     `accessibility_tree`, `plan_actions`, or any string a third party agrees on with its tools. Each of those names a method below; a
     backend implements the methods of the capabilities it declares and inherits a clear refusal for the others.
 
@@ -123,6 +134,11 @@ class VisionBackend(ABC):
     @classmethod
     def missing(cls) -> str | None:
         """What it lacks here, with the cure; None when nothing. Asked before it is built; must be quick and import nothing heavy."""
+        return None
+
+    @classmethod
+    def unfit(cls, config: BaseModel) -> str | None:
+        """Why it cannot be used with these settings, an instance of `Config`, with the cure; None when it can. Asked when `missing` is."""
         return None
 
     async def open(self, context: BackendContext) -> None:

@@ -21,10 +21,10 @@ from handrail import (
     ToolContext,
     ToolUnavailable,
 )
+from handrail.desktops.chords import Chord, blocking, chord_of
 from handrail_gui import aiming, outline, settling
 from handrail_gui.actions import Action, Button, Direction
 from handrail_gui.aiming import Target
-from handrail_gui.chords import Chord, chord_of, refuse_blocked
 from handrail_gui.config import GuiConfig
 from handrail_gui.focusing import Focusing
 from handrail_gui.hands import Hands
@@ -194,7 +194,12 @@ class Acting:
     async def _press(self) -> None:
         if self.request.chord is None:
             raise InvalidArguments("there is no key to press", hint='give key, for example "ctrl+s"')
-        refuse_blocked(self.request.chord, self._config().blocked_keys)
+        if (rule := blocking(self.request.chord, self._config().blocked_keys)) is not None:
+            raise Denied(
+                f"the keys {self.request.chord} are blocked",
+                hint="a person can change plugins.gui.blocked_keys",
+                details={"rule": rule},
+            )
         await self._remember()
         self.context.checkpoint()
         async with self._into_terminal():

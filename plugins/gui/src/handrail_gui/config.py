@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field
 
-from handrail import InvalidArguments
+from handrail.desktops.chords import ChordName
 
 # What reaches past the programs on the screen: to a launcher, a secure screen, another console.
 BLOCKED = ("super+r", "ctrl+alt+delete", "ctrl+alt+backspace", *(f"ctrl+alt+f{number}" for number in range(1, 13)))
@@ -17,22 +17,10 @@ class GuiConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    blocked_keys: tuple[str, ...] = Field(
+    blocked_keys: tuple[ChordName, ...] = Field(
         default=BLOCKED, description="Chords that are never pressed, in any spelling."
     )
     terminals: Literal["judge", "refuse"] = Field(
         default="judge",
         description="Keys into a terminal are commands: judge them as such, or refuse them all.",
     )
-
-    @field_validator("blocked_keys")
-    @classmethod
-    def _known_keys(cls, given: tuple[str, ...]) -> tuple[str, ...]:
-        from handrail_gui.chords import chord_of
-
-        for chord in given:
-            try:
-                chord_of(chord)
-            except InvalidArguments as exc:
-                raise ValueError(str(exc)) from exc
-        return given

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import monotonic
 
 from handrail import Focus, Invocation, Reason, ServiceContext, StaleObservation
-from handrail_gui.chords import chord_of
+from handrail.desktops.chords import chord_of
 from handrail_gui.hands import Hands
 from handrail_gui.lines import PASTED, Typed, after_chord, after_text
 from handrail_gui.terminals import Terminal

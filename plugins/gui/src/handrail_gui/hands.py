@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from handrail import Window
-from handrail_gui.chords import Chord
+from handrail.desktops.chords import Chord
 from handrail_gui.terminals import Terminal
 
 # "primary" is what was selected last, on X11 and Wayland.

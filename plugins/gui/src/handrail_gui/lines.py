@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from handrail import Reason
-from handrail_gui.chords import Chord
+from handrail.desktops.chords import Chord
 
 RUNS = frozenset((("enter",), ("ctrl", "m"), ("ctrl", "j"), ("shift", "enter"), ("ctrl", "enter")))
 # Runs the line, and brings back the one that followed it in the history.

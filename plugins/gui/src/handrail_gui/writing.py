@@ -9,7 +9,7 @@ from typing import Literal
 import anyio
 
 from handrail import Accessibility, Element, HandrailError, ToolContext
-from handrail_gui.chords import Chord
+from handrail.desktops.chords import Chord
 from handrail_gui.hands import Hands
 
 Effect = Literal["confirmed", "partial", "none", "unverified"]

@@ -7,7 +7,7 @@ import contextlib
 from Xlib.ext import screensaver
 
 from handrail import Downstream, ServiceContext, Window
-from handrail_gui.chords import Chord
+from handrail.desktops.chords import Chord
 from handrail_gui.hands import Place, Placed, Selection
 from handrail_gui.terminals import Terminal, terminal_of
 from handrail_gui.x11 import managing, windows

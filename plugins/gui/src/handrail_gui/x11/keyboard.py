@@ -14,7 +14,7 @@ from Xlib.ext import xtest
 from Xlib.protocol import event
 
 from handrail import Downstream
-from handrail_gui.chords import Chord
+from handrail.desktops.chords import Chord
 from handrail_gui.x11.connection import Client
 from handrail_gui.x11.windows import active_id
 

@@ -1,12 +1,15 @@
-"""Names of keys: one spelling for what people and models call them, and the chords that are refused."""
+"""Names of keys: one spelling for what people and models call them, and which chords hold one that is never pressed."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from handrail import Denied, InvalidArguments
+from pydantic import AfterValidator
+
+from handrail.errors import InvalidArguments
 
 MODIFIERS = ("ctrl", "alt", "shift", "super")
 
@@ -100,15 +103,23 @@ def chord_of(given: str | Sequence[str]) -> Chord:
     return Chord((*(m for m in MODIFIERS if m in shown), *(name for name in shown if name not in MODIFIERS)))
 
 
-def refuse_blocked(chord: Chord, blocked: Iterable[str]) -> None:
-    """Raise `Denied` when the chord, or a part of it, is one that the settings block."""
-    for given in blocked:
-        if set(_folded(chord_of(given))) <= set(_folded(chord)):
-            raise Denied(
-                f"the keys {chord} are blocked",
-                hint="a person can change plugins.gui.blocked_keys",
-                details={"rule": given},
-            )
+def blocking(chord: Chord, blocked: Iterable[str]) -> str | None:
+    """Which of some chords that are never pressed the chord is, or holds a part of; None for a harmless one."""
+    pressed = set(_folded(chord))
+    return next((given for given in blocked if set(_folded(chord_of(given))) <= pressed), None)
+
+
+def checked_chord(given: str) -> str:
+    """A chord in a configuration as it was given; ValueError for one with a key that there is none of."""
+    try:
+        chord_of(given)
+    except InvalidArguments as exc:
+        raise ValueError(str(exc)) from exc
+    return given
+
+
+# A chord in a configuration.
+ChordName = Annotated[str, AfterValidator(checked_chord)]
 
 
 def _folded(chord: Chord) -> Iterable[str]:
