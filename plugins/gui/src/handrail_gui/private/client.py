@@ -114,8 +114,8 @@ class PrivateDesktop:
         except BaseException:
             started.close()
             raise
-        environment = told["environment"]
-        started.desktop = Desktop(name, told["display"], environment=environment, private=True, temporary=not keep)
+        display, variables = told["display"], told["environment"]
+        started.desktop = Desktop(name, display, environment=variables, private=True, temporary=not keep)
         started.pids = told["pids"]
         return started
 
