@@ -86,6 +86,7 @@ class Clipboard:
     _requests: list[str] = field(default_factory=list[str])
     _transfers: dict[tuple[int, int], _Transfer] = field(default_factory=dict[tuple[int, int], _Transfer])
     _answer: Any = None
+    _asked: tuple[int, int] = (0, 0)
     _stamp: int = 0
     _changed: set[int] = field(default_factory=set[int])
 
@@ -222,8 +223,9 @@ class Clipboard:
     def _convert(self, client: Client, name: str) -> Content | None:
         window, place = self._prepared(client), client.atom("_HANDRAIL_CLIPBOARD")
         window.delete_property(place)
-        self._answer = None
-        window.convert_selection(client.atom(self.name), client.atom(name), place, X.CurrentTime)
+        # An owner that was late with another request may answer that one now: an answer repeats its request's target and time.
+        self._answer, self._asked = None, (client.atom(name), self._now(client))
+        window.convert_selection(client.atom(self.name), client.atom(name), place, self._asked[1])
         if not client.pump(lambda: self._answer is not None, timeout=ANSWER_S):
             raise Downstream(UNANSWERED, hint=CURE)
         if self._answer.property == X.NONE:
@@ -261,7 +263,11 @@ class Clipboard:
         raise Downstream(UNANSWERED, hint=CURE)
 
     def _answered(self, told: event.SelectionNotify) -> None:
-        if self._window is not None and told.requestor.id == self._window.id:
+        if (
+            self._window is not None
+            and told.requestor.id == self._window.id
+            and (told.target, told.time) == self._asked
+        ):
             self._answer = told
 
     def _property(self, client: Client, told: event.PropertyNotify) -> None:
