@@ -396,7 +396,7 @@ async def test_nothing_of_a_cancelled_command_is_left_and_nothing_happens_afterw
     assert not list(folder.iterdir())
 
 
-async def test_without_room_for_an_artifact_head_and_tail_are_shown_and_a_note_says_so(
+async def test_without_a_folder_for_an_artifact_head_and_tail_are_shown_and_a_note_says_so(
     run: Run, session: Session
 ) -> None:
     # The session's folder of artifacts cannot be made.
@@ -406,4 +406,4 @@ async def test_without_room_for_an_artifact_head_and_tail_are_shown_and_a_note_s
     result = await run("seq 200000")
     assert (result.ok, result["truncated"], "artifact" in result) == (True, True, False)
     assert result["stdout"].startswith("1\n2\n")
-    assert "no room to keep the whole of stdout" in result["note"]
+    assert "The whole of stdout is not kept: Not a directory." in result["note"]

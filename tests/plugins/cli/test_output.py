@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import errno
 import io
-from typing import Any
 
 from hypothesis import given, strategies as st
 
@@ -62,26 +60,6 @@ def test_taking_forgets_what_was_taken() -> None:
     assert output.take().text == "one"
     output.feed(b"two")
     assert output.take().text == "two"
-
-
-class Full(Kept):
-    """A sink on a disk that is full after so many bytes."""
-
-    room = 100_000
-
-    def write(self, data: Any, /) -> int:
-        if self.tell() + len(data) > self.room:
-            raise OSError(errno.ENOSPC, "no space left")
-        return super().write(data)
-
-
-def test_a_full_disk_costs_the_artifact_and_nothing_else() -> None:
-    output = HeadTail(Full)
-    output.feed(b"start" + b"." * 500_000 + b"end")
-    output.close()
-    shown = output.shown().text
-    assert output.cut
-    assert (shown[:5], shown[-3:]) == ("start", "end")
 
 
 def test_what_comes_after_the_sink_was_closed_is_still_kept() -> None:

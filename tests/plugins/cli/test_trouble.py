@@ -6,10 +6,12 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.plugins.cli.test_execute_cli import alive, ends
@@ -19,6 +21,7 @@ from handrail import Session, ToolResult
 from handrail.asking.confirm import yes
 
 Run = Callable[..., Awaitable[ToolResult]]
+HANDRAIL = str(Path(sys.executable).with_name("handrail"))
 # Both forks of a daemon by the book, with its descriptors as they were.
 DAEMON = """
 import os, sys, time
@@ -158,7 +161,34 @@ async def test_an_artifact_ends_where_it_is_configured_and_the_command_goes_on(
     result = await session.call("execute_cli", {"command": "seq 1000000; echo done"})
     assert (result.status, result["stdout"][-5:]) == ("success", "done\n")
     assert result["artifact"]["bytes"] == 1024 * 1024
-    assert "The artifact of stdout ends after 1048576 bytes." in result["note"]
+    assert (
+        "The artifact of stdout ends after 1048576 bytes: plugins.cli.output_limit allows no more." in result["note"]
+    )
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_an_artifact_on_a_full_disk_says_why_it_ends_and_the_command_goes_on(tmp_path: Path, stream: str) -> None:
+    command = {"command": f"{{ seq 1000000; echo done; }} >/dev/{stream}"}
+    result = _on_a_small_disk(tmp_path, command)
+    artifact = result["artifact" if stream == "stdout" else "stderr_artifact"]
+    assert (result["status"], result[stream][-5:]) == ("success", "done\n")
+    assert 1_000_000 < artifact["bytes"] < 2_100_000
+    assert (
+        f"The artifact of {stream} ends after {artifact['bytes']} bytes: No space left on device." in result["note"]
+    )
+
+
+def _on_a_small_disk(folder: Path, args: Mapping[str, Any]) -> dict[str, Any]:
+    """The result of a call of `execute_cli` whose artifacts are on a disk of 2 MB."""
+    home = folder / "home"
+    kept = home / "cache" / "artifacts"
+    kept.mkdir(parents=True)
+    call = [HANDRAIL, "call", "execute_cli", "--args", json.dumps(args), "--json", "--yes"]
+    disk = ["bwrap", "--dev-bind", "/", "/", "--size", "2000000", "--tmpfs", str(kept), "--chdir", str(folder), "--"]
+    environment = {**os.environ, "HANDRAIL_HOME": str(home), "HANDRAIL_PLUGINS": "cli"}
+    done = subprocess.run([*disk, *call], env=environment, capture_output=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr.decode()
+    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ SMALL = 65_536
 LARGE = 262_144
 # No command may fill the disk: an artifact ends here, if nothing else is configured, and says so.
 MAX_WHOLE = 256 * 1024 * 1024
+LIMITED = "plugins.cli.output_limit allows no more"
 CONTINUATION = range(0x80, 0xC0)
 # So many of the last bytes tell whether a program waits for an answer.
 ENDING = 2_000
@@ -87,7 +88,7 @@ class Shown:
     """Text for the model: `text` has a marked gap when `truncated`, and only says how much there is when the output is `binary`.
 
     `charset` is how it was read, `lists` that NUL ends its lines. `artifact` names what holds the whole, where that is
-    more than the text; `cut`: not quite the whole.
+    more than the text; `cut` says why it is not quite the whole.
     """
 
     text: str
@@ -96,7 +97,7 @@ class Shown:
     charset: str = UTF_8
     lists: bool = False
     artifact: dict[str, Any] | None = None
-    cut: bool = False
+    cut: str | None = None
 
 
 class Kept(Protocol):
@@ -137,7 +138,7 @@ class HeadTail:
         self._ended = self._closed = False
         self._sink: Sink | None = None
         self.total = 0
-        self.cut = False
+        self.cut: str | None = None
 
     @property
     def whole_screen(self) -> bool:
@@ -184,12 +185,14 @@ class HeadTail:
                 self._sink = self._open()
             if self._sink is not None:
                 room = self._limit - (self.total - len(data))
-                self.cut = self.cut or room < len(data)
+                if room < len(data):
+                    self.cut = LIMITED
                 if room > 0:
                     self._sink.write(data[:room])
         # The disk is full. The command goes on all the same, and its head and tail are shown.
-        except OSError:
-            self.cut = self._ended = True
+        except OSError as exc:
+            self.cut = exc.strerror or str(exc)
+            self._ended = True
 
     def ending(self) -> bytes:
         """The last bytes that came, also those that were taken."""
@@ -224,7 +227,7 @@ class HeadTail:
         self._before = self.ending()
         self._head = self._tail = b""
         self._filled = self.total = 0
-        self._sink, self.cut = None, False
+        self._sink = self.cut = None
         self._ended = self._closed = False
         return shown
 

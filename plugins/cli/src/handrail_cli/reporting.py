@@ -28,8 +28,8 @@ def told(outputs: Mapping[str, Shown]) -> tuple[dict[str, Any], list[str]]:
             notes.append(f"{name} was read as {shown.charset}.")
         if shown.lists:
             notes.append(f"NUL bytes of {name} are shown as line ends.")
-        if shown.cut and shown.artifact is not None:
-            notes.append(f"The artifact of {name} ends after {shown.artifact['bytes']} bytes.")
-        elif shown.cut:
-            notes.append(f"There was no room to keep the whole of {name}.")
+        if shown.cut is not None and shown.artifact is not None:
+            notes.append(f"The artifact of {name} ends after {shown.artifact['bytes']} bytes: {shown.cut}.")
+        elif shown.cut is not None:
+            notes.append(f"The whole of {name} is not kept: {shown.cut}.")
     return keys, notes
