@@ -161,9 +161,7 @@ async def test_an_artifact_ends_where_it_is_configured_and_the_command_goes_on(
     result = await session.call("execute_cli", {"command": "seq 1000000; echo done"})
     assert (result.status, result["stdout"][-5:]) == ("success", "done\n")
     assert result["artifact"]["bytes"] == 1024 * 1024
-    assert (
-        "The artifact of stdout ends after 1048576 bytes: plugins.cli.output_limit allows no more." in result["note"]
-    )
+    assert "The artifact of stdout ends after 1048576 bytes: plugins.cli.output_limit allows no more." in result["note"]
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
@@ -173,9 +171,7 @@ def test_an_artifact_on_a_full_disk_says_why_it_ends_and_the_command_goes_on(tmp
     artifact = result["artifact" if stream == "stdout" else "stderr_artifact"]
     assert (result["status"], result[stream][-5:]) == ("success", "done\n")
     assert 1_000_000 < artifact["bytes"] < 2_100_000
-    assert (
-        f"The artifact of {stream} ends after {artifact['bytes']} bytes: No space left on device." in result["note"]
-    )
+    assert f"The artifact of {stream} ends after {artifact['bytes']} bytes: No space left on device." in result["note"]
 
 
 def _on_a_small_disk(folder: Path, args: Mapping[str, Any]) -> dict[str, Any]:

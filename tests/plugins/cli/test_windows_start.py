@@ -86,8 +86,16 @@ def test_a_command_reaches_bash_as_one_word_and_programs_get_their_paths_as_they
 
 def test_cmd_gets_the_rest_of_its_line_as_it_stands() -> None:
     start = by_cmd('dir "C:\\Program Files" & echo 100%', MACHINE)
-    assert start.program == rf"{SYSTEM}\cmd.exe"
-    assert start.line == rf'"{SYSTEM}\cmd.exe" /d /s /v:off /c "dir "C:\Program Files" & echo 100%"'
+    assert start.line == rf'{SYSTEM}\cmd.exe /d /s /v:off /c "dir "C:\Program Files" & echo 100%"'
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [("cd sub", True), ('echo "a', False), ("echo a ^", False), ('set A="b" & set C=""', True)],
+)
+def test_cmd_tells_what_it_leaves_only_where_that_is_no_part_of_the_command(command: str, told: bool) -> None:
+    start = by_cmd(command, MACHINE, leaving=r"C:\Temp\x y\leave.cmd")
+    assert start.rest == (rf'"{command} & call "C:\Temp\x y\leave.cmd""' if told else f'"{command}"')
 
 
 def test_cmd_is_given_no_line_that_it_would_leave_out() -> None:
@@ -120,12 +128,21 @@ def test_a_program_with_windows_is_told_by_its_header(header: bytes, windows: bo
 def test_a_program_with_windows_is_left_to_itself_and_any_other_is_waited_for() -> None:
     machine = Machine({rf"{SYSTEM}\notepad.exe", rf"{SYSTEM}\sort.exe"})
     heads = {rf"{SYSTEM}\notepad.exe": program(2), rf"{SYSTEM}\sort.exe": program(3)}
-    start = alone(["notepad", "my notes.txt"], MACHINE, is_file=machine.is_file, head=heads.__getitem__)
+    start = alone('notepad "my notes.txt"', MACHINE, is_file=machine.is_file, head=heads.__getitem__)
     assert start is not None
     assert (start.waited, start.flags & DETACHED) == (False, DETACHED)
     assert start.line == rf'{SYSTEM}\notepad.exe "my notes.txt"'
-    assert alone(["sort"], MACHINE, is_file=machine.is_file, head=heads.__getitem__) is None
-    assert alone(["nothing"], MACHINE, is_file=machine.is_file, head=heads.__getitem__) is None
+    assert alone("sort", MACHINE, is_file=machine.is_file, head=heads.__getitem__) is None
+    for shells in (
+        "notepad & dir",
+        "notepad %FILE%",
+        "notepad $HOME",
+        "notepad 'a'",
+        "notepad a\nnotepad",
+        "(notepad)",
+    ):
+        assert alone(shells, MACHINE, is_file=machine.is_file, head=heads.__getitem__) is None
+    assert alone("nothing", MACHINE, is_file=machine.is_file, head=heads.__getitem__) is None
 
 
 def test_programs_are_found_by_the_endings_that_the_machine_has() -> None:

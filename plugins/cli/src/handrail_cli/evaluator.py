@@ -9,6 +9,8 @@ one of a small set that a yes cannot undo                  deny, in every mode
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -46,13 +48,14 @@ class ShellEvaluator(Evaluator):
         cwd = _folder(invocation, judging)
         stdin = getattr(invocation.params, "stdin", None)
         stdin = stdin if isinstance(stdin, str) else None
+        shell = _shell(judging)
         # Tables and patterns of some size, which a start that runs no command has no use for.
-        if judging.shell == "powershell" or judging.shell == "cmd":
+        if shell == "powershell" or shell == "cmd":
             from handrail_cli import windows
 
-            return windows.judge("\n".join(texts), judging, shell=judging.shell, cwd=cwd, stdin=stdin)
-        if judging.shell != "bash":
-            reason = Reason("other_shell", f"commands for {judging.shell} are not analysed")
+            return windows.judge("\n".join(texts), judging, shell=shell, cwd=cwd, stdin=stdin)
+        if shell != "bash":
+            reason = Reason("other_shell", f"commands for {shell} are not analysed")
             return Opinion("shell", suggestion=Decision.CONFIRM, reasons=(reason,))
         from handrail_cli.judgement import judge
         from handrail_cli.surroundings import surroundings
@@ -61,6 +64,15 @@ class ShellEvaluator(Evaluator):
         if around is None or (around[0] is not judging and not _alike(around[0], judging)):
             around = self._around = judging, surroundings(judging)
         return judge("\n".join(texts), judging, cwd=cwd, stdin=stdin, around=around[1])
+
+
+def _shell(judging: Judging) -> str:
+    """What reads the command. On Windows without Git's bash that is cmd.exe, as `WindowsStarter` has it."""
+    if sys.platform == "win32" and judging.platform == "win32" and judging.shell == "bash":
+        from handrail_cli.windows_start import find_bash
+
+        return "bash" if find_bash(judging.environment, os.path.isfile) else "cmd"
+    return judging.shell
 
 
 def _alike(one: Judging, other: Judging) -> bool:

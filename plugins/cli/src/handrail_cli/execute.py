@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -30,10 +29,12 @@ from handrail import (
     tool,
 )
 from handrail_cli import family
+from handrail_cli.handles import PLATFORMS
 
 if TYPE_CHECKING:
     from handrail_cli.config import AnswerRule, CliConfig
-    from handrail_cli.processes import Launch, Process, Processes
+    from handrail_cli.process import Launch, Process
+    from handrail_cli.processes import Processes
     from handrail_cli.prompts import Prompt
     from handrail_cli.waiting import Attention
 
@@ -94,7 +95,7 @@ def _describe(command: Command) -> str:
     layer="core",
     title=TITLE,
     effects=[Run("shell", arg="command"), Read("cwd", arg="cwd")],
-    platforms=frozenset(("linux", "darwin")),
+    platforms=PLATFORMS,
     timeout=lambda command: None if command.background else command.timeout + CLOSING_S,
     live=True,
     confinable=True,
@@ -109,23 +110,17 @@ async def execute_cli(command: Command, context: ToolContext) -> Mapping[str, An
     such as -y; `prompt` says what was asked. To answer, use background=true and write_process. Programs that open a window, and
     those started with `&`, go on running; they get a process_id.
     """
-    from handrail_cli.processes import scratch_file
     from handrail_cli.waiting import Attention
 
     processes: Processes = await context.service("shell")
     rules = _rules(context)
     tells = context.sandbox is None or context.sandbox.sandbox.descriptors
     keeps = tells and not command.background and command.cwd is None and not _only_reads(context)
-    state = scratch_file("state") if keeps else None
-    try:
-        launch = await _launch(command, context, processes, state, answered=bool(rules))
-        process = processes.start(launch)
-        if command.background:
-            return _background(process, processes, context)
-        return await _foreground(Attention(process, rules), command, context, processes, state)
-    finally:
-        if state is not None:
-            os.close(state)
+    launch = await _launch(command, context, processes, keeps=keeps, answered=bool(rules))
+    process = processes.start(launch)
+    if command.background:
+        return _background(process, processes, context)
+    return await _foreground(Attention(process, rules), command, context, processes)
 
 
 def _rules(context: ToolContext) -> Sequence[AnswerRule]:
@@ -145,15 +140,15 @@ def _settings(context: ToolContext) -> CliConfig:
 
 
 async def _launch(
-    command: Command, context: ToolContext, processes: Processes, state: int | None, *, answered: bool
+    command: Command, context: ToolContext, processes: Processes, *, keeps: bool, answered: bool
 ) -> Launch:
     from handrail_cli.environment import in_terminal, on_desktop, unattended
     from handrail_cli.output import PassingThrough
-    from handrail_cli.processes import Launch
+    from handrail_cli.process import Launch
 
     if "\0" in command.command:
         raise InvalidArguments("execute_cli: the command holds a NUL character, which no command can")
-    bash = processes.bash(context.host_environment.get("PATH"))
+    bash = processes.shell(context.host_environment)
     if bash is None:
         raise ToolUnavailable("bash is not on PATH", hint="install bash")
     environment = processes.host_environment(context.host_environment)
@@ -171,7 +166,7 @@ async def _launch(
         stdin=None if command.stdin is None else command.stdin.encode("utf-8", "replace"),
         fed=command.background or (answered and command.stdin is None),
         terminal=terminal,
-        state=state,
+        keeps=keeps,
         open_sink=lambda: PassingThrough(context.artifacts.create()),
         on_output=context.output if context.listening else None,
         sandbox=context.sandbox,
@@ -236,7 +231,7 @@ def _background(process: Process, processes: Processes, context: ToolContext) ->
 
 
 async def _foreground(
-    attention: Attention, command: Command, context: ToolContext, processes: Processes, state: int | None
+    attention: Attention, command: Command, context: ToolContext, processes: Processes
 ) -> Mapping[str, Any]:
     from handrail_cli.waiting import until_over
 
@@ -244,7 +239,7 @@ async def _foreground(
     try:
         ended, window = await until_over(process, command.timeout, context, attention)
     except asyncio.CancelledError:
-        from handrail_cli.processes import CANCEL_S
+        from handrail_cli.process import CANCEL_S
 
         await processes.stop(process, patience=CANCEL_S)
         # Raises when it was the call that was stopped, and then what was written is still told.
@@ -272,7 +267,7 @@ async def _foreground(
         said = process.streams[1].kept.finish().text.strip()
         processes.finished(process)
         raise NoSandbox(f"nothing was run: {refused}: {said[:500]}", hint=CURE)
-    return _ended(attention, context, processes, state)
+    return _ended(attention, context, processes)
 
 
 def _asked(attention: Attention, prompt: Prompt | None) -> list[str]:
@@ -302,14 +297,14 @@ def _timed_out(
     return {**report, **ToolResult.failure(error, title=TITLE)}
 
 
-def _ended(attention: Attention, context: ToolContext, processes: Processes, state: int | None) -> Mapping[str, Any]:
+def _ended(attention: Attention, context: ToolContext, processes: Processes) -> Mapping[str, Any]:
     process = attention.process
     code = process.exit_code
     assert code is not None
     prompt = attention.given_up or process.prompt
     if prompt is not None and code == 0 and attention.given_up is None and prompt.kind not in PLAINLY_ASKED:
         prompt = None
-    notes = [*_asked(attention, prompt), *_keep_left(process, context, processes, state)]
+    notes = [*_asked(attention, prompt), *_keep_left(process, context, processes)]
     id = None
     if process.left:
         id = processes.keep(process)
@@ -349,13 +344,11 @@ def _denial(report: Mapping[str, Any], context: ToolContext, code: int) -> Sandb
     )
 
 
-def _keep_left(process: Process, context: ToolContext, processes: Processes, state: int | None) -> list[str]:
+def _keep_left(process: Process, context: ToolContext, processes: Processes) -> list[str]:
     """Keep the shell's folder and variables for the calls that follow; what there is to say about that."""
-    if state is None or process.exit_code is None or process.exit_code < 0:
+    if not process.launch.keeps or process.exit_code is None or process.exit_code < 0:
         return []
-    from handrail_cli.shell import read_state
-
-    written = read_state(state)
+    written = process.left_behind()
     left = None if written is None else processes.left_by(process, written)
     if left is None:
         return [] if written == b"" else ["What it left of its folder and variables could not be kept."]

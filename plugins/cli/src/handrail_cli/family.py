@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 # Laid into the environment of every command, so that what left its process group can still be told.
 MARK = "HANDRAIL_MARK_PROCESS"
-SIGHUP_BIT = 1 << (signal.SIGHUP - 1)
+# The lowest bit of the signals in /proc.
+SIGHUP_BIT = 1
 
 
 @dataclass(frozen=True, slots=True)

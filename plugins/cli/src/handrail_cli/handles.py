@@ -12,9 +12,10 @@ from pydantic import Field
 from handrail import Downstream, Input, Read, Run, ToolContext, Write, tool
 
 if TYPE_CHECKING:
-    from handrail_cli.processes import Process, Processes
+    from handrail_cli.process import Process
+    from handrail_cli.processes import Processes
 
-PLATFORMS = frozenset(("linux", "darwin"))
+PLATFORMS = frozenset(("linux", "darwin", "win32"))
 # A program that does not read for so long is not going to.
 WRITE_S = 5.0
 NEXT_TRY_S = 0.02

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from handrail import InvalidArguments
 
 if TYPE_CHECKING:
-    from handrail_cli.processes import Process
+    from handrail_cli.process import Process
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ NAMED = {
 CONTROL = re.compile(r"ctrl[-+]([a-z@\[\\\]^_])")
 WITHOUT_TERMINAL = {
     "ctrl-c": Key(signal=signal.SIGINT),
-    "ctrl-\\": Key(signal=signal.SIGQUIT),
+    "ctrl-\\": Key(signal=signal.SIGQUIT if sys.platform != "win32" else signal.SIGBREAK),
     "ctrl-d": Key(end=True),
     "enter": Key(b"\n"),
 }

@@ -44,6 +44,11 @@ KEEPING_SCRIPT = "; ".join((*LEAVING, *PLAIN, "{ __handrail_leave; } 2>/dev/null
 
 # What the shell sets itself. It is not something that a command exported.
 OWN_VARIABLES = frozenset(("_", "SHLVL", "PWD", "OLDPWD", "BASHOPTS", "SHELLOPTS", MARK))
+# What cmd.exe shows of its own; the first is ours.
+OWN_BY_CMD = frozenset(("__handrail_code", "PROMPT", "ERRORLEVEL"))
+# Git's bash has these in its own form, and gives them to other programs in theirs.
+CONVERTED = frozenset(("PATH", "HOME", "TMP", "TEMP", "TMPDIR"))
+DRIVE = re.compile(r"/([A-Za-z])(/.*)?")
 # What a sandboxed command exports under these names stays in the sandbox: later programs on the host would load or run what it says.
 STAYS_INSIDE = re.compile(
     r"""(?x)
@@ -72,6 +77,14 @@ ANSI = {
     b"t": b"\t",
     b"v": b"\v",
 }
+
+
+def windows_keeping_script(state: str) -> str:
+    """The same for Git's bash on Windows, which is given no descriptors: it writes to the file `state`, what it was given first."""
+    file = "'" + state.replace("\\", "/").replace("'", "'\\''") + "'"
+    before = rf"{{ builtin declare -px; builtin printf '\0'; }} >{file}"
+    leaving = (line.replace("builtin pwd;", "builtin pwd -W;").replace(">&STATE", f">>{file}") for line in LEAVING)
+    return "; ".join((before, *leaving, *PLAIN, "{ __handrail_leave; } 2>/dev/null"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +141,54 @@ def parse_left(written: bytes, *, given: Mapping[str, str]) -> Left | None:
         name: value for name, value in exported.items() if given.get(name) != value and name not in OWN_VARIABLES
     }
     return Left(cwd, changed, frozenset(given.keys() - exported.keys() - OWN_VARIABLES))
+
+
+def parse_left_on_windows(written: bytes, *, root: str, temporary: str) -> Left | None:
+    """What Git's bash below the folder `root` left. It knows some variables in its own form, so what it was given stands first."""
+    given, _, rest = written.partition(b"\0")
+    dump, separator, folder = rest.rpartition(b"\0")
+    before, exported = _parse_declarations(given), _parse_declarations(dump)
+    if not separator or not folder.endswith(b"\n") or before is None or exported is None:
+        return None
+    if any(len(value) > MAX_VALUE for value in exported.values()):
+        return None
+    changed = {
+        name: _as_windows(name, value, root=root, temporary=temporary)
+        for name, value in exported.items()
+        if before.get(name) != value and name not in OWN_VARIABLES
+    }
+    return Left(Path(os.fsdecode(folder[:-1])), changed, frozenset(before.keys() - exported.keys() - OWN_VARIABLES))
+
+
+def parse_left_by_cmd(written: bytes, *, given: Mapping[str, str]) -> Left | None:
+    """What cmd.exe left: its variables, one a line, and its folder on the last."""
+    *lines, folder = written.decode("utf-16-le", "replace").splitlines() or [""]
+    exported = dict(line.split("=", 1) for line in lines if "=" in line[1:])
+    own = OWN_BY_CMD | OWN_VARIABLES
+    if not lines or not folder or any(len(value) > MAX_VALUE for value in exported.values()):
+        return None
+    before = {name.upper(): value for name, value in given.items()}
+    changed = {name: value for name, value in exported.items() if before.get(name.upper()) != value and name not in own}
+    gone = before.keys() - {name.upper() for name in exported} - own
+    return Left(Path(folder), changed, frozenset(name for name in given if name.upper() in gone))
+
+
+def _as_windows(name: str, value: str, *, root: str, temporary: str) -> str:
+    """A variable of Git's bash as other programs are to have it: paths are in its own form in the few that it converts itself."""
+    if name not in CONVERTED:
+        return value
+    separated = value.split(":") if name == "PATH" else [value]
+    return ";".join(_windows_path(path, root=root, temporary=temporary) for path in separated)
+
+
+def _windows_path(path: str, *, root: str, temporary: str) -> str:
+    if (drive := DRIVE.fullmatch(path)) is not None:
+        return f"{drive[1].upper()}:{(drive[2] or '/')}".replace("/", "\\")
+    if path == "/tmp" or path.startswith("/tmp/"):
+        return temporary + path[4:].replace("/", "\\")
+    if path == "/bin" or path.startswith("/bin/"):
+        path = f"/usr{path}"
+    return root + path.replace("/", "\\") if path.startswith("/") else path
 
 
 def outside(left: Left, started_in: Path, bounds: Bounds) -> Left:

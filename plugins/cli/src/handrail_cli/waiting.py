@@ -14,7 +14,7 @@ from handrail_cli.prompts import READ_KEYS, Prompt
 
 if TYPE_CHECKING:
     from handrail_cli.config import AnswerRule
-    from handrail_cli.processes import Process
+    from handrail_cli.process import Process
 
 # A program that opens a window is not waited for. Most commands are over before anybody looks.
 FIRST_LOOK_S = 1.0
@@ -40,7 +40,7 @@ class Attention:
 
     def look(self) -> None:
         """Answer a question that a rule knows; end the input of a program that has waited long enough for anybody else."""
-        if self.process.stdin is None or self.given_up is not None or self.process.silent_for < QUIET_S:
+        if not self.process.fed or self.given_up is not None or self.process.silent_for < QUIET_S:
             return
         prompt = self.process.prompt
         if prompt is None:
@@ -69,6 +69,8 @@ async def until_over(
     process: Process, timeout: float, context: ToolContext, attention: Attention
 ) -> tuple[bool, str | None]:
     """Whether the command has ended in time, and the title of the window that it opened instead."""
+    if process.shown is not None:
+        return False, process.shown
     deadline = monotonic() + timeout
     asked = process.launch.fed or process.launch.terminal is not None
     next_window = monotonic() + FIRST_LOOK_S

@@ -7,11 +7,12 @@ CreateProcess is to be called with; who calls it puts the process into a job obj
 from __future__ import annotations
 
 import ntpath
+import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from handrail_cli.shell import PLAIN_SCRIPT
+from handrail_cli.shell import PLAIN_SCRIPT, windows_keeping_script
 
 IsFile = Callable[[str], bool]
 
@@ -38,17 +39,24 @@ NO_CONVERSION = {"MSYS_NO_PATHCONV": "1", "MSYS2_ARG_CONV_EXCL": "*"}
 OFFSET_AT, MARK, SUBSYSTEM_AT, WITH_WINDOWS = 0x3C, b"PE\0\0", 24 + 68, 2
 HEADER = 4_096
 EXTENSIONS = ".COM;.EXE;.BAT;.CMD"
+PLAIN_WORD = re.compile(r'[\w:./+,=@-]+|"[\w:./+,=@ -]+"')
+PLAIN_COMMAND = re.compile(rf"(?:{PLAIN_WORD.pattern})(?: +(?:{PLAIN_WORD.pattern}))*")
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What CreateProcess is called with. `waited`: False for a program with windows, which is left to itself."""
+    """What CreateProcess is called with: `words`, and `rest` of the line as it stands. `waited`: False for a program with windows."""
 
-    program: str
-    line: str
+    words: tuple[str, ...]
     environment: Mapping[str, str]
+    rest: str = ""
     flags: int = NEW_GROUP | NO_WINDOW | SUSPENDED
     waited: bool = True
+
+    @property
+    def line(self) -> str:
+        """The command line."""
+        return " ".join(filter(None, (subprocess.list2cmdline(self.words), self.rest)))
 
 
 def find_bash(environment: Mapping[str, str], is_file: IsFile) -> str | None:
@@ -72,37 +80,60 @@ def _of_linux(folder: str) -> bool:
     return any(part in NOT_GITS for part in ntpath.normpath(folder).lower().split("\\"))
 
 
-def by_bash(bash: str, command: str, cwd: str, environment: Mapping[str, str]) -> Start:
-    """The start of a command for Git's bash, whose words reach programs as they are."""
-    words = [bash, "-c", PLAIN_SCRIPT, "bash", command, cwd]
-    return Start(bash, subprocess.list2cmdline(words), {**environment, **NO_CONVERSION})
+def by_bash(bash: str, command: str, cwd: str, environment: Mapping[str, str], *, state: str | None = None) -> Start:
+    """The start of a command for Git's bash, whose words reach programs as they are. At `state` it writes what it leaves."""
+    script = PLAIN_SCRIPT if state is None else windows_keeping_script(state)
+    return Start((bash, "-c", script, "bash", command, cwd), {**environment, **NO_CONVERSION})
 
 
-def by_cmd(command: str, environment: Mapping[str, str]) -> Start:
+def by_cmd(command: str, environment: Mapping[str, str], *, leaving: str | None = None) -> Start:
     """The start of a command for cmd.exe, which takes the rest of its line as it stands between the outer quotation marks.
 
-    Raises ValueError for more than one line: cmd.exe would run the first and say nothing of the others.
+    `leaving` is a file of commands that runs after it. Raises ValueError for more than one line: cmd.exe would run the first and say
+    nothing of the others.
     """
-    if "\n" in command.strip():
+    command = command.strip()
+    if "\n" in command:
         raise ValueError("cmd.exe runs one line; install Git for Windows for more, or join the lines with &&")
+    # Behind an open quotation mark, or a line that goes on, it would be a part of the command.
+    if leaving is not None and command.count('"') % 2 == 0 and not command.endswith("^"):
+        command = f'{command} & call "{leaving}"'
     given = {name.upper(): value for name, value in environment.items()}
     program = given.get("COMSPEC") or ntpath.join(given.get("SYSTEMROOT", r"C:\Windows"), "System32", "cmd.exe")
-    return Start(program, f'"{program}" /d /s /v:off /c "{command.strip()}"', dict(environment))
+    return Start((program, "/d", "/s", "/v:off", "/c"), dict(environment), f'"{command}"')
+
+
+def leaving_by_cmd(state: str) -> str:
+    """Commands by which cmd.exe writes its variables and its folder to `state`, in UTF-16, and keeps the exit code of what ran before."""
+    lines = (
+        "@echo off",
+        "set __handrail_code=%errorlevel%",
+        f'"%ComSpec%" /d /u /c set >"{state}"',
+        f'"%ComSpec%" /d /u /c cd >>"{state}"',
+        "exit /b %__handrail_code%",
+    )
+    return "\r\n".join((*lines, ""))
 
 
 def alone(
-    argv: Sequence[str], environment: Mapping[str, str], *, is_file: IsFile, head: Callable[[str], bytes]
+    command: str, environment: Mapping[str, str], *, is_file: IsFile, head: Callable[[str], bytes]
 ) -> Start | None:
-    """The start of a program that has windows, by itself; None for any other, which a shell runs and waits for.
+    """The start of a command that is a program with windows, by itself; None for any other, which a shell runs and waits for.
 
     `head` gives the first bytes of a file. What kind a program is stands in its header, so no list of names is needed.
     """
-    program = find_program(argv[0], environment, is_file) if argv else None
+    words = plain_words(command)
+    program = find_program(words[0], environment, is_file) if words else None
     if program is None or not has_windows(head(program)):
         return None
-    return Start(
-        program, subprocess.list2cmdline([program, *argv[1:]]), dict(environment), DETACHED | NEW_GROUP, waited=False
-    )
+    return Start((program, *words[1:]), dict(environment), flags=DETACHED | NEW_GROUP | SUSPENDED, waited=False)
+
+
+def plain_words(command: str) -> tuple[str, ...]:
+    """The words of a command in which bash and cmd.exe see the same: no sign that means something to either; empty for any other."""
+    if PLAIN_COMMAND.fullmatch(command.strip()) is None:
+        return ()
+    return tuple(word.strip('"') for word in PLAIN_WORD.findall(command))
 
 
 def find_program(name: str, environment: Mapping[str, str], is_file: IsFile) -> str | None:

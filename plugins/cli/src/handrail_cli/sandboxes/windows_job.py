@@ -11,14 +11,16 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from handrail import Bounds, Confined, Limits, NoSandbox, Sandbox
 
-# <winnt.h>: JOBOBJECT_EXTENDED_LIMIT_INFORMATION and its flags.
-EXTENDED_LIMITS = 9
+# <winnt.h>: JOBOBJECT_EXTENDED_LIMIT_INFORMATION and its flags, JOBOBJECT_BASIC_ACCOUNTING_INFORMATION.
+EXTENDED_LIMITS, ACCOUNTING = 9, 1
 ACTIVE_PROCESSES, JOB_MEMORY, DIE_ON_EXCEPTION, KILL_ON_CLOSE, PROCESS_TIME = 0x8, 0x200, 0x400, 0x2000, 0x2
 CREATE_SUSPENDED = 0x4
+# The exit code of what was ended.
+ENDED = 1
 TICKS_A_SECOND = 10_000_000
 
 
@@ -55,14 +57,68 @@ def flags(limits: Mapping[str, int | None]) -> int:
 def main(words: Sequence[str]) -> int:
     """Start the command in a job, wait for it, and give its exit code."""
     limits: dict[str, int | None] = json.loads(words[0])
-    job = _job(limits)
     # Suspended, so that it starts nothing before it is in the job.
     process = subprocess.Popen(list(words[2:]), creationflags=CREATE_SUSPENDED)
-    _put_in(job, process)
-    return process.wait()
+    with Job(limits) as job:
+        job.take_in(process)
+        return process.wait()
 
 
-def _job(limits: Mapping[str, int | None]) -> Any:
+class Job:
+    """A job object with these limits. What is in it ends when it is closed."""
+
+    def __init__(self, limits: Mapping[str, int | None]) -> None:
+        from ctypes import byref, sizeof, wintypes
+
+        self._kernel = _library("kernel32")
+        self._kernel.CreateJobObjectW.restype = wintypes.HANDLE
+        self._handle = wintypes.HANDLE(self._kernel.CreateJobObjectW(None, None))
+        wanted = _limits(limits)
+        if not self._handle or not self._kernel.SetInformationJobObject(
+            self._handle, EXTENDED_LIMITS, byref(wanted), sizeof(wanted)
+        ):
+            raise OSError("the job object could not be made")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def take_in(self, process: subprocess.Popen[bytes]) -> None:
+        """Put in what was started suspended, and let it run; it is ended when that fails."""
+        from ctypes import wintypes
+
+        handle = wintypes.HANDLE(int(vars(process)["_handle"]))
+        if not self._kernel.AssignProcessToJobObject(self._handle, handle):
+            process.kill()
+            raise OSError("the command could not be put into its job, and was not run")
+        _library("ntdll").NtResumeProcess(handle)
+
+    def active(self) -> int:
+        """How many of its processes run."""
+        from ctypes import byref, sizeof
+
+        counts = _counts()
+        if not self._handle or not self._kernel.QueryInformationJobObject(
+            self._handle, ACCOUNTING, byref(counts), sizeof(counts), None
+        ):
+            return 0
+        return int(counts.ActiveProcesses)
+
+    def end(self) -> None:
+        """End all of its processes."""
+        if self._handle:
+            self._kernel.TerminateJobObject(self._handle, ENDED)
+
+    def close(self) -> None:
+        """Let go of it, which ends what is still in it."""
+        if self._handle:
+            self._kernel.CloseHandle(self._handle)
+            self._handle.value = None
+
+
+def _limits(limits: Mapping[str, int | None]) -> Any:
     import ctypes
     from ctypes import wintypes
 
@@ -79,31 +135,26 @@ def _job(limits: Mapping[str, int | None]) -> Any:
             ("PeakProcessMemoryUsed", ctypes.c_size_t), ("PeakJobMemoryUsed", ctypes.c_size_t),
         )  # fmt: skip
 
-    kernel = _library("kernel32")
-    kernel.CreateJobObjectW.restype = wintypes.HANDLE
-    job = kernel.CreateJobObjectW(None, None)
     wanted = Extended()
     wanted.Basic.LimitFlags = flags(limits)
     wanted.Basic.ActiveProcessLimit = limits.get("processes") or 0
     wanted.Basic.PerProcessUserTimeLimit = (limits.get("cpu_seconds") or 0) * TICKS_A_SECOND
     wanted.JobMemoryLimit = limits.get("memory") or 0
-    if not job or not kernel.SetInformationJobObject(
-        wintypes.HANDLE(job), EXTENDED_LIMITS, ctypes.byref(wanted), ctypes.sizeof(wanted)
-    ):
-        raise OSError("the job object could not be made")
-    return job
+    return wanted
 
 
-def _put_in(job: Any, process: subprocess.Popen[bytes]) -> None:
+def _counts() -> Any:
+    import ctypes
     from ctypes import wintypes
 
-    kernel = _library("kernel32")
-    native = _library("ntdll")
-    handle = wintypes.HANDLE(int(vars(process)["_handle"]))
-    if not kernel.AssignProcessToJobObject(wintypes.HANDLE(job), handle):
-        process.kill()
-        raise OSError("the command could not be put into its job, and was not run")
-    native.NtResumeProcess(handle)
+    class Counts(ctypes.Structure):
+        _fields_ = (
+            ("TotalUserTime", ctypes.c_int64), ("TotalKernelTime", ctypes.c_int64), ("ThisPeriodTotalUserTime", ctypes.c_int64),
+            ("ThisPeriodTotalKernelTime", ctypes.c_int64), ("TotalPageFaultCount", wintypes.DWORD), ("TotalProcesses", wintypes.DWORD),
+            ("ActiveProcesses", wintypes.DWORD), ("TotalTerminatedProcesses", wintypes.DWORD),
+        )  # fmt: skip
+
+    return Counts()
 
 
 def _library(name: str) -> Any:

@@ -1,0 +1,185 @@
+"""How a command is started on Linux and macOS: bash in a session of its own, between pipes or in a terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+import struct
+import sys
+import termios
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from handrail import Downstream
+from handrail_cli.decoding import locale_charset
+from handrail_cli.family import MARK
+from handrail_cli.output import HeadTail, Sink
+from handrail_cli.posix_process import PosixProcess
+from handrail_cli.process import Launch, Stream
+from handrail_cli.shell import STATE, arguments
+
+if TYPE_CHECKING:
+    from handrail import Confined
+
+# What a command does at these is its own affair, whatever Handrail does: `nohup handrail …` ignores the first, Python the last two, and a program
+# that writes into a closed pipe has to end.
+ANEW = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ)
+
+
+class PosixStarter:
+    """Starts commands here: finds bash, and keeps from them what this process was given by its parent."""
+
+    def __init__(self) -> None:
+        self._strange = _strange_descriptors()
+        self._bash: tuple[str | None, str | None] = (None, None)
+
+    def shell(self, environment: Mapping[str, str]) -> str | None:
+        """Where bash is on the host's PATH; None when it is not there."""
+        path = environment.get("PATH")
+        if self._bash[0] != path or self._bash[1] is None:
+            self._bash = (path, shutil.which("bash", path=path))
+        return self._bash[1]
+
+    def start(self, launch: Launch, mark: str) -> PosixProcess:
+        """Start bash in a session of its own, or the sandbox that runs it; `Downstream` when that fails.
+
+        Twice as fast as `subprocess`, which encodes the environment in Python.
+        """
+        limits = launch.limits if launch.sandbox is None else None
+        program, words = launch.bash, arguments(launch.command, launch.cwd, keeps=launch.keeps, limits=limits)
+        environment = {**launch.environment, MARK: mark}
+        confined: Confined | None = None
+        if launch.sandbox is not None:
+            confined = launch.sandbox.confine((program, *words[1:]), cwd=launch.cwd, environment=environment)
+            program, words, environment = confined.argv[0], list(confined.argv), dict(confined.environment)
+        handed = () if confined is None else confined.pass_fds
+        state = scratch_file("state") if launch.keeps else None
+        plumbing = _in_terminal(*launch.terminal) if launch.terminal is not None else _in_pipes(launch)
+        actions = [
+            *((os.POSIX_SPAWN_CLOSE, fd) for fd in self._strange),
+            *plumbing.actions,
+            # Onto itself: from then on it is inherited.
+            *((os.POSIX_SPAWN_DUP2, fd, fd) for fd in handed),
+        ]
+        if state is not None:
+            actions.append((os.POSIX_SPAWN_DUP2, state, STATE))
+        try:
+            pid = os.posix_spawn(program, words, environment, file_actions=actions, setsid=True, setsigdef=ANEW)
+        except (OSError, ValueError) as exc:
+            for fd in (*plumbing.ours, *(() if state is None else (state,))):
+                os.close(fd)
+            if confined is not None:
+                confined.ended()
+            raise Downstream(f"the command could not be started: {exc}") from exc
+        finally:
+            for fd in (*plumbing.theirs, *handed):
+                os.close(fd)
+        if confined is not None:
+            confined.started(pid)
+        for fd in plumbing.outputs:
+            os.set_blocking(fd, False)
+        return PosixProcess(launch, mark, pid, _streams(launch, plumbing), confined, stdin=plumbing.feed, state=state)
+
+
+def _strange_descriptors() -> tuple[int, ...]:
+    """Descriptors that this process was given by its parent and would hand on to every command."""
+    try:
+        return tuple(fd for fd in map(int, os.listdir("/dev/fd")) if fd > 2 and _inheritable(fd))
+    except OSError:
+        return ()
+
+
+def _inheritable(fd: int) -> bool:
+    try:
+        return os.get_inheritable(fd)
+    except OSError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class Plumbing:
+    """The descriptors between a command and us: `outputs` are read, `feed` is written to, `theirs` are closed here once it has them."""
+
+    actions: Sequence[tuple[int, ...] | tuple[int, int, str, int, int]]
+    outputs: tuple[int, ...]
+    feed: int | None
+    theirs: tuple[int, ...]
+
+    @property
+    def ours(self) -> tuple[int, ...]:
+        return self.outputs if self.feed is None else (*self.outputs, self.feed)
+
+
+def _in_pipes(launch: Launch) -> Plumbing:
+    stdin, feed = _input(launch)
+    out, out_end = os.pipe()
+    err, err_end = os.pipe()
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0) if stdin is None else (os.POSIX_SPAWN_DUP2, stdin, 0),
+        (os.POSIX_SPAWN_DUP2, out_end, 1),
+        (os.POSIX_SPAWN_DUP2, err_end, 2),
+    ]
+    return Plumbing(actions, (out, err), feed, (out_end, err_end, *(() if stdin is None else (stdin,))))
+
+
+def _in_terminal(width: int, height: int) -> Plumbing:
+    """A terminal of that size, which becomes the command's own: it is the first one that its new session opens."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("4H", height, width, 0, 0))
+    actions = [
+        (os.POSIX_SPAWN_OPEN, 0, os.ttyname(theirs), os.O_RDWR, 0),
+        (os.POSIX_SPAWN_DUP2, 0, 1),
+        (os.POSIX_SPAWN_DUP2, 0, 2),
+    ]
+    return Plumbing(actions, (ours,), os.dup(ours), (theirs,))
+
+
+def _streams(launch: Launch, plumbing: Plumbing) -> tuple[Stream, Stream]:
+    def kept(open_sink: Callable[[], Sink] | None) -> HeadTail:
+        return HeadTail(open_sink, limit=launch.output_limit, charset=locale_charset(launch.environment))
+
+    if launch.terminal is None:
+        out, err = plumbing.outputs
+        return Stream("stdout", out, kept(launch.open_sink)), Stream("stderr", err, kept(launch.open_sink))
+    from handrail_cli.drawing import Drawn
+
+    feed = plumbing.feed
+    assert feed is not None
+
+    def reply(text: str) -> None:
+        # A program that asks its terminal and does not read the answer gets none.
+        with contextlib.suppress(OSError):
+            os.write(feed, text.encode())
+
+    drawn = Drawn(*launch.terminal, kept(launch.open_sink), reply=reply)
+    return Stream("stdout", plumbing.outputs[0], drawn, wide=True), Stream("stderr", None, kept(None))
+
+
+def _input(launch: Launch) -> tuple[int | None, int | None]:
+    """The descriptor that the command reads (None: nothing), and the one that feeds it when it can be written to later."""
+    if launch.fed:
+        reading, feed = os.pipe()
+        os.set_blocking(feed, False)
+        return reading, feed
+    if launch.stdin is None:
+        return None, None
+    # A file and not a pipe: a command that does not read all of it cannot make us wait.
+    file = scratch_file("stdin")
+    with open(file, "wb", closefd=False) as writing:
+        writing.write(launch.stdin)
+    os.lseek(file, 0, os.SEEK_SET)
+    return file, None
+
+
+def scratch_file(name: str) -> int:
+    """The descriptor of an empty file without a place in any folder."""
+    if sys.platform == "linux":
+        return os.memfd_create(name)
+    import tempfile
+
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())

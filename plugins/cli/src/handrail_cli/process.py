@@ -1,0 +1,240 @@
+"""A command that was started, whatever the system: what it wrote so far, whether it is over, and what can be done to it."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import signal
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from handrail import Downstream
+from handrail_cli.output import MAX_WHOLE, Kept, Sink
+from handrail_cli.prompts import READ_KEYS, Prompt, first_of, on_screen
+
+if TYPE_CHECKING:
+    from handrail import Confined, Confinement
+    from handrail_cli.config import HostLimits
+    from handrail_cli.shell import Left
+
+# Between asking processes to end and ending them.
+TERM_S = 0.3
+# The same for a command that was cancelled: whoever did that waits.
+CANCEL_S = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What to start: a command for the bash at `bash` (empty: for the system's own shell). `stdin` None is empty; `keeps`: the shell tells
+    what it leaves of its folder and variables.
+
+    `fed`: its standard input can be written to later. `terminal` is the width and height of the one it runs in, None: in none; then it is
+    fed, too. `sandbox` None runs it on the host, within `limits`. Of each output at most `output_limit` bytes go to a sink.
+    """
+
+    bash: str
+    command: str
+    cwd: Path
+    environment: Mapping[str, str]
+    stdin: bytes | None = None
+    fed: bool = False
+    terminal: tuple[int, int] | None = None
+    keeps: bool = False
+    open_sink: Callable[[], Sink] | None = None
+    on_output: Callable[[str, str], None] | None = None
+    sandbox: Confinement | None = None
+    limits: HostLimits | None = None
+    output_limit: int = MAX_WHOLE
+    # Whether somebody reads while it runs: nothing is left in its pipes then.
+    followed: bool = False
+
+
+@dataclass(slots=True)
+class Stream:
+    """One of a command's outputs: its descriptor (None once it is closed) and what has come from it."""
+
+    name: str
+    fd: int | None
+    kept: Kept
+    decode: codecs.IncrementalDecoder | None = None
+    wide: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Process(ABC):
+    """A command that was started. `exit_code` is None while it runs, negative for a signal, as the system tells it.
+
+    `left` says that the shell itself has ended and that programs it started still run; `daemons` are those of them that moved away from its
+    group, and `held` says that something keeps its outputs open. `alone`: no other command was waited for meanwhile. `heard` is when it
+    wrote last and `fed_at` when it was written to last, by the monotonic clock. `shown`: the title of the program with windows that it is,
+    which nobody waits for.
+    """
+
+    # Whether what it started ends with this process anyhow; else somebody has to see to it.
+    dies_with_us: ClassVar[bool] = False
+
+    launch: Launch
+    mark: str
+    pid: int
+    streams: tuple[Stream, Stream]
+    confined: Confined | None = None
+    shown: str | None = None
+    started: float = field(default_factory=time.time)
+    id: str | None = None
+    alone: bool = True
+    watch: asyncio.TimerHandle | None = None
+    exit_code: int | None = None
+    left: bool = False
+    held: bool = False
+    daemons: tuple[int, ...] = ()
+    heard: float = field(default_factory=time.monotonic)
+    fed_at: float = 0.0
+    _waiting: list[asyncio.Future[None]] = field(default_factory=list["asyncio.Future[None]"])
+    _settled: bool = False
+    _given_back: asyncio.Task[str | None] | None = None
+
+    @property
+    def stdout(self) -> Kept:
+        return self.streams[0].kept
+
+    @property
+    def stderr(self) -> Kept:
+        return self.streams[1].kept
+
+    @property
+    def prompt(self) -> Prompt | None:
+        """What its outputs end with, where that asks for something and nothing has been written to it since."""
+        if self.stdout.whole_screen:
+            return on_screen(self.stdout.ending(), stream="stdout")
+        prompt = first_of([(stream.name, stream.kept.ending()) for stream in self.streams])
+        answered = prompt is not None and prompt.kind not in READ_KEYS and self.heard < self.fed_at
+        return None if answered else prompt
+
+    @property
+    def hides_typing(self) -> bool:
+        """Whether its terminal shows nothing of what is typed, as programs ask for passwords."""
+        return False
+
+    @property
+    def silent_for(self) -> float:
+        """Seconds since it wrote anything."""
+        return time.monotonic() - self.heard
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        """The variables that the shell was started with, without our mark."""
+        return self.launch.environment if self.confined is None else self.confined.environment
+
+    @property
+    @abstractmethod
+    def fed(self) -> bool:
+        """Whether its standard input can still be written to."""
+
+    @property
+    @abstractmethod
+    def running(self) -> bool:
+        """Whether the shell or anything it left behind still runs."""
+
+    @abstractmethod
+    def follow(self) -> None:
+        """Start to read what it writes and to wait for its end."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """End it at once: it cannot be followed."""
+
+    @abstractmethod
+    async def stop(self, *, patience: float = TERM_S) -> None:
+        """End it and everything it started, wherever that moved: asked first, then made to. Returns when nothing is left.
+
+        `patience`: seconds between the two.
+        """
+
+    @abstractmethod
+    async def hang_up(self) -> None:
+        """End what it left running as a terminal does that closes: what was told to stay stays."""
+
+    @abstractmethod
+    def write(self, data: bytes) -> int:
+        """How many of the bytes its standard input took at once."""
+
+    @abstractmethod
+    def end_input(self) -> None:
+        """Close its standard input: it reads to the end."""
+
+    @abstractmethod
+    def interrupt(self, number: signal.Signals) -> None:
+        """Send what a terminal's key would: to all that runs of it on the host, to what the sandbox holds."""
+
+    @abstractmethod
+    def left_behind(self) -> bytes | None:
+        """What the shell wrote of its folder and variables; None when that is more than is kept."""
+
+    @abstractmethod
+    def parse_left(self, written: bytes) -> Left | None:
+        """The same as values; None when it is not whole."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of what is held of it. What still writes to it writes to nobody."""
+
+    async def settle(self, seconds: float | None) -> bool:
+        """Wait until the command has ended and all that it wrote has come; False when it had not after so many seconds."""
+        if self._settled:
+            return True
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(future)
+        timer = loop.call_later(seconds, _give_up, future) if seconds is not None else None
+        try:
+            await future
+        finally:
+            if timer is not None:
+                timer.cancel()
+            if future in self._waiting:
+                self._waiting.remove(future)
+        return self._settled
+
+    async def give_back(self) -> str | None:
+        """Once it is over: let the sandbox go. Why it did not come about, so that nothing ran; None when it did, and on the host."""
+        if self.confined is None:
+            return None
+        if self._given_back is None:
+            self._given_back = asyncio.get_running_loop().create_task(asyncio.to_thread(self.confined.ended))
+        return await asyncio.shield(self._given_back)
+
+    def _no_input(self) -> Downstream:
+        return Downstream(f"process {self.id!r} has no open standard input")
+
+    def _tell(self, stream: Stream, data: bytes | memoryview) -> None:
+        assert self.launch.on_output is not None
+        if stream.decode is None:
+            stream.decode = codecs.getincrementaldecoder("utf-8")("replace")
+        if text := stream.decode.decode(data):
+            self.launch.on_output(stream.name, text)
+
+    def _wake(self) -> None:
+        """It has settled: whoever waits goes on."""
+        if self.id is not None and self.confined is not None and self._given_back is None:
+            self._given_back = asyncio.get_running_loop().create_task(asyncio.to_thread(self._tidy))
+        for future in self._waiting:
+            if not future.done():
+                future.set_result(None)
+        self._waiting.clear()
+
+    def _tidy(self) -> str | None:
+        """What is done for a confined command that ends when no call waits for it."""
+        assert self.confined is not None
+        assert self.launch.sandbox is not None
+        refused = self.confined.ended()
+        self.launch.sandbox.put_aside()
+        return refused
+
+
+def _give_up(future: asyncio.Future[None]) -> None:
+    if not future.done():
+        future.set_result(None)
