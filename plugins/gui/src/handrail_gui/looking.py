@@ -141,12 +141,13 @@ async def pictures(sight: Sight, seen: Observation, image: str) -> dict[str, Any
 
     def draw() -> dict[str, Any]:
         # numpy and OpenCV take a tenth of a second to import.
-        from handrail_gui import picture
+        from handrail_gui import marks, picture
 
         pixels = picture.without_passwords(picture.scaled(sight.frame, transform), seen.elements, transform)
         if image == "raw":
             return {"image_b64": picture.encoded(pixels)}
-        drawn = {"image_b64": picture.encoded(picture.marked(pixels, seen.elements, transform))}
+        marked = marks.drawn(pixels, marks.marks(pixels, seen.elements, transform))
+        drawn = {"image_b64": picture.encoded(marked)}
         return drawn | {"raw_image_b64": picture.encoded(pixels)} if image == "both" else drawn
 
     return await anyio.to_thread.run_sync(draw)
