@@ -20,7 +20,7 @@ from handrail.asking.confirm import Confirmer
 from handrail.calls.invocation import Invocation
 from handrail.config.loading import Config
 from handrail.config.places import Places, home_folder, private_folder
-from handrail.config.settings import NO_SANDBOXES, Settings
+from handrail.config.settings import NO_SANDBOXES, NetworkSettings, Settings
 from handrail.desktops.desktop import Desktop, Desktops
 from handrail.desktops.leases import Leases
 from handrail.desktops.stops import Stops
@@ -85,6 +85,14 @@ class Opened:
     def environment(self) -> Mapping[str, str]:
         """The environment that Handrail was started with."""
         return self.runtime.environment
+
+    @property
+    def network(self) -> NetworkSettings:
+        return self.runtime.settings.network
+
+    async def secret(self, name: str) -> str:
+        assert self.session is not None, "only what is opened for a session is given secrets"
+        return await self.session.secrets.take(name)
 
     @property
     def desktop(self) -> Desktop:

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import psutil
@@ -12,6 +11,7 @@ import pytest
 
 import handrail
 from handrail import BackendUnavailable, Desktop, Downstream, Session, ToolUnavailable
+from handrail.testing.backends import Surroundings
 from handrail_accessibility.atspi.bus import DBUS, Bus, BusLost
 from handrail_accessibility.atspi.service import AtSpi
 from handrail_accessibility.backend import AccessibilityBackend
@@ -59,9 +59,8 @@ async def test_a_session_bus_that_is_not_there_says_so(tmp_path: Path) -> None:
 
 
 async def test_the_backend_is_unavailable_where_there_is_no_bus(tmp_path: Path) -> None:
-    class Context:
+    class Context(Surroundings):
         desktop = Desktop("bare", ":0")
-        environment: Mapping[str, str] = {}
 
         async def service(self, capability: str) -> AtSpi:
             return AtSpi(self.desktop, no_service)

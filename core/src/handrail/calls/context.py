@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+import itertools
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -193,6 +196,26 @@ class ToolContext:
                 return
             shown = text if self.invocation.tool.trusted else clean(text, foreign=False).text
             self.session.bus.publish(Output(self.call_id, stream, shown))
+
+    @asynccontextmanager
+    async def waiting(self, what: Callable[[], str]) -> AsyncGenerator[None, None]:
+        """Tell listeners once a second what the call waits for, as long as the block takes; `what` is asked each time, and may be empty."""
+        if not self.listening:
+            yield
+            return
+
+        async def tell() -> None:
+            for seconds in itertools.count(1):
+                await asyncio.sleep(1)
+                if told := what():
+                    self.progress(None, f"{told} ({seconds} s)")
+
+        # No task group: what the block raises is to come out as it is.
+        telling = asyncio.get_running_loop().create_task(tell())
+        try:
+            yield
+        finally:
+            telling.cancel()
 
     def progress(self, fraction: float | None, message: str = "") -> None:
         """Tell listeners how far the call is: from 0 to 1 (what is beyond is brought back), or None when that is not known."""

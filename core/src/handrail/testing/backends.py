@@ -16,8 +16,9 @@ import anyio
 import pytest
 from pydantic import ValidationError
 
+from handrail.config.settings import NetworkSettings
 from handrail.desktops.desktop import Desktop, Tree
-from handrail.errors import BackendUnavailable, ToolUnavailable
+from handrail.errors import BackendUnavailable, NotFound, ToolUnavailable
 from handrail.vision.backend import Plan, VisionBackend
 from handrail.vision.observation import Element, Frame, Rect
 
@@ -39,10 +40,15 @@ INTENT = "the button that saves"
 
 
 class Surroundings:
-    """What a backend under test may ask for: a desktop that is only a name, this process's environment, and no services."""
+    """What a backend under test may ask for: a desktop that is only a name, this process's environment, no services and no secrets."""
 
     desktop = Desktop("test", ":0")
     environment: Mapping[str, str] = os.environ
+    network = NetworkSettings()
+
+    async def secret(self, name: str) -> str:
+        """There is none."""
+        raise NotFound(f"the contract knows no secret {name!r}; give a fixture `context` that does")
 
     async def service(self, capability: str) -> Any:
         """None is supplied."""

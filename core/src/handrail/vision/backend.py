@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -13,6 +13,9 @@ from handrail.desktops.desktop import Desktop, Tree
 from handrail.errors import BackendUnavailable
 from handrail.results.values import ToolResult
 from handrail.vision.observation import Element, Frame
+
+if TYPE_CHECKING:
+    from handrail.config.settings import NetworkSettings
 
 # Seconds that a backend has for one answer, unless its class says otherwise.
 DEADLINE_S = 30.0
@@ -33,6 +36,15 @@ class BackendContext(Protocol):
     @property
     def environment(self) -> Mapping[str, str]:
         """The environment that Handrail was started with."""
+        ...
+
+    @property
+    def network(self) -> NetworkSettings:
+        """What the configuration says of networks."""
+        ...
+
+    async def secret(self, name: str) -> str:
+        """The value of a secret, which is kept out of results from now on; `NotFound` when nobody knows the name."""
         ...
 
     async def service(self, capability: str) -> Any:
@@ -130,6 +142,8 @@ class VisionBackend(ABC):
         self.config = config if config is not None else self.Config()
         # What all answers together have cost; a backend that pays adds to it.
         self.cost = Cost()
+        # What it is at, in a few words, while that takes long; shown to whoever waits.
+        self.doing = ""
 
     @classmethod
     def missing(cls) -> str | None:

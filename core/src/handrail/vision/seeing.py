@@ -171,7 +171,7 @@ class Vision:
             try:
                 answered = await self._answer(name, capabilities, do)
             except BackendUnavailable as exc:
-                passed.append(Passed(name, str(exc)))
+                passed.append(Passed(name, f"{exc} ({exc.hint})" if exc.hint else str(exc)))
             else:
                 return replace(answered, passed=(*self._waiting(chain, name, passed), *passed))
         told = "; ".join(f"{one.backend}: {one.why}" for one in passed)
@@ -225,6 +225,11 @@ class Vision:
                 log.info("vision backend %s did not warm up", name, exc_info=True)
 
         self._start(warm())
+
+    def doing(self) -> str:
+        """What the backends that have a question before them are at, in words; empty when there is none."""
+        busy = ((name, opened.backend) for name, opened in self._open.items() if opened.asked)
+        return "; ".join(f"{name} {backend.doing or 'is looking'}" for name, backend in busy)
 
     def health(self, name: str) -> Health:
         """How a backend has done so far."""

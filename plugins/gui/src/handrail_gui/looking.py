@@ -53,12 +53,13 @@ async def see(context: ToolContext, screen: Screen, wish: Wish) -> Sight:
     """Look once, with the chosen backend or the first of the fallbacks that works."""
     windows = await screen.windows()
     # One more than asked tells whether there are more.
-    looked = await context.vision.look(
-        lambda: screen.capture(wish.area),
-        intent=wish.intent,
-        window=wish.window.title if wish.window else None,
-        budget=wish.most + 1,
-    )
+    async with context.waiting(context.vision.doing):
+        looked = await context.vision.look(
+            lambda: screen.capture(wish.area),
+            intent=wish.intent,
+            window=wish.window.title if wish.window else None,
+            budget=wish.most + 1,
+        )
     frame, tree = looked.value.frame, looked.value.tree
     shown = [element for element in tree.elements if _in_view(element, frame.screen)]
     return Sight(
@@ -79,7 +80,8 @@ def _in_view(element: Element, area: Rect) -> bool:
 async def understanding(context: ToolContext, frame: Frame, intent: str) -> tuple[str | None, str]:
     """A description by the first backend that understands, and a note: (None, why) when there is none."""
     try:
-        answered = await context.vision.understand(frame, intent)
+        async with context.waiting(context.vision.doing):
+            answered = await context.vision.understand(frame, intent)
     except BackendUnavailable as exc:
         return None, f"no backend describes pictures ({exc}): this is an outline of the elements"
     return answered.value, f"described by {answered.backend}"

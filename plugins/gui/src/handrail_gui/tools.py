@@ -24,7 +24,8 @@ SEES = frozenset({"parse_screen", "ocr", "understand", "accessibility_tree"})
     requires=SEES,
     platforms=LINUX,
     exclusive="desktop",
-    timeout=60,
+    # Each backend has a deadline of its own; models on a slow processor take two minutes.
+    timeout=300,
     output="text",
 )
 async def observe_screen(

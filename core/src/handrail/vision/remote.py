@@ -1,0 +1,204 @@
+"""The server of a vision backend, over HTTP: where the person's configuration says it is, and nowhere else.
+
+For backends, with the extra `handrail-core[web]`; import it on first use. That an address is configured is the permission to go there, also to one
+of the person's own network; a redirect is not followed. Pictures of the screen and keys go by plain HTTP to addresses that are not public only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from http import HTTPStatus
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, cast
+
+import anyio
+
+from handrail import __version__
+from handrail.errors import BackendUnavailable, HandrailError
+from handrail.net import addresses, urls
+from handrail.net.connecting import system_resolver
+from handrail.net.web import Broken, Limits, Web
+from handrail.records.redaction import REDACTED
+from handrail.untrusted.envelope import clean
+
+if TYPE_CHECKING:
+    from handrail.config.settings import NetworkSettings
+
+# What may be over the next time: too early, too many, and failures of the server. 529 is some vendors' "overloaded".
+PASSING = frozenset((408, 425, 429, 500, 502, 503, 504, 529))
+TRIES = 3
+# Seconds before the second try, and twice as many before the third; and what a server may ask for at most.
+PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
+LONGEST_ANSWER = 64_000_000
+# Characters of what a server says of a failure.
+SAID = 200
+
+
+class Refused(BackendUnavailable):
+    """The server answered, and not with what was asked for: `http_status` says how."""
+
+    def __init__(self, message: str, *, http_status: int, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.http_status = http_status
+
+
+class NotReached(BackendUnavailable):
+    """There is no connection to the server, or it ended before the answer did."""
+
+
+class Remote:
+    """A server that takes and gives JSON. All that goes wrong with it is `BackendUnavailable`; close it.
+
+    `hidden` are texts that no message may show, as keys; `seconds` is for one request. `tries`: how often a request is sent, when the server is busy
+    or fails.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        network: NetworkSettings,
+        seconds: float,
+        headers: Mapping[str, str] | None = None,
+        hidden: Collection[str] = (),
+        tries: int = TRIES,
+    ) -> None:
+        self.url = url.rstrip("/")
+        view = urls.view(self.url, allow_private=network.allow_private)
+        if not view.host:
+            raise BackendUnavailable(f"{url!r} is no address of a server: {view.reasons[0].text}")
+        if view.scheme == "http":
+            _check_plain(view.host, (view.host,))
+        self._headers = {"accept": "application/json", "user-agent": f"handrail/{__version__}", **(headers or {})}
+        self._hidden = tuple(text for text in hidden if text)
+        self._tries = tries
+        self._web = Web(
+            allow_private=(*network.allow_private, view.host),
+            limits=Limits(hops=0, size=LONGEST_ANSWER, seconds=seconds, silence=seconds),
+            resolver=_resolved_for_plain if view.scheme == "http" else system_resolver,
+            proxy=network.proxy,
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._web.__aexit__()
+
+    async def ask(
+        self, path: str, body: Mapping[str, Any] | None = None, *, tries: int | None = None
+    ) -> Mapping[str, Any]:
+        """The object that the server answers; `body` is sent as JSON by POST, nothing by GET. `Refused` for a status other than 200."""
+        content = None if body is None else json.dumps(body, ensure_ascii=False).encode()
+        tries = tries or self._tries
+        for attempt in range(tries):
+            try:
+                return await self._once(path, content)
+            except _Passing as passing:
+                wait = PAUSE_S * 2**attempt if passing.wait is None else passing.wait
+                if attempt + 1 == tries or wait > LONGEST_PAUSE_S:
+                    raise passing.error from passing.__cause__
+            await anyio.sleep(wait)
+        raise AssertionError("the last try ends above")
+
+    async def _once(self, path: str, content: bytes | None) -> Mapping[str, Any]:
+        headers = {**self._headers, **({} if content is None else {"content-type": "application/json"})}
+        method = "GET" if content is None else "POST"
+        try:
+            async with self._web.request(
+                f"{self.url}{path}", method=method, headers=headers, content=content
+            ) as answer:
+                data = await answer.read()
+                if answer.status != HTTPStatus.OK:
+                    raise self._refusal(answer.status, answer.headers, data)
+        except Broken as exc:
+            error = NotReached(
+                self.shown(f"no connection to {self.url} that lasts: {exc}"), hint="see whether the server is running"
+            )
+            raise _Passing(error) from exc
+        except BackendUnavailable:
+            raise
+        except HandrailError as exc:
+            raise BackendUnavailable(self.shown(str(exc)), hint=exc.hint) from exc
+        return self._object(data)
+
+    def shown(self, text: str) -> str:
+        """The text as it may be told: without keys, and without what steers or hides."""
+        for secret in self._hidden:
+            text = text.replace(secret, REDACTED)
+        return clean(text).text
+
+    def _refusal(self, status: int, headers: Mapping[str, str], data: bytes) -> Exception:
+        phrase = {each.value: each.phrase for each in HTTPStatus}.get(status, "unknown")
+        said = self.shown(_reason(data))[:SAID]
+        told = f"{self.url} answered {status} ({phrase}){f': {said}' if said else ''}"
+        error = Refused(told, http_status=status, hint=_hint(status))
+        if status not in PASSING:
+            return error
+        wait = headers.get("retry-after", "").strip()
+        return _Passing(error, min(float(wait), 86_400.0) if wait.isdecimal() else None)
+
+    def _object(self, data: bytes) -> Mapping[str, Any]:
+        try:
+            answered = json.loads(data)
+        except (ValueError, RecursionError) as exc:
+            raise BackendUnavailable(f"{self.url} answered something that is no JSON") from exc
+        if not isinstance(answered, dict):
+            raise BackendUnavailable(f"{self.url} answered {type(answered).__name__} where an object was due")
+        return cast("dict[str, Any]", answered)
+
+
+class _Passing(Exception):
+    """It may work another time; `wait` seconds from now, if the server says when."""
+
+    def __init__(self, error: BackendUnavailable, wait: float | None = None) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.wait = wait
+
+
+def _reason(data: bytes) -> str:
+    """What servers say of a failure, in the shapes that are usual."""
+    try:
+        said: object = json.loads(data)
+    except (ValueError, RecursionError):
+        return " ".join(data[: 4 * SAID].decode(errors="replace").split())
+    for key in ("error", "message", "detail"):
+        if isinstance(said, dict):
+            said = cast("dict[str, object]", said).get(key, cast("object", said))
+    return " ".join(str(said).split())
+
+
+def _hint(status: int) -> str | None:
+    match status:
+        case 401 | 403:
+            return "see whether the key is valid, and whether it is for this server"
+        case 402:
+            return "the account has no credit left"
+        case 404:
+            return "see whether the address and the model's name are right"
+        case 413:
+            return "the picture is too large for the server"
+        case 429:
+            return "the server takes no more requests for now"
+        case _:
+            return None
+
+
+async def _resolved_for_plain(host: str, port: int) -> Sequence[str]:
+    found = await system_resolver(host, port)
+    _check_plain(host, found)
+    return found
+
+
+def _check_plain(host: str, found: Sequence[str]) -> None:
+    """Refuse addresses that are public; names are nothing yet."""
+    for text in found:
+        try:
+            address = ip_address(text.partition("%")[0])
+        except ValueError:
+            continue
+        if addresses.not_public(address) is None:
+            raise BackendUnavailable(
+                f"{host} is a public address, and a picture of the screen does not go there in the clear",
+                hint="give an address that begins with https://",
+            )

@@ -1,0 +1,1 @@
+"""Handrail's vision backend `omniparser`."""

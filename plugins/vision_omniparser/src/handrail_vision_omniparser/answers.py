@@ -1,0 +1,67 @@
+"""What an OmniParser server answers, as elements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from handrail import UNIT, BackendUnavailable, Element, OutOfRange, Rect, Size
+
+# How far beyond an edge a box may lie and still be meant to end there: the server rounds.
+SLACK = 0.01
+LONGEST_TEXT = 1_000
+
+
+def elements(answered: Mapping[str, Any], sent: Size, shown: Rect) -> list[Element]:
+    """The elements in the part of the screen that was shown, which is the upper left of the picture that was sent.
+
+    Boxes are ratios of that picture. What has no box, and what lies outside, is left out; the rest keeps its number.
+    """
+    listed = answered.get("parsed_content_list")
+    if not isinstance(listed, list):
+        raise BackendUnavailable("what answers is no OmniParser: it gave no parsed_content_list")
+    found: list[Element] = []
+    for number, item in enumerate(cast("list[object]", listed)):
+        if isinstance(item, Mapping):
+            item = cast("Mapping[str, Any]", item)
+            rect = _rect(item.get("bbox"), sent)
+            rect = Rect(shown.x + rect.x, shown.y + rect.y, rect.width, rect.height).intersect(shown)
+            if not rect.empty:
+                found.append(_element(number, item, rect))
+    return found
+
+
+def _element(number: int, item: Mapping[str, Any], rect: Rect) -> Element:
+    text = item.get("content")
+    text = text.strip()[:LONGEST_TEXT] if isinstance(text, str) else ""
+    role = "text" if item.get("type") == "text" else "icon"
+    return Element(
+        role,
+        text,
+        rect,
+        source="ocr" if role == "text" else "vision",
+        actions=("click",) if item.get("interactivity") is True else (),
+        ref=number,
+        fingerprint=f"{role}:{text}" if text else "",
+    )
+
+
+def _rect(box: object, sent: Size) -> Rect:
+    """The pixels of a box of ratios; empty where it is none."""
+    nothing = Rect(0, 0, 0, 0)
+    if not isinstance(box, list) or len(cast("list[object]", box)) != 4:
+        return nothing
+    sides = [_ratio(side) for side in cast("list[object]", box)]
+    if any(side is None for side in sides):
+        return nothing
+    x1, y1, x2, y2 = (side for side in sides if side is not None)
+    try:
+        return UNIT.box(x1, y1, x2, y2, sent)
+    except OutOfRange:
+        return nothing
+
+
+def _ratio(side: object) -> float | None:
+    if isinstance(side, bool) or not isinstance(side, int | float):
+        return None
+    return min(max(float(side), 0.0), 1.0) if -SLACK <= side <= 1 + SLACK else float(side)

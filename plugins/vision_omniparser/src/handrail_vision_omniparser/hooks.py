@@ -1,0 +1,18 @@
+"""What this plugin registers. Light: it is imported at every start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from handrail import hookimpl
+
+if TYPE_CHECKING:
+    from handrail import VisionBackend
+
+
+@hookimpl
+def handrail_register_vision_backends() -> list[type[VisionBackend]]:
+    """The backend `omniparser`."""
+    from handrail_vision_omniparser.backend import OmniParser
+
+    return [OmniParser]

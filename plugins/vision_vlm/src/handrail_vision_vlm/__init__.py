@@ -1,0 +1,1 @@
+"""Handrail's vision backends by models with an OpenAI-compatible interface."""

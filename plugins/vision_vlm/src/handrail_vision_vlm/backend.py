@@ -1,0 +1,204 @@
+"""A vision backend that asks a model, whichever it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import anyio.to_thread
+from pydantic import BaseModel
+
+from handrail import (
+    BackendContext,
+    BackendUnavailable,
+    Cost,
+    Element,
+    Frame,
+    NotFound,
+    OutOfRange,
+    Rect,
+    Size,
+    Transform,
+    VisionBackend,
+)
+from handrail_vision_vlm import prompts
+from handrail_vision_vlm.config import Coordinates, VlmConfig, dialect, sized
+from handrail_vision_vlm.places import Place, places
+
+if TYPE_CHECKING:
+    from handrail.vision.remote import Remote
+    from handrail_vision_vlm.chat import Chat, Message
+    from handrail_vision_vlm.picture import Picture
+
+SECRET = "secret:"
+# Pixels around a point that a model named: who clicks the middle clicks the point.
+AROUND = 4
+NO_ROLE = re.compile(r"[^a-z0-9 _-]")
+TEXTS = frozenset({"text", "label", "heading", "title", "image", "picture"})
+
+
+class Vlm(VisionBackend):
+    """A model that looks at the picture. What families of models differ in is declared by its subclasses."""
+
+    capabilities: ClassVar[frozenset[str]] = frozenset({"parse_screen", "understand"})
+    Config = VlmConfig
+    config: VlmConfig
+    # Its name on Hugging Face, which is what servers call it unless told otherwise.
+    model: ClassVar[str | None] = None
+    coordinates: ClassVar[Coordinates] = "thousand"
+    temperature: ClassVar[float | None] = 0.0
+
+    def __init__(self, config: BaseModel | None = None) -> None:
+        super().__init__(config)
+        self.deadline = self.config.deadline
+        self._remote: Remote | None = None
+        self._talk: Chat | None = None
+
+    @classmethod
+    def unfit(cls, config: BaseModel) -> str | None:
+        """What a person has to say before it can be used: there is no address that pictures go to by default."""
+        assert isinstance(config, VlmConfig)
+        if config.url is None:
+            return (
+                f"backends.{cls.name}.url is not set: the address where a model is served, as docs/vision-vlm.md shows"
+            )
+        if config.model is None and cls.model is None:
+            return f"backends.{cls.name}.model is not set: the model's name there"
+        return None
+
+    async def open(self, context: BackendContext) -> None:
+        """Make ready to ask. Nothing is sent before the first question."""
+        from handrail.vision.remote import Remote
+        from handrail_vision_vlm.chat import Chat
+
+        if (lacks := self.unfit(self.config)) is not None:
+            raise BackendUnavailable(lacks)
+        model = self.config.model or self.model
+        assert self.config.url is not None
+        assert model is not None
+        key = await self._key(context, f"backends.{self.name}")
+        self._remote = Remote(
+            self.config.url,
+            network=context.network,
+            seconds=self.deadline,
+            headers={"authorization": f"Bearer {key}"} if key else {},
+            hidden=(key,),
+            tries=self.config.tries,
+        )
+        temperature = self.temperature if self.config.temperature is None else self.config.temperature
+        self._talk = Chat(self._remote, model=model, temperature=temperature, config=self.config, pay=self._pay)
+
+    async def close(self) -> None:
+        """Close the connections."""
+        if self._remote is not None:
+            await self._remote.aclose()
+            self._remote = self._talk = None
+
+    async def parse(self, frame: Frame, intent: str) -> Sequence[Element]:
+        """What the model finds of what is looked for; without that, the controls that it sees. Points become small squares."""
+        shown = await self._shown(frame)
+        asked = [self._user(self._find(intent, shown.size), shown)]
+        found = await self._chat.read(asked, places, again=lambda _: prompts.AGAIN)
+        return self._elements(found, frame, shown.size, intent)
+
+    async def understand(self, frame: Frame, intent: str) -> str:
+        """What the model says of the picture."""
+        said = await self._chat.ask([self._user(prompts.describe(intent), await self._shown(frame))])
+        return f"{said.text} […]" if said.cut else said.text
+
+    # What families do in their own way
+
+    def _find(self, intent: str, size: Size) -> str:
+        """The question for places."""
+        return prompts.find(intent, self._counts, size)
+
+    @property
+    def _counts(self) -> Coordinates:
+        return self.config.coordinates or self.coordinates
+
+    # What all of them share
+
+    @property
+    def _chat(self) -> Chat:
+        assert self._talk is not None, "it is asked before it is open"
+        return self._talk
+
+    def _user(self, text: str, *pictures: Picture) -> Message:
+        from handrail_vision_vlm.chat import user
+
+        return user(text, *pictures)
+
+    async def _key(self, context: BackendContext, table: str) -> str:
+        """The key; empty where none is configured."""
+        if self.config.key is not None:
+            try:
+                return await context.secret(self.config.key.removeprefix(SECRET))
+            except NotFound as exc:
+                raise BackendUnavailable(f"{table}.key: {exc}", hint=exc.hint) from exc
+        if self.config.key_variable is None:
+            return ""
+        if key := context.environment.get(self.config.key_variable):
+            return key
+        raise BackendUnavailable(
+            f"{table}.key_variable names {self.config.key_variable}, and it is not set in the environment"
+        )
+
+    def _pay(self, cost: Cost) -> None:
+        self.cost += cost
+
+    async def _shown(self, frame: Frame) -> Picture:
+        """The picture as it is sent."""
+        from handrail_vision_vlm.picture import picture
+
+        height, width = frame.pixels.shape[:2]
+        try:
+            size = sized(Size(width, height), self._counts, self.config)
+        except OutOfRange as exc:
+            raise BackendUnavailable(str(exc)) from exc
+        return await anyio.to_thread.run_sync(picture, frame.pixels, size, abandon_on_cancel=True)
+
+    def _elements(self, found: Sequence[Place], frame: Frame, sent: Size, intent: str) -> list[Element]:
+        made: list[Element] = []
+        outside = ""
+        for place in found:
+            try:
+                made.append(_element(place, self._rect(place, frame, sent), intent))
+            except OutOfRange as exc:
+                outside = str(exc)
+        if outside and not made:
+            raise BackendUnavailable(
+                outside, hint=f"see whether backends.{self.name}.coordinates says how this model counts"
+            )
+        return made
+
+    def _rect(self, place: Place, frame: Frame, sent: Size) -> Rect:
+        """Where on the screen a place is; `OutOfRange` when it is not in the picture."""
+        counted = dialect(place.coordinates or self._counts, self.config)
+        on_screen = Transform(frame.screen, sent.width, sent.height)
+        if len(place.numbers) == 4:
+            x1, y1, x2, y2 = place.numbers
+            return _visible(on_screen.rect_to_screen(counted.box(x1, y1, x2, y2, sent)), frame.screen)
+        x, y = on_screen.to_screen(*counted.point(place.numbers[0], place.numbers[1], sent))
+        screen = frame.screen
+        reach = min(AROUND, x - screen.x, y - screen.y, screen.right - 1 - x, screen.bottom - 1 - y)
+        return Rect(x - reach, y - reach, 2 * reach + 1, 2 * reach + 1)
+
+
+def _visible(rect: Rect, screen: Rect) -> Rect:
+    """A box that is thinner than a pixel of the screen, as one pixel."""
+    x, y = min(rect.x, screen.right - 1), min(rect.y, screen.bottom - 1)
+    return Rect(x, y, max(1, rect.width), max(1, rect.height))
+
+
+def _element(place: Place, rect: Rect, intent: str) -> Element:
+    role = NO_ROLE.sub("", place.role.lower())[:30].strip() or "target"
+    text = place.label or intent
+    return Element(
+        role,
+        text,
+        rect,
+        source="vision",
+        actions=() if role in TEXTS else ("click",),
+        fingerprint=f"{role}:{text}" if text else "",
+    )

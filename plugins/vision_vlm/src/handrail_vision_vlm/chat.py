@@ -1,0 +1,138 @@
+"""Talking to a model: https://platform.openai.com/docs/api-reference/chat, as far as all servers have it in common."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from handrail import BackendUnavailable, Cost, OutOfRange
+from handrail_vision_vlm.picture import Picture
+from handrail_vision_vlm.places import Unreadable
+
+if TYPE_CHECKING:
+    from handrail.vision.remote import Remote
+    from handrail_vision_vlm.config import VlmConfig
+
+T = TypeVar("T")
+
+Message = Mapping[str, Any]
+
+# What some servers leave in the answer of a model that thinks; not closed when the answer was cut.
+THOUGHTS = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
+SHOWN = 200
+# A model that says nothing, or nothing of use, is asked once more.
+ASKED = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What the model answered; `cut` when it was not done."""
+
+    text: str
+    cut: bool = False
+
+
+def user(text: str, *pictures: Picture) -> Message:
+    """What a person says, after the pictures that it is about."""
+    shown = [{"type": "image_url", "image_url": {"url": each.url}} for each in pictures]
+    return {"role": "user", "content": [*shown, *([{"type": "text", "text": text}] if text else [])]}
+
+
+def assistant(text: str) -> Message:
+    """What the model said before."""
+    return {"role": "assistant", "content": text}
+
+
+class Chat:
+    """One model at one server. `pay` is told what each answer has cost."""
+
+    def __init__(
+        self, remote: Remote, *, model: str, temperature: float | None, config: VlmConfig, pay: Callable[[Cost], None]
+    ) -> None:
+        self._remote = remote
+        self._pay = pay
+        self._fields: dict[str, Any] = {"model": model}
+        if temperature is not None:
+            self._fields["temperature"] = temperature
+        if config.max_tokens is not None:
+            self._fields["max_tokens"] = config.max_tokens
+        self._fields |= config.body
+
+    async def ask(self, messages: Sequence[Message]) -> Said:
+        """What the model says to that; `BackendUnavailable` when it refuses or says nothing."""
+        cut = False
+        for _ in range(ASKED):
+            answer = await self._remote.ask("/chat/completions", {**self._fields, "messages": list(messages)})
+            self._pay(_cost(answer.get("usage")))
+            said = self._said(answer)
+            if said.text:
+                return said
+            cut = said.cut
+        raise BackendUnavailable(
+            "the model answered nothing", hint="where it thinks first, raise max_tokens" if cut else None
+        )
+
+    async def read(
+        self, messages: Sequence[Message], reader: Callable[[str], T], *, again: Callable[[Exception], str]
+    ) -> T:
+        """What `reader` makes of the answer. One that it cannot read is asked for once more, after the words of `again`."""
+        asked, why, text = list(messages), "", ""
+        for _ in range(ASKED):
+            text = (await self.ask(asked)).text
+            try:
+                return reader(text)
+            except (Unreadable, OutOfRange) as exc:
+                why = str(exc)
+                asked += [assistant(text), {"role": "user", "content": again(exc)}]
+        raise BackendUnavailable(self.quoted(f"the model's answer is of no use ({why})", text))
+
+    def _said(self, answer: Mapping[str, Any]) -> Said:
+        choice = _mapping(next(iter(_list(answer.get("choices"))), None))
+        for told in (answer, choice):
+            if error := told.get("error"):
+                raise BackendUnavailable(
+                    self.quoted("the server answered an error", _mapping(error).get("message", error))
+                )
+        message = _mapping(choice.get("message"))
+        if not message:
+            raise BackendUnavailable("what answers does not speak the protocol: there is no message in its answer")
+        if refusal := message.get("refusal"):
+            raise BackendUnavailable(self.quoted("the model refused", refusal))
+        if choice.get("finish_reason") == "content_filter":
+            raise BackendUnavailable("the server's filter withheld the answer")
+        text = THOUGHTS.sub("", _text(message.get("content"))).strip()
+        return Said(text, choice.get("finish_reason") == "length")
+
+    def quoted(self, what: str, said: object) -> str:
+        """A message with the beginning of what a server or model said."""
+        return f"{what}: {self._remote.shown(' '.join(str(said).split()))[:SHOWN]!r}"
+
+
+def _text(content: object) -> str:
+    """The text of an answer, whole or in parts."""
+    if isinstance(content, str):
+        return content
+    return "".join(_text(_mapping(part).get("text")) for part in _list(content))
+
+
+def _cost(usage: object) -> Cost:
+    told = _mapping(usage)
+
+    def count(name: str) -> int:
+        value = told.get(name)
+        return value if isinstance(value, int) and value > 0 else 0
+
+    # OpenRouter says what it takes for an answer.
+    dollars = told.get("cost")
+    dollars = float(dollars) if isinstance(dollars, int | float) and dollars > 0 else 0.0
+    return Cost(count("prompt_tokens"), count("completion_tokens"), dollars)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+
+
+def _list(value: object) -> list[object]:
+    return cast("list[object]", value) if isinstance(value, list) else []

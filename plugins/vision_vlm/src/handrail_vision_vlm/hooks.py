@@ -1,0 +1,18 @@
+"""What this plugin registers. Light: it is imported at every start."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from handrail import hookimpl
+
+if TYPE_CHECKING:
+    from handrail import VisionBackend
+
+
+@hookimpl
+def handrail_register_vision_backends() -> list[type[VisionBackend]]:
+    """A backend for each family of models, and one for any other."""
+    from handrail_vision_vlm.families import FAMILIES
+
+    return list(FAMILIES)

@@ -1,0 +1,42 @@
+"""Pictures for models. Blocking; a few hundredths of a second."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+from PIL import Image
+
+from handrail import Size
+
+# Bytes above which a picture is sent as a JPEG: most vendors take 5 MB.
+LARGEST_PNG = 4_000_000
+QUALITY = 90
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture as a data URL, and its size."""
+
+    url: str
+    size: Size
+
+
+def picture(pixels: Any, size: Size) -> Picture:
+    """The pixels (height x width x 3, BGR) in that size."""
+    image = Image.fromarray(pixels[:, :, ::-1])
+    if image.size != (size.width, size.height):
+        smaller = size.width * size.height < image.width * image.height
+        image = image.resize((size.width, size.height), Image.Resampling.BOX if smaller else Image.Resampling.BICUBIC)
+    data, kind = _encoded(image, "PNG", compress_level=1), "png"
+    if len(data) > LARGEST_PNG:
+        data, kind = _encoded(image, "JPEG", quality=QUALITY, subsampling=0), "jpeg"
+    return Picture(f"data:image/{kind};base64,{base64.b64encode(data).decode('ascii')}", size)
+
+
+def _encoded(image: Image.Image, form: str, **options: Any) -> bytes:
+    buffer = BytesIO()
+    image.save(buffer, form, **options)
+    return buffer.getvalue()

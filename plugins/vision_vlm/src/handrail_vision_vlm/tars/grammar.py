@@ -1,0 +1,113 @@
+r"""What UI-TARS says: a thought, and after `Action:` one action or several.
+
+The dialects differ in how they write a place, and are told apart by that alone:
+
+    click(start_box='<|box_start|>(197,525)<|box_end|>')     1.0 and 1.5; servers may leave the marks out
+    click(start_box='[197, 525, 240, 560]')                   older, a box
+    click(point='<point>197 525</point>')                     Doubao
+
+Text is written as in Python, with \n and \' in it; models forget to escape quotes, so a quote ends a text only where the grammar goes on.
+Source: https://github.com/bytedance/UI-TARS (prompts and the package `ui-tars`, which the tests hold this against).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from handrail_vision_vlm.places import NUMBERS, Unreadable
+
+LONGEST = 100_000
+MOST = 20
+# Headings of what comes before the actions.
+HEADINGS = re.compile(r"^\s*(?:Thought|Reflection|Action_Summary)\s*:", re.MULTILINE)
+ACTION = re.compile(r"Action\s*:")
+NAME = re.compile(r"\s*([a-z_]+)\(\s*")
+CLOSED = re.compile(r"\s*\)")
+# A text ends at a quote after which another argument or the end of the action follows.
+VALUE = re.compile(
+    r"""\s*,?\s*(\w+)\s*=\s*(?:(['"])(.*?)(?<!\\)\2(?=\s*(?:,\s*\w+\s*=\s*['"]|\)\s*(?:\n|$)|\)\s*[a-z_]+\())|([^'",()]*))""",
+    re.DOTALL,
+)
+ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"', "\\": "\\"}
+ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+PLACES = {"start_box": "start", "point": "start", "start_point": "start", "end_box": "end", "end_point": "end"}
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One action: `verb` as the model names it, texts by name, and the places in its numbers."""
+
+    verb: str
+    args: Mapping[str, str]
+    start: tuple[float, float] | None
+    end: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A whole answer."""
+
+    thought: str
+    moves: tuple[Move, ...]
+
+
+def read(answer: str) -> Words:
+    """The thought and the actions; `Unreadable` where there is no action, or one that is not whole."""
+    answer = answer[:LONGEST].strip()
+    headings = list(ACTION.finditer(answer))
+    if not headings:
+        raise Unreadable("there is no `Action:`")
+    moves = tuple(_moves(answer[headings[-1].end() :].removesuffix("```").strip()))
+    if not moves:
+        raise Unreadable("there is nothing after `Action:`")
+    return Words(_thought(answer[: headings[-1].start()]), moves)
+
+
+def _thought(before: str) -> str:
+    # The last of several parts: a reflection comes before the summary of what is to be done.
+    return HEADINGS.split(before)[-1].strip()
+
+
+def _moves(text: str) -> Iterator[Move]:
+    at = 0
+    for _ in range(MOST):
+        named = NAME.match(text, at)
+        if named is None:
+            if text[at:].strip(" \n\t`;"):
+                raise Unreadable("what follows `Action:` is no action")
+            return
+        at = named.end()
+        args: dict[str, str] = {}
+        while (value := VALUE.match(text, at)) is not None:
+            args[value[1]] = _unescaped(value[3]) if value[2] else value[4].strip()
+            at = value.end()
+        closed = CLOSED.match(text, at)
+        if closed is None:
+            raise Unreadable(f"the action {named[1]!r} is not whole")
+        at = closed.end()
+        yield _move(named[1], args)
+
+
+def _move(verb: str, args: dict[str, str]) -> Move:
+    found = {PLACES[name]: _place(args.pop(name)) for name in [*args] if name in PLACES}
+    return Move(verb, args, found.get("start"), found.get("end"))
+
+
+def _place(text: str) -> tuple[float, float] | None:
+    """The point, or the middle of the box; None for an empty one."""
+    numbers = [float(number) for number in NUMBERS.findall(text)]
+    match numbers:
+        case []:
+            return None
+        case [x, y]:
+            return x, y
+        case [x1, y1, x2, y2]:
+            return (x1 + x2) / 2, (y1 + y2) / 2
+        case _:
+            raise Unreadable(f"{len(numbers)} numbers are no place")
+
+
+def _unescaped(text: str) -> str:
+    return ESCAPE.sub(lambda found: ESCAPES.get(found[1], found[0]), text)
