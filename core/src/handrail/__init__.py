@@ -41,6 +41,7 @@ if TYPE_CHECKING:
         Desktop as Desktop,
         Desktops as Desktops,
         Focusing as Focusing,
+        Glance as Glance,
         Screen as Screen,
         Tree as Tree,
     )
@@ -199,6 +200,7 @@ _HOMES = {
         "Desktops",
         "Focusing",
         "Screen",
+        "Glance",
         "Tree",
     ),
     "errors": (

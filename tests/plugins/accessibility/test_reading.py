@@ -185,10 +185,10 @@ async def test_a_window_without_a_cache_is_walked(control: Control, published: P
 
 async def test_the_fingerprint_is_equal_until_something_changes(control: Control, published: Published) -> None:
     published.show("/button", Thing(BUTTON, "Go"))
-    before = await control.fingerprint()
-    assert await control.fingerprint() == before
+    before = await control.glance()
+    assert (await control.glance()).fingerprint == before.fingerprint
     published.show("/button", Thing(BUTTON, "Gone"))
-    assert await control.fingerprint() != before
+    assert (await control.glance()).fingerprint != before.fingerprint
 
 
 async def test_a_window_that_no_one_has_is_not_found(control: Control) -> None:

@@ -96,6 +96,14 @@ class Tree:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What is enough to tell whether a window has changed: a short hash of its visible tree, and the element with the focus."""
+
+    fingerprint: str
+    focused: Element | None = None
+
+
 @runtime_checkable
 class Accessibility(Protocol):
     """The capability `accessibility` (scope desktop): reading and using the accessibility tree by `Element.ref`."""
@@ -133,8 +141,8 @@ class Accessibility(Protocol):
         """Insert at the caret of an editable element by value, replacing its selection; False when it cannot take it."""
         ...
 
-    async def fingerprint(self) -> str:
-        """A short hash of the active window's visible tree: equal while nothing has changed."""
+    async def glance(self) -> Glance:
+        """The active window in short, to compare with a later glance."""
         ...
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, cast
 
 from handrail.asking.confirm import Answer, Approval, Choice
 from handrail.calls.invocation import Invocation
-from handrail.desktops.desktop import Desktop, Tree
+from handrail.desktops.desktop import Desktop, Glance, Tree
 from handrail.errors import DesktopError
 from handrail.judging.verdicts import Decision, Evaluator, Judging, Opinion
 from handrail.plugins.services import Closable, Scope, Service, ServiceContext
@@ -225,8 +225,9 @@ class FakeAccessibility:
     async def insert_text(self, element: Element, text: str) -> bool:
         return False
 
-    async def fingerprint(self) -> str:
-        return str(hash(tuple((e.role, e.text, e.value) for e in self.elements)))
+    async def glance(self) -> Glance:
+        said = str(hash(tuple((e.role, e.text, e.value) for e in self.elements)))
+        return Glance(said, await self.focused())
 
     async def close(self) -> None:
         """Nothing is to be given back."""

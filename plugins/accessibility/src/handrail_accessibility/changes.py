@@ -52,9 +52,19 @@ async def settled(control: Control, element: Element, before: Scene) -> After:
             last, changed = scene, now
         stirred |= scene.open and own is not None and _by_identity(scene).get(element.fingerprint, own) != own
         moved = stirred or looks(last) != looks(before)
+        # What it does comes when it is let go.
+        if _held(_by_identity(scene).get(element.fingerprint), own) and now - began < LONGEST_S:
+            changed = now
         if now - changed >= (CALM_S if moved else PATIENCE_S) or now - began >= LONGEST_S:
             return After(last, stirred, silent)
         await anyio.sleep(LOOK_AGAIN_S)
+
+
+def _held(now: Element | None, before: Element | None) -> bool:
+    """Whether it is a button that is just being pressed."""
+    if now is None or before is None or now.role != "button":
+        return False
+    return "pressed" in now.states - before.states
 
 
 def looks(scene: Scene) -> tuple[object, ...]:

@@ -36,6 +36,10 @@ class Control(Accessibility, Protocol):
         """The items of the window's menus that are not open; `text` is the item's name, `automation_id` its path like "File > Save"."""
         ...
 
+    async def cell(self, name: str, *, window: str | None = None) -> Element | None:
+        """A cell of one of the window's tables, in view or not, by the name it has in a sheet ("AZ2000") or its place ("row 5, column 2")."""
+        ...
+
     async def options(self, element: Element) -> tuple[Element, ...]:
         """The choices of a combo box or list, shown or not."""
         ...

@@ -106,6 +106,8 @@ async def _by_name(context: ToolContext, control: Control, naming: Naming, actio
     for element in hidden:
         if _nearly(element, naming.element_name):
             raise hidden_error(element)
+    if naming.element_name is not None and (cell := await control.cell(naming.element_name, window=naming.window)):
+        return cell
     raise _none_fits(context, [*(visible or tree.elements), *in_menus], naming, tree.window)
 
 

@@ -37,7 +37,11 @@ async def _type_command(act: Act, value: str) -> Outcome:
 async def _set_text(act: Act, value: str) -> Outcome:
     if await _says(act, value):
         return already(act, "what is asked for")
+    before = await act.control.read_text(act.element)
     route = await _write(act, value)
+    if not await soon(lambda: _says(act, value)) and await act.control.read_text(act.element) in ("", before):
+        # It was taken and lost: GTK 4 does so with some fields.
+        route = await _type(act, value)
     if await soon(lambda: _says(act, value)):
         return Outcome("confirmed", route, (f"its text reads back as given, {len(value)} characters",))
     found = await act.control.read_text(act.element)
@@ -68,6 +72,12 @@ async def _write(act: Act, value: str) -> str:
     act.context.checkpoint()
     if await act.control.set_text(act.element, value):
         return "action"
+    return await _type(act, value)
+
+
+async def _type(act: Act, value: str) -> str:
+    """Type over all of its text; the route."""
+    act.context.checkpoint()
     await act.pointer()
     await act.gui(action="hotkey", key="ctrl+a")
     await act.gui(action="type", text=value)

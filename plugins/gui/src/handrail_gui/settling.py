@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
-from handrail import Accessibility, Element, Frame, HandrailError, Rect, Screen, Window
+from handrail import Accessibility, Element, Frame, Glance, HandrailError, Rect, Screen, Window
 from handrail_gui import outline
 from handrail_gui.hands import Hands
 
@@ -27,12 +27,15 @@ CARET = (3, 48)
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The screen at one moment. `tree` is the accessibility tree's fingerprint, None where there is none."""
+    """The screen at one moment. `tree` is what the accessibility tree says, None where there is none."""
 
     frame: Frame
     windows: Sequence[Window]
-    tree: str | None
-    focused: Element | None
+    tree: Glance | None
+
+    @property
+    def focused(self) -> Element | None:
+        return None if self.tree is None else self.tree.focused
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +53,14 @@ class Settled:
 
 async def scene(screen: Screen, accessibility: Accessibility | None) -> Scene:
     """The screen as it is now."""
-    return Scene(
-        await screen.capture(), await screen.windows(), await _tree(accessibility), await _focused(accessibility)
-    )
+    return Scene(await screen.capture(), await screen.windows(), await _glance(accessibility))
 
 
 async def settle(before: Scene, screen: Screen, hands: Hands, accessibility: Accessibility | None) -> Settled:
     """Wait until nothing has changed for a tenth of a second, two seconds at most, and compare with `before`."""
     deadline = monotonic() + CEILING_S
     await hands.worked_through()
-    frame, tree = await screen.capture(), await _tree(accessibility)
+    frame, tree = await screen.capture(), await _glance(accessibility)
     quiet_since = monotonic()
     settled = False
     while monotonic() < deadline:
@@ -68,12 +69,13 @@ async def settle(before: Scene, screen: Screen, hands: Hands, accessibility: Acc
         if not _same(frame, now):
             frame, quiet_since = now, monotonic()
         elif monotonic() - quiet_since >= QUIET_S:
-            current = await _tree(accessibility)
-            if current == tree:
+            current = await _glance(accessibility)
+            if _said(current) == _said(tree):
+                tree = current
                 settled = True
                 break
             tree, quiet_since = current, monotonic()
-    after = Scene(frame, await screen.windows(), tree, await _focused(accessibility))
+    after = Scene(frame, await screen.windows(), tree)
     return Settled(settled, compare(before, after))
 
 
@@ -85,7 +87,7 @@ def compare(before: Scene, after: Scene) -> dict[str, Any]:
     region = changed_region(before.frame, after.frame)
     if region is not None:
         changed["region"] = region.corners()
-    if before.tree != after.tree and before.tree is not None and after.tree is not None:
+    if None not in (_said(before.tree), _said(after.tree)) and _said(before.tree) != _said(after.tree):
         changed["tree"] = True
     return changed
 
@@ -130,17 +132,13 @@ def _identity(element: Element | None) -> tuple[str, str, str] | None:
     return None if element is None else (element.role, element.text, element.fingerprint)
 
 
-async def _tree(accessibility: Accessibility | None) -> str | None:
+def _said(tree: Glance | None) -> str | None:
+    return None if tree is None else tree.fingerprint
+
+
+async def _glance(accessibility: Accessibility | None) -> Glance | None:
     try:
-        return None if accessibility is None else await accessibility.fingerprint()
+        return None if accessibility is None else await accessibility.glance()
     # A program that does not answer, or has no tree, is judged by its pixels.
-    except HandrailError:
-        return None
-
-
-async def _focused(accessibility: Accessibility | None) -> Element | None:
-    try:
-        return None if accessibility is None else await accessibility.focused()
-    # As above.
     except HandrailError:
         return None

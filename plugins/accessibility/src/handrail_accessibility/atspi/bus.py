@@ -58,6 +58,9 @@ class Bus:
         self.guid = ""
         # Applications that do not give all properties of an object at once.
         self.piecemeal: set[str] = set()
+        # What applications have said of themselves, kept by those who asked.
+        self.toolkits: dict[str, object] = {}
+        self.processes: dict[str, int] = {}
 
     @classmethod
     async def connect(cls, session_address: str, *, enable: bool = False) -> Self:

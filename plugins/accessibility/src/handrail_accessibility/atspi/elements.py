@@ -9,17 +9,20 @@ from handrail import Element
 from handrail_accessibility.atspi.bus import A11Y, Bus, maybe
 from handrail_accessibility.atspi.forest import Forest
 from handrail_accessibility.atspi.nodes import ACCESSIBLE, Handle, Node, extents, number_of, text_of
+from handrail_accessibility.atspi.placing import AS_TOLD, Placing
 from handrail_accessibility.atspi.roles import (
     ALERT,
     CELL,
     CHECKS,
     INFO_BAR,
     ITEMS,
+    ROOT_PANE,
     TOGGLE_BUTTON,
     Kind,
     State,
     words_for,
 )
+from handrail_accessibility.atspi.toolkits import toolkit_of
 
 # Enough to recognise a text by; the whole is there for `read`.
 LONGEST_VALUE = 500
@@ -31,13 +34,18 @@ _WHEN_NAMED = (Kind.STATIC, Kind.BOX, Kind.TABLE)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """An object that gets a line: `depth` named things deep in the window with this title and path."""
+    """An object that gets a line: `depth` named things deep in the window with this title and path.
+
+    `placing` puts its place right; `pane`: see `Handle`.
+    """
 
     node: Node
     depth: int
     title: str
     window: str
     parent: tuple[str, str] | None = None
+    placing: Placing = AS_TOLD
+    pane: tuple[str, str] | None = None
 
 
 def lines(forest: Forest, root: Node, *, title: str, full: bool, max_depth: int | None) -> Iterator[Line]:
@@ -51,7 +59,13 @@ def lines(forest: Forest, root: Node, *, title: str, full: bool, max_depth: int 
         )
         depths[node.ref] = depth + counts
         if listed and (max_depth is None or depth < max_depth):
-            yield Line(node, depth, title, root.path, above[-1].ref)
+            yield Line(node, depth, title, root.path, above[-1].ref, pane=_pane_of(above))
+
+
+def _pane_of(above: tuple[Node, ...]) -> tuple[str, str] | None:
+    """The pane that an object lies in, and what holds the pane."""
+    pairs = zip(above[1:], above, strict=False)
+    return next(((pane.path, holder.path) for pane, holder in pairs if pane.role == ROOT_PANE), None)
 
 
 def _worth_a_line(node: Node, above: tuple[Node, ...]) -> bool:
@@ -68,11 +82,12 @@ def _worth_a_line(node: Node, above: tuple[Node, ...]) -> bool:
 async def element_of(bus: Bus, line: Line, forest: Forest | None = None) -> Element:
     """What is said about the object: one call after another and only those it needs, as many elements are read side by side."""
     node = line.node
-    rect = await maybe(extents(bus, node))
+    told = await maybe(extents(bus, node))
+    rect = None if told is None else line.placing.to_screen(told)
     value = await _value(bus, node, forest)
     label = await _label(bus, line, forest)
     toggles = await _toggles(bus, node)
-    has_ids = forest is None or forest.has_ids
+    has_ids = forest is None or forest.toolkit.has_ids
     automation_id = await maybe(bus.get(node.app, node.path, ACCESSIBLE, "AccessibleId")) if has_ids else ""
     states = words_for(node.states, node.role)
     return Element(
@@ -85,7 +100,15 @@ async def element_of(bus: Bus, line: Line, forest: Forest | None = None) -> Elem
         automation_id=str(automation_id or ""),
         window=line.title,
         depth=line.depth,
-        ref=Handle(bus.guid, node.app, node.path, line.window),
+        ref=Handle(
+            bus.guid,
+            node.app,
+            node.path,
+            line.window,
+            node.address,
+            not line.placing.plain or bool(line.pane),
+            line.pane,
+        ),
         fingerprint=node.fingerprint(bus.guid),
     )
 
@@ -93,7 +116,9 @@ async def element_of(bus: Bus, line: Line, forest: Forest | None = None) -> Elem
 def says_nothing(element: Element) -> bool:
     """Whether nobody would miss it: a picture in a list, or an empty cell, without a word."""
     worthless = element.role in ("cell", "icon", "image", "tab", "list item") and "focused" not in element.states
-    return worthless and not element.text and not element.value
+    # What it is called there is only where it is.
+    addressed = isinstance(element.ref, Handle) and element.ref.address is not None and element.role == "cell"
+    return worthless and not element.value and (addressed or not element.text) and "selected" not in element.states
 
 
 async def _toggles(bus: Bus, node: Node) -> bool:
@@ -109,11 +134,13 @@ async def _value(bus: Bus, node: Node, forest: Forest | None) -> str | None:
         return None
     if forest is not None and (count := forest.closed.get(node.ref)) is not None and node.kind.word == "menu":
         return f"{count} {'item' if count == 1 else 'items'}, closed"
+    if forest is not None and node.ref in forest.told:
+        return forest.told[node.ref]
     if node.kind.kind is Kind.RANGE and node.offers("Value"):
         number = await maybe(number_of(bus, node))
         return None if number is None else f"{number:g}"
     # The text of a label or cell is its name, unless it has none.
-    if node.offers("Text") and (node.kind.kind is Kind.TEXT or not node.name):
+    if node.offers("Text") and (node.kind.kind is Kind.TEXT or not node.name or node.address is not None):
         return _shortened(await maybe(text_of(bus, node, limit=LONGEST_VALUE + 1)))
     return None
 
@@ -142,7 +169,10 @@ async def _labelled_by(bus: Bus, node: Node, forest: Forest | None) -> str:
         if kind == LABELLED_BY and targets:
             app, path = targets[0]
             known = forest.nodes.get((app, path)) if forest is not None else None
-            return known.name if known is not None else str(await maybe(bus.get(app, path, ACCESSIBLE, "Name")) or "")
+            if known is not None:
+                return known.name
+            told = str(await maybe(bus.get(app, path, ACCESSIBLE, "Name")) or "")
+            return (await toolkit_of(bus, app)).name_of(told)
     return ""
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from handrail_accessibility.atspi.bus import A11Y, NULL, ROOT, Bus, maybe, together
-from handrail_accessibility.atspi.nodes import ACCESSIBLE, Node, cached_nodes, children_of, fetch_node
-from handrail_accessibility.atspi.roles import SEPARATOR, Kind, State
+from handrail_accessibility.atspi.bus import NULL, Bus, maybe, together
+from handrail_accessibility.atspi.nodes import ACCESSIBLE, Node, cached_nodes, children_of, extents, fetch_node
+from handrail_accessibility.atspi.roles import MENU_BAR, SEPARATOR, Kind, State
 from handrail_accessibility.atspi.tables import visible_cells
+from handrail_accessibility.atspi.toolkits import Toolkit, toolkit_of
 
 Ref = tuple[str, str]
 
@@ -23,7 +24,7 @@ MOST_NODES = 5_000
 class Forest:
     """What was read so far, so that a read cut off by its deadline still has something to show.
 
-    `closed` counts the items of each menu that is not open: these are not listed. `has_ids`: objects may have ids of their own.
+    `closed` counts the items of each menu that is not open: these are not listed. `told` says which part of a table is there.
     `truncated`: something was left out.
     """
 
@@ -31,16 +32,17 @@ class Forest:
     nodes: dict[Ref, Node] = field(default_factory=dict[Ref, Node])
     children: dict[Ref, list[Node]] = field(default_factory=dict[Ref, list[Node]])
     closed: dict[Ref, int] = field(default_factory=dict[Ref, int])
-    has_ids: bool = True
+    told: dict[Ref, str] = field(default_factory=dict[Ref, str])
+    toolkit: Toolkit = field(default_factory=Toolkit)
     truncated: bool = False
     _cached: dict[Ref, list[Node]] = field(default_factory=lambda: defaultdict[Ref, list[Node]](list))
 
     async def learn(self, app: str) -> None:
         """Take what the application keeps in its cache."""
-        toolkit = maybe(self.bus.get(app, ROOT, A11Y + "Application", "Version"))
-        nodes, version = await asyncio.gather(cached_nodes(self.bus, app), toolkit)
-        # GTK 3 never has any, and asking each object costs as much as the rest.
-        self.has_ids = not str(version).startswith("3.")
+        nodes, self.toolkit = await asyncio.gather(cached_nodes(self.bus, app), toolkit_of(self.bus, app))
+        if self.toolkit.is_gtk4:
+            # Its cache says of boxes that they are empty.
+            return
         for node in nodes:
             self.nodes[node.ref] = node
             self._cached[node.app, node.parent].append(node)
@@ -58,7 +60,7 @@ class Forest:
             below = (child for node in level for child in self.children[node.ref])
             # dict: an object that two parents claim is read once.
             fresh = {child.ref: child for child in below if child.has(State.SHOWING) and child.ref not in seen}
-            level = list(fresh.values())
+            level = await self._placed(list(fresh.values()))
 
     def walk(self, root: Node) -> Iterator[tuple[Node, tuple[Node, ...]]]:
         """Every object that shows, in reading order, with those above it, the root first."""
@@ -78,15 +80,22 @@ class Forest:
         """The items of a menu, open or not, as far as the cache knows them."""
         return _in_order([node for node in self._cached.get(menu.ref, []) if node.role != SEPARATOR])
 
+    async def _placed(self, level: list[Node]) -> list[Node]:
+        """Without the menu bars that have no place: LibreOffice keeps a second one, of which nothing is to be seen."""
+        bars = [node for node in level if node.role == MENU_BAR]
+        boxes = await together(maybe(extents(self.bus, bar)) for bar in bars)
+        placeless = {bar.ref for bar, box in zip(bars, boxes, strict=True) if box is None}
+        return [node for node in level if node.ref not in placeless]
+
     async def _read_children(self, level: list[Node]) -> None:
         unknown: list[Node] = []
         for node in level:
             known = self._known_children(node)
-            if known is None:
+            if known is None or (known and self.toolkit.is_gtk4):
                 unknown.append(node)
             self.children[node.ref] = known or []
         for node, found in zip(unknown, await together(self._ask_children(node) for node in unknown), strict=True):
-            self.children[node.ref] = found
+            self.children[node.ref] = await together(as_shown(self.bus, node) for node in found)
 
     def _known_children(self, node: Node) -> list[Node] | None:
         """What the cache says, if that is all there is to say."""
@@ -132,9 +141,21 @@ class Forest:
         return [self.nodes[ref] for ref in references if ref in self.nodes]
 
     async def _ask_cells(self, table: Node) -> list[Node]:
-        references, cut = await visible_cells(self.bus, table)
-        self.truncated |= cut
-        return await self.resolve(references)
+        cells = await visible_cells(self.bus, table)
+        self.truncated |= cells.cut
+        if cells.told:
+            self.told[table.ref] = cells.told
+        addresses = dict(cells.refs)
+        found = await self.resolve(list(addresses))
+        return [replace(cell, address=addresses[cell.ref]) for cell in found]
+
+
+async def as_shown(bus: Bus, node: Node) -> Node:
+    """The same object, showing where it has a place, if its toolkit does not say which objects show."""
+    if node.has(State.SHOWING) or not (await toolkit_of(bus, node.app)).is_gtk4:
+        return node
+    box = await maybe(extents(bus, node))
+    return node if box is None else replace(node, states=node.states | 1 << State.SHOWING)
 
 
 def _in_order(nodes: list[Node]) -> list[Node]:

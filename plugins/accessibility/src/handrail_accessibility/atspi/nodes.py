@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from handrail import Rect
-from handrail_accessibility.atspi.bus import A11Y, PROPERTIES, Bus, CallFailed, together
+from handrail_accessibility.atspi.bus import A11Y, NULL, PROPERTIES, Bus, CallFailed, together
 from handrail_accessibility.atspi.roles import Role, State, role_of
+from handrail_accessibility.atspi.toolkits import Toolkit, toolkit_of
 
 ACCESSIBLE = A11Y + "Accessible"
 CACHE = "/org/a11y/atspi/cache"
@@ -20,13 +21,29 @@ PARTS = ("Name", "Description", "ChildCount", "Parent")
 
 
 @dataclass(frozen=True, slots=True)
+class Address:
+    """A cell of a table by its place, for programs that make a new object of it at each look: the call that gives it."""
+
+    table: str
+    member: str
+    at: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Handle:
-    """What `Element.ref` holds: an object of one application on one bus, and the top-level window it was seen in."""
+    """What `Element.ref` holds: an object of one application on one bus, and the top-level window it was seen in.
+
+    `placed`: what the application says of places has to be put right (see `placing`). `pane` is the object that it lies in and that object's
+    parent, where that is so for what lies in it alone.
+    """
 
     guid: str
     app: str
     path: str
     window: str
+    address: Address | None = None
+    placed: bool = False
+    pane: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +60,7 @@ class Node:
     description: str = ""
     parent: str = ""
     index: int = -1
+    address: Address | None = None
 
     @property
     def ref(self) -> tuple[str, str]:
@@ -62,7 +80,8 @@ class Node:
     def fingerprint(self, guid: str) -> str:
         """Equal for the same object later, never for another: a path that now has another role or name is another thing."""
         name = self.name if self.kind.named else ""
-        return hashlib.sha256(repr((guid, self.app, self.path, self.role, name)).encode()).hexdigest()[:20]
+        place = self.path if self.address is None else self.address
+        return hashlib.sha256(repr((guid, self.app, place, self.role, name)).encode()).hexdigest()[:20]
 
 
 def bits(words: Iterable[int]) -> int:
@@ -91,16 +110,17 @@ async def cached_nodes(bus: Bus, app: str, *, patience: float = 0.0) -> list[Nod
                 return []
             await asyncio.sleep(0.05)
         else:
-            return [_from_cache(item) for item in items]
+            toolkit = await toolkit_of(bus, app)
+            return [_from_cache(item, toolkit) for item in items]
 
 
-def _from_cache(item: Any) -> Node:
+def _from_cache(item: Any, toolkit: Toolkit) -> Node:
     reference, _, parent, index, child_count, interfaces, name, role, description, states = item
     return Node(
         app=reference[0],
         path=reference[1],
         role=role,
-        name=name,
+        name=toolkit.name_of(name),
         states=bits(states),
         interfaces=_short(interfaces),
         child_count=child_count,
@@ -110,9 +130,19 @@ def _from_cache(item: Any) -> Node:
     )
 
 
+async def fetch_cell(bus: Bus, app: str, address: Address) -> Node:
+    """The cell at an address. Raises `CallFailed` where there is none."""
+    calls = bus.call(app, address.table, A11Y + "Table", address.member, "i" * len(address.at), address.at)
+    ((owner, path),) = await calls
+    if path == NULL:
+        raise CallFailed("", "there is no such cell")
+    return replace(await fetch_node(bus, owner, path), address=address)
+
+
 async def fetch_node(bus: Bus, app: str, path: str, *, index: int = -1) -> Node:
     """One object read on its own: its parts at once."""
-    properties, role, states, interfaces = await asyncio.gather(
+    toolkit, properties, role, states, interfaces = await asyncio.gather(
+        toolkit_of(bus, app),
         _properties(bus, app, path),
         bus.call(app, path, ACCESSIBLE, "GetRole"),
         bus.call(app, path, ACCESSIBLE, "GetState"),
@@ -123,7 +153,7 @@ async def fetch_node(bus: Bus, app: str, path: str, *, index: int = -1) -> Node:
         app=app,
         path=path,
         role=role[0],
-        name=properties.get("Name") or "",
+        name=toolkit.name_of(properties.get("Name") or ""),
         states=bits(states[0]),
         interfaces=_short(interfaces[0]),
         child_count=properties.get("ChildCount", -1),
@@ -166,7 +196,10 @@ async def extents(bus: Bus, node: Node) -> Rect | None:
 async def text_of(bus: Bus, node: Node, *, limit: int = -1) -> str:
     """Its text, or the first `limit` characters of it."""
     (text,) = await bus.call(node.app, node.path, A11Y + "Text", "GetText", "ii", [0, limit])
-    return str(text)
+    if not text and limit > 0:
+        # LibreOffice gives nothing where there are fewer characters.
+        (text,) = await bus.call(node.app, node.path, A11Y + "Text", "GetText", "ii", [0, -1])
+    return str(text)[: limit if limit > 0 else None]
 
 
 async def number_of(bus: Bus, node: Node) -> float:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import groupby, islice
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from handrail import Element
 from handrail_accessibility.atspi.bus import Bus, together
 from handrail_accessibility.atspi.elements import Line, element_of, lines, says_nothing
 from handrail_accessibility.atspi.forest import Forest
+from handrail_accessibility.atspi.nodes import Node
+from handrail_accessibility.atspi.places import Places
 from handrail_accessibility.atspi.windows import TopLevel
 
 # A query looks at more than it returns.
@@ -34,15 +36,16 @@ class Reading:
     window: TopLevel
     popups: list[TopLevel]
     wanted: Wanted
+    places: Places
     truncated: bool = False
     _listed: list[Line] = field(default_factory=list[Line])
     _found: dict[int, Element] = field(default_factory=dict[int, Element])
 
     @property
     def elements(self) -> tuple[Element, ...]:
+        """All that was read and fits; more than the budget where cells of a table are among them."""
         read = [(self._listed[number], element) for number, element in sorted(self._found.items())]
-        fitting = (element for element in _as_seen(read) if self._fits(element))
-        return tuple(islice(fitting, self.wanted.budget))
+        return tuple(element for element in _as_seen(read) if self._fits(element))
 
     async def run(self) -> None:
         """Read the window, its open menus and lists included."""
@@ -50,18 +53,28 @@ class Reading:
         await forest.learn(self.window.node.app)
         roots = [forest.nodes.get(top.node.ref, top.node) for top in (self.window, *self.popups)]
         await forest.grow(roots)
-        limit = self.wanted.budget * (QUERY_FACTOR if self.wanted.query else 1)
+        self._list(forest, roots)
+        placings = await self.places.of(roots, [line.pane for line in self._listed])
+        self._listed = [replace(line, placing=placings[line.window, line.pane]) for line in self._listed]
+        await together(self._describe(number, line, forest) for number, line in enumerate(self._listed))
+
+    def _list(self, forest: Forest, roots: list[Node]) -> None:
+        """What will be described. Cells have a limit of their own, and those that turn out empty are left out."""
+        wanted = self.wanted
+        limit = wanted.budget * (QUERY_FACTOR if wanted.query else 1)
         every = (
             line
             for root in roots
-            for line in lines(
-                forest, root, title=self.window.title, full=self.wanted.full, max_depth=self.wanted.max_depth
-            )
+            for line in lines(forest, root, title=self.window.title, full=wanted.full, max_depth=wanted.max_depth)
         )
-        self._listed = list(islice(every, limit + 1))
-        self.truncated = forest.truncated or len(self._listed) > limit
-        del self._listed[limit:]
-        await together(self._describe(number, line, forest) for number, line in enumerate(self._listed))
+        counted = 0
+        for line in every:
+            counted += line.node.address is None
+            if counted > limit:
+                self.truncated = True
+                break
+            self._listed.append(line)
+        self.truncated |= forest.truncated
 
     async def _describe(self, number: int, line: Line, forest: Forest) -> None:
         self._found[number] = await element_of(self.bus, line, forest)

@@ -17,6 +17,7 @@ class State(IntEnum):
     CHECKED = 4
     DEFUNCT = 6
     EDITABLE = 7
+    ENABLED = 8
     EXPANDABLE = 9
     EXPANDED = 10
     FOCUSABLE = 11
@@ -161,7 +162,8 @@ ROLES: dict[int, Role] = {
 
 # Menus may hold these; separators do not count as items.
 SEPARATOR = 50
-ALERT, INFO_BAR, POPUP, TOGGLE_BUTTON, CELL = 2, 102, 69, 62, 56
+ALERT, INFO_BAR, POPUP, TOGGLE_BUTTON, CELL, ROOT_PANE, MENU_BAR = 2, 102, 69, 62, 56, 46, 34
+IN_SHEETS = frozenset({CELL, 92})
 CHECKS = frozenset({7, 8, 44, 45, 130})
 ITEMS = frozenset({8, 32, 35, 37, 44, 45, 56, 91})
 
@@ -196,7 +198,9 @@ def words_for(states: int, role: int) -> frozenset[str]:
         words.add("collapsed")
     if states >> State.MULTI_LINE & 1 and kind is Kind.TEXT:
         words.add("multiline")
-    if not states >> State.SENSITIVE & 1 and kind in (Kind.CONTROL, Kind.TEXT, Kind.RANGE, Kind.MENU):
+    # LibreOffice says of its sheets and their cells only that they are enabled.
+    usable = states >> State.SENSITIVE & 1 or (role in IN_SHEETS and states >> State.ENABLED & 1)
+    if not usable and kind in (Kind.CONTROL, Kind.TEXT, Kind.RANGE, Kind.MENU):
         words.add("disabled")
     if not states >> State.SHOWING & 1:
         words.add("offscreen")

@@ -11,15 +11,19 @@ from typing import Any
 
 import anyio
 
-from handrail import Desktop, Downstream, Element, StaleElement, ToolUnavailable, Tree
+from handrail import Desktop, Downstream, Element, Glance, StaleElement, ToolUnavailable, Tree
 from handrail_accessibility.atspi import actions, texts
 from handrail_accessibility.atspi.bus import REGISTRY, Bus, BusLost, CallFailed, NoAnswer, maybe
 from handrail_accessibility.atspi.choosing import choose, note_about
 from handrail_accessibility.atspi.elements import Line, element_of
+from handrail_accessibility.atspi.forest import as_shown
 from handrail_accessibility.atspi.hidden import closed_items
-from handrail_accessibility.atspi.nodes import Handle, Node, fetch_node, number_of
+from handrail_accessibility.atspi.nodes import Handle, Node, fetch_cell, fetch_node, number_of
+from handrail_accessibility.atspi.places import Places
+from handrail_accessibility.atspi.placing import AS_TOLD
 from handrail_accessibility.atspi.reading import Reading, Wanted
 from handrail_accessibility.atspi.roles import State
+from handrail_accessibility.atspi.tables import cell_called, fits
 from handrail_accessibility.atspi.windows import Roll, TopLevel, Windows
 from handrail_accessibility.control import Scene
 
@@ -69,17 +73,17 @@ class AtSpi:
                 chosen = await choose(windows, window, self._services)
                 if chosen is not None:
                     wanted = Wanted(full, max_depth, query, budget)
-                    reading = Reading(bus, chosen, windows.popups_of(chosen.node.app), wanted)
+                    reading = Reading(bus, chosen, windows.popups_of(chosen.node.app), wanted, self._places(bus))
                     await reading.run()
         note = note_about(windows, chosen, late=clock.cancelled_caught)
         if chosen is None or reading is None:
             return Tree((), note=note, truncated=clock.cancelled_caught)
         elements = reading.elements
         return Tree(
-            elements,
+            elements[:budget],
             window=chosen.title,
             focused=next((element for element in elements if "focused" in element.states), None),
-            truncated=reading.truncated or clock.cancelled_caught,
+            truncated=reading.truncated or len(elements) > budget or clock.cancelled_caught,
             note=note,
         )
 
@@ -87,11 +91,12 @@ class AtSpi:
         """The element with the keyboard focus in the active window."""
         return (await self.tree(full=True)).focused
 
-    async def fingerprint(self) -> str:
-        """A hash of the titles and of all that shows in the active window."""
+    async def glance(self) -> Glance:
+        """All that shows in the active window, in short."""
         tree = await self.tree(full=True)
         seen = [(e.role, e.text, e.value, sorted(e.states), e.rect) for e in tree.elements]
-        return hashlib.sha256(repr((tree.window, tree.note, seen)).encode()).hexdigest()[:16]
+        said = hashlib.sha256(repr((tree.window, tree.note, seen)).encode()).hexdigest()[:16]
+        return Glance(said, tree.focused)
 
     async def titles(self) -> tuple[str, ...]:
         """The titles of all windows."""
@@ -105,6 +110,20 @@ class AtSpi:
             patience = self._listening_since + CACHE_AFTER_S - asyncio.get_running_loop().time()
             return await closed_items(bus, chosen, patience=patience) if chosen is not None else ()
 
+    async def cell(self, name: str, *, window: str | None = None) -> Element | None:
+        """The cell of that name in one of the window's tables, in view or not."""
+        async with self._reaching() as bus:
+            chosen = await choose(await self._windows(bus), window, self._services)
+            if chosen is None:
+                return None
+            for table in (await self.tree(window=window, query="table")).elements:
+                node = await _fetch(bus, table)
+                address = None if node is None else await cell_called(bus, node, name)
+                cell = None if address is None else await maybe(fetch_cell(bus, _handle(table).app, address))
+                if cell is not None and fits(cell, name):
+                    return await element_of(bus, await self._line(bus, cell, table))
+        return None
+
     async def scene(self, element: Element) -> Scene:
         """The element's window as it is now."""
         handle = _handle(element)
@@ -115,7 +134,7 @@ class AtSpi:
             top = next((w for w in windows.windows if w.node.ref == (handle.app, handle.window)), None)
             if top is None or not top.shown:
                 return Scene(windows.titles, (), open=False)
-            reading = Reading(bus, top, windows.popups_of(handle.app), Wanted(full=True))
+            reading = Reading(bus, top, windows.popups_of(handle.app), Wanted(full=True), self._places(bus))
             with anyio.move_on_after(SCENE_DEADLINE_S):
                 await reading.run()
             return Scene(windows.titles, reading.elements)
@@ -131,8 +150,7 @@ class AtSpi:
             node = await _fetch(bus, element)
             if node is None:
                 return None
-            line = Line(node, element.depth, element.window, _handle(element).window)
-            current = await element_of(bus, line)
+            current = await element_of(bus, await self._line(bus, node, element))
             # What labels it was found by looking around it.
             return replace(current, id=element.id, text=current.text or ("" if node.kind.named else element.text))
 
@@ -153,10 +171,10 @@ class AtSpi:
 
     async def options(self, element: Element) -> tuple[Element, ...]:
         """The choices of a combo box or list."""
-        handle = _handle(element)
         async with self._at(element) as (bus, node):
             found = await actions.options_of(bus, node)
-            lines = [Line(option, element.depth + 1, element.window, handle.window) for option in found]
+            own = await self._line(bus, node, element)
+            lines = [replace(own, node=option, depth=element.depth + 1) for option in found]
             return tuple([await element_of(bus, line) for line in lines])
 
     # Acting
@@ -200,6 +218,17 @@ class AtSpi:
         """Bring it into view."""
         async with self._at(element) as (bus, node):
             return await actions.scroll_to(bus, node)
+
+    def _places(self, bus: Bus) -> Places:
+        return Places(bus, self._services)
+
+    async def _line(self, bus: Bus, node: Node, element: Element) -> Line:
+        """The line of something that is at an element's place."""
+        handle = _handle(element)
+        placing = AS_TOLD
+        if handle.placed:
+            placing = await self._places(bus).of_one(handle.app, handle.window, handle.pane)
+        return Line(node, element.depth, element.window, handle.window, placing=placing, pane=handle.pane)
 
     # The connection
 
@@ -267,7 +296,11 @@ async def _fetch(bus: Bus, element: Element) -> Node | None:
     if handle.guid != bus.guid:
         return None
     try:
-        node = await fetch_node(bus, handle.app, handle.path)
+        if handle.address is not None:
+            node = await fetch_cell(bus, handle.app, handle.address)
+        else:
+            node = await fetch_node(bus, handle.app, handle.path)
+        node = await as_shown(bus, node)
     except CallFailed:
         return None
     return None if node.has(State.DEFUNCT) else node

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+
 from handrail import Rect
 from handrail_accessibility.atspi.bus import A11Y, NULL, Bus, maybe, together
-from handrail_accessibility.atspi.nodes import ACCESSIBLE, SCREEN_COORDINATES, Node, extents
+from handrail_accessibility.atspi.nodes import ACCESSIBLE, SCREEN_COORDINATES, Address, Node, extents
 
 TABLE = A11Y + "Table"
 MOST_CELLS = 500
 PROBES = 64
+MOST_SELECTED = 20
+IN_SHEET = re.compile("([A-Za-z]{1,3})([1-9][0-9]{0,6})")
+BY_PLACE = re.compile("row ([1-9][0-9]{0,8}),? column ([1-9][0-9]{0,8})", re.IGNORECASE)
 
 Ref = tuple[str, str]
 
 
-async def visible_cells(bus: Bus, table: Node) -> tuple[list[Ref], bool]:
-    """Headers and cells in view, row by row, and whether some were left out. A small table is given whole."""
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """Headers and cells in view, row by row; an address for each of those of which the program makes a new object at each look.
+
+    `told` says which part of the table that is; empty where it is the whole. `cut`: some that are in view were left out.
+    """
+
+    refs: tuple[tuple[Ref, Address | None], ...] = ()
+    told: str = ""
+    cut: bool = False
+
+
+async def visible_cells(bus: Bus, table: Node) -> Cells:
+    """What a person sees of a table. A small one is given whole."""
     rows, columns = await _size(bus, table)
     if rows * columns > MOST_CELLS:
         first, last = await _corners(bus, table)
@@ -23,16 +41,82 @@ async def visible_cells(bus: Bus, table: Node) -> tuple[list[Ref], bool]:
     row_range, column_range = range(first[0], last[0] + 1), range(first[1], last[1] + 1)
     column_range = column_range[:MOST_CELLS]
     kept = row_range[: max(1, MOST_CELLS // max(1, len(column_range)))]
-    headers = [
-        maybe(bus.call(table.app, table.path, TABLE, "GetColumnHeader", "i", [column])) for column in column_range
-    ]
-    cells = [
-        maybe(bus.call(table.app, table.path, TABLE, "GetAccessibleAt", "ii", [row, column]))
-        for row in kept
-        for column in column_range
-    ]
-    found = [(reply[0][0], reply[0][1]) for reply in await together([*headers, *cells]) if reply is not None]
-    return [ref for ref in dict.fromkeys(found) if ref[1] != NULL], len(kept) < len(row_range)
+    headers = [Address(table.path, "GetColumnHeader", (column,)) for column in column_range]
+    cells = [Address(table.path, "GetAccessibleAt", (row, column)) for row in kept for column in column_range]
+    found = {**await _asked(bus, table, headers), **await _asked(bus, table, cells)}
+    if any(found.values()):
+        found = await _filled(bus, table, found, columns)
+    whole = (len(kept), len(column_range)) == (rows, columns)
+    shown = (kept[0] + 1, kept[-1] + 1, rows, column_range[0] + 1, column_range[-1] + 1, columns) if kept else None
+    told = "rows {} to {} of {}, columns {} to {} of {}".format(*shown) if shown and not whole else ""
+    return Cells(tuple(found.items()), told, len(kept) < len(row_range))
+
+
+async def _filled(bus: Bus, table: Node, cells: dict[Ref, Address | None], columns: int) -> dict[Ref, Address | None]:
+    """Those with a text, and those that are selected: of a sheet most are empty, and each costs as much as one that is not."""
+    texts = await together(maybe(bus.call(*ref, A11Y + "Text", "GetText", "ii", [0, 1])) for ref in cells)
+    filled = {ref: cells[ref] for ref, text in zip(cells, texts, strict=True) if text is None or text[0]}
+    return {**await _selected(bus, table, columns), **filled}
+
+
+async def _selected(bus: Bus, table: Node, columns: int) -> dict[Ref, Address | None]:
+    """The first few selected cells, the one that the keyboard writes into among them."""
+    selection = A11Y + "Selection"
+    count = await maybe(bus.get(table.app, table.path, selection, "NSelectedChildren")) or 0
+    asked = (
+        maybe(bus.call(table.app, table.path, selection, "GetSelectedChild", "i", [n]))
+        for n in range(min(count, MOST_SELECTED))
+    )
+    refs = [(reply[0][0], reply[0][1]) for reply in await together(asked) if reply is not None]
+    places = await together(maybe(bus.call(*ref, ACCESSIBLE, "GetIndexInParent")) for ref in refs)
+    return {
+        ref: Address(table.path, "GetAccessibleAt", divmod(place[0], columns))
+        for ref, place in zip(refs, places, strict=True)
+        if place is not None and place[0] >= 0 and columns
+    }
+
+
+async def cell_called(bus: Bus, table: Node, name: str) -> Address | None:
+    """The address of a cell by its name in a sheet ("AZ2000"), or by its place ("row 5, column 2"); None for what is no such name."""
+    rows, columns = await _size(bus, table)
+    row, column = _place_of(name)
+    if not (0 <= row < rows and 0 <= column < columns):
+        return None
+    return Address(table.path, "GetAccessibleAt", (row, column))
+
+
+def fits(cell: Node, name: str) -> bool:
+    """Whether a cell at an address is the one that was meant: a sheet names its cells, and other tables have none that look like "A1"."""
+    return BY_PLACE.fullmatch(name.strip()) is not None or cell.name.casefold() == name.strip().casefold()
+
+
+def _place_of(name: str) -> tuple[int, int]:
+    """Row and column from 0, (-1, -1) for what is no place."""
+    if (found := IN_SHEET.fullmatch(name.strip())) is not None:
+        column = 0
+        for letter in found[1].upper():
+            column = 26 * column + ord(letter) - ord("A") + 1
+        return int(found[2]) - 1, column - 1
+    if (found := BY_PLACE.fullmatch(name.strip())) is not None:
+        return int(found[1]) - 1, int(found[2]) - 1
+    return -1, -1
+
+
+async def _asked(bus: Bus, table: Node, addresses: list[Address]) -> dict[Ref, Address | None]:
+    """The objects at some addresses, with the address for those that are others when they are asked for again."""
+    if not addresses:
+        return {}
+    # Two of them once more: whoever makes these anew makes all anew, but for the one that has the focus.
+    again = [addresses[-1], addresses[len(addresses) // 2]]
+    replies = await together(_at(bus, table, address) for address in (*addresses, *again))
+    known = dict(zip(addresses, replies, strict=False))
+    anew = any(known[address] != reply for address, reply in zip(again, replies[len(addresses) :], strict=True))
+    return {ref: address if anew else None for address, ref in known.items() if ref is not None}
+
+
+async def _at(bus: Bus, table: Node, address: Address) -> Ref | None:
+    reply = await maybe(bus.call(table.app, table.path, TABLE, address.member, "i" * len(address.at), address.at))
+    return (reply[0][0], reply[0][1]) if reply is not None and reply[0][1] != NULL else None
 
 
 async def _size(bus: Bus, table: Node) -> tuple[int, int]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from handrail_accessibility.atspi.actions import accepted
-from handrail_accessibility.atspi.bus import A11Y, ROOT, Bus, maybe
+from handrail_accessibility.atspi.bus import A11Y, Bus, maybe
 from handrail_accessibility.atspi.nodes import Node, text_of
 from handrail_accessibility.atspi.roles import State
+from handrail_accessibility.atspi.toolkits import toolkit_of
 
 TEXT = A11Y + "Text"
 
@@ -58,8 +59,8 @@ async def _selection(bus: Bus, node: Node) -> tuple[int, int]:
 
 async def _units(bus: Bus, node: Node, text: str) -> int:
     """The length that `InsertText` wants: AT-SPI says bytes; Qt counts UTF-16 units, and pads what is missing."""
-    toolkit = str(await maybe(bus.get(node.app, ROOT, A11Y + "Application", "ToolkitName")))
-    return len(text.encode("utf-16-le")) // 2 if toolkit.casefold() == "qt" else len(text.encode())
+    toolkit = await toolkit_of(bus, node.app)
+    return len(text.encode("utf-16-le")) // 2 if toolkit.name.casefold() == "qt" else len(text.encode())
 
 
 async def _reads(bus: Bus, node: Node, text: str, start: int, end: int) -> bool:

@@ -32,6 +32,8 @@ TOOLKITS = {
     "SAL_USE_VCLPLUGIN": "gtk3",
     "GSETTINGS_BACKEND": "memory",
     "GTK_USE_PORTAL": "0",
+    # There is no graphics card: without this, GTK 4 has one imitated, and is busy with that for seconds.
+    "GSK_RENDERER": "cairo",
 }
 
 

@@ -1,0 +1,67 @@
+"""Where things are on the screen, for programs that say it in pixels of their own.
+
+A program that is shown at twice its size tells places before that (`GDK_SCALE=2`, `QT_SCALE_FACTOR`), GTK 4 tells them from its window's corner,
+and LibreOffice tells those in its document's frame as if the frame began higher, until the pointer has been there. What the X server says of the
+window, and what the program says of the window or of the frame itself, gives the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from handrail import Rect, Window
+
+# Programs are scaled in quarters; less than half of one is decoration that one side counts and the other does not.
+STEPS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Placing:
+    """How a place that a program tells becomes one in screen pixels: scaled, then moved."""
+
+    scale: float = 1.0
+    dx: int = 0
+    dy: int = 0
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is nothing to put right."""
+        return self == AS_TOLD
+
+    def to_screen(self, told: Rect) -> Rect:
+        """The place in screen pixels."""
+        if self.plain:
+            return told
+        x, y = round(told.x * self.scale) + self.dx, round(told.y * self.scale) + self.dy
+        return Rect(x, y, round(told.width * self.scale), round(told.height * self.scale))
+
+    def moved(self, dx: int, dy: int) -> Placing:
+        """The same for what lies in a box that says so much too little of its place."""
+        return replace(self, dx=self.dx + round(dx * self.scale), dy=self.dy + round(dy * self.scale))
+
+
+AS_TOLD = Placing()
+
+
+def placing(real: Rect | None, told: Rect | None, *, relative: bool) -> Placing:
+    """What is to be put right in a window that is really at `real` and says of itself `told`; as told where either is not known.
+
+    `relative`: it tells all places from its own corner.
+    """
+    if real is None or told is None or real.empty:
+        return AS_TOLD
+    scale = max(1.0, round(real.width / told.width * STEPS) / STEPS)
+    if not relative:
+        return Placing(scale)
+    # What it draws around itself is as wide on all sides.
+    left = real.x + (real.width - told.width * scale) / 2 - told.x * scale
+    top = real.y + (real.height - told.height * scale) / 2 - told.y * scale
+    return Placing(scale, round(left), round(top))
+
+
+def window_of(windows: Sequence[Window], *, pid: int | None, title: str) -> Window | None:
+    """The window of that process with that title; None where it is not clear which it is."""
+    own = [window for window in windows if window.pid == pid and window.state != "minimized"]
+    fitting = [window for window in own if window.title == title] or own
+    return fitting[0] if len(fitting) == 1 else None

@@ -1,0 +1,56 @@
+"""What toolkits leave out of what they say."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from dataclasses import dataclass
+
+from handrail_accessibility.atspi.bus import A11Y, ROOT, Bus, maybe
+
+APPLICATION = A11Y + "Application"
+# GTK 4 names what has no name after its class, and says a name with a mnemonic twice: "_Act Act".
+CLASS_NAME = re.compile("Gtk[A-Z][A-Za-z]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Toolkit:
+    """The toolkit of an application, by the name and version that it gives itself."""
+
+    name: str = ""
+    version: str = ""
+
+    @property
+    def is_gtk4(self) -> bool:
+        """It tells places from the window's corner, and of nothing but windows whether it shows."""
+        return self.name.casefold() == "gtk" and self.version.startswith("4.")
+
+    @property
+    def has_ids(self) -> bool:
+        """Whether objects may have ids of their own. GTK 3 never has any, and asking each object costs as much as the rest."""
+        return not self.version.startswith("3.")
+
+    def name_of(self, told: str) -> str:
+        """A name as a person knows it."""
+        if not self.is_gtk4:
+            return told
+        if CLASS_NAME.fullmatch(told):
+            return ""
+        plain = told.replace("_", "", 1)
+        half = plain[: len(plain) // 2]
+        return half if plain != told and plain == f"{half} {half}" else told
+
+
+async def toolkit_of(bus: Bus, app: str) -> Toolkit:
+    """The toolkit of an application, asked once for each."""
+    known = bus.toolkits.get(app)
+    if isinstance(known, Toolkit):
+        return known
+    name, version = await asyncio.gather(
+        *(maybe(bus.get(app, ROOT, APPLICATION, part)) for part in ("ToolkitName", "Version"))
+    )
+    toolkit = Toolkit(str(name or ""), str(version or ""))
+    # One that is too busy to say is asked again.
+    if name is not None:
+        bus.toolkits[app] = toolkit
+    return toolkit

@@ -1,0 +1,71 @@
+"""A form of Qt's widgets: python qt_form.py"""
+
+from __future__ import annotations
+
+import sys
+
+from PySide6.QtWidgets import (
+    QApplication,
+    QCheckBox,
+    QComboBox,
+    QFormLayout,
+    QLabel,
+    QLineEdit,
+    QListWidget,
+    QMainWindow,
+    QMessageBox,
+    QPlainTextEdit,
+    QPushButton,
+    QSlider,
+    QSpinBox,
+    QTableWidget,
+    QTableWidgetItem,
+    QWidget,
+)
+
+ROWS = (("Apple", "1"), ("Pear", "2"), ("Plum", "3"))
+
+
+def main() -> None:
+    app = QApplication(sys.argv)
+    window = QMainWindow()
+    window.setWindowTitle("Qt form")
+    menu = window.menuBar().addMenu("&File")
+    menu.addAction("Open")
+    menu.addAction("Save")
+    form = QWidget()
+    window.setCentralWidget(form)
+    rows = QFormLayout(form)
+    name = QLineEdit()
+    name.setObjectName("name")
+    rows.addRow("Name", name)
+    rows.addRow("Notes", QPlainTextEdit())
+    rows.addRow("", QCheckBox("Paid"))
+    country = QComboBox()
+    country.addItems(["France", "Spain"])
+    rows.addRow("Country", country)
+    rows.addRow("Count", QSpinBox())
+    rows.addRow("Volume", QSlider())
+    words = QListWidget()
+    words.addItems(["one", "two", "three"])
+    rows.addRow(words)
+    table = QTableWidget(len(ROWS), 2)
+    table.setHorizontalHeaderLabels(["Item", "Price"])
+    for at, row in enumerate(ROWS):
+        for column, text in enumerate(row):
+            table.setItem(at, column, QTableWidgetItem(text))
+    rows.addRow(table)
+    said = QLabel("nothing")
+    send = QPushButton("Send")
+    send.clicked.connect(lambda: said.setText("done"))
+    rows.addRow(send, said)
+    ask = QPushButton("Ask")
+    ask.clicked.connect(lambda: QMessageBox.question(window, "Sure", "Delete all of it?"))
+    rows.addRow(ask)
+    window.resize(600, 700)
+    window.show()
+    sys.exit(app.exec())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,221 @@
+"""What toolkits say in their own ways, on real programs: their names, places and cells."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import handrail
+from handrail import Rect, Session, Window
+from handrail_accessibility.atspi.placing import AS_TOLD, Placing, placing, window_of
+from handrail_accessibility.atspi.toolkits import Toolkit
+
+from .conftest import Launch, Use, begin, until, yes
+
+pytestmark = pytest.mark.anyio
+
+QT_FORM = str(Path(__file__).with_name("qt_form.py"))
+CALC = ("soffice", "--norestore", "--nologo", "--calc")
+
+
+async def observe(session: Session, **args: Any) -> dict[str, Any]:
+    result = await session.call("observe_screen", {"image": "none", **args})
+    assert result.ok, result
+    return result.wire()
+
+
+async def shown(session: Session, enough: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    """The screen once it shows what is waited for."""
+    seen: dict[str, Any] = {}
+
+    async def there() -> bool:
+        seen.update(await observe(session))
+        return enough(seen)
+
+    await until(there, "what the test waits for")
+    return seen
+
+
+def has(role: str, text: str) -> Callable[[dict[str, Any]], bool]:
+    return lambda seen: any((e["role"], e["text"]) == (role, text) for e in seen["ui_elements"])
+
+
+def the(seen: dict[str, Any], role: str, text: str) -> dict[str, Any]:
+    return next(e for e in seen["ui_elements"] if (e["role"], e["text"]) == (role, text))
+
+
+async def click(session: Session, element: dict[str, Any]) -> dict[str, Any]:
+    result = await session.call("execute_gui", {"action": "click", "element_id": element["id"]})
+    assert result.ok, result
+    return result.wire()
+
+
+async def test_gtk_4_is_read_and_clicked_where_it_shows(session: Session, launch: Launch, use: Use) -> None:
+    """It tells places from its window's corner, and of no widget that it shows."""
+    await launch("gtk4-widget-factory", title="GTK Widget Factory")
+    seen = await shown(session, has("check box", "checkbutton"))
+    box = the(seen, "check box", "checkbutton")
+    assert "checked" in box["states"]
+    clicked = await click(session, box)
+    assert clicked["effect"] == "confirmed", clicked
+    now = the(await observe(session), "check box", "checkbutton")
+    assert (now["id"], "checked" in now["states"]) == (box["id"], False)
+    assert not any(e["text"].startswith("Gtk") for e in seen["ui_elements"])
+    number = next(e for e in seen["ui_elements"] if e["role"] == "spin button" and e["value"] == "50")
+    set_to = await use(action="set_value", element_id=number["id"], value="77")
+    assert set_to["effect"] == "confirmed", set_to
+
+
+async def test_a_qt_window_keeps_its_ids(session: Session, launch: Launch) -> None:
+    """Its column headers are other objects at each look."""
+    await launch(sys.executable, QT_FORM, title="Qt form")
+    seen = await shown(session, has("column header", "Price"))
+    again = await observe(session, since=seen["observation_id"])
+    assert again["stdout"] == "nothing changed"
+
+
+async def test_qt_is_worked_by_its_own_actions(session: Session, launch: Launch, use: Use) -> None:
+    await launch(sys.executable, QT_FORM, title="Qt form")
+    await shown(session, has("button", "Send"))
+    for args in (
+        {"action": "set_value", "automation_id": "name", "value": "Ada 漢字"},
+        {"action": "toggle", "element_name": "Paid"},
+        {"action": "select", "control_type": "combo box", "value": "Spain"},
+        {"action": "set_value", "element_name": "Count", "value": "7"},
+        {"action": "click", "element_name": "Send"},
+    ):
+        done = await use(**args)
+        assert done["effect"] == "confirmed", (args, done)
+    asked = await use(action="click", element_name="Ask")
+    assert asked["evidence"][0] == "window 'Sure' opened", asked
+    answered = await use(action="click", element_name="No", window="Sure")
+    assert answered["evidence"][0] == "window 'Sure' closed", answered
+
+
+@pytest.fixture(scope="module")
+async def sheet(session: Session, environment: dict[str, str], tmp_path_factory: Any) -> AsyncIterator[None]:
+    """Calc with an empty sheet; it takes seconds to start."""
+    process = begin(CALC, environment, tmp_path_factory.mktemp("calc"))
+    await shown(session, has("tool bar", "Formatting"))
+    yield
+    process.kill()
+    process.wait()
+
+
+async def test_a_sheet_is_told_in_few_words_and_keeps_its_ids(session: Session, sheet: None) -> None:
+    """It makes a new object of each cell at each look."""
+    seen = await observe(session)
+    table = next(e for e in seen["ui_elements"] if e["role"] == "table")
+    assert table["value"].startswith("rows 1 to ")
+    assert not seen["truncated"]
+    assert len(seen["stdout"]) < 4_000
+    again = await observe(session, since=seen["observation_id"])
+    assert again["stdout"] == "nothing changed"
+
+
+async def test_cells_are_used_by_address_in_view_and_out_of_it(session: Session, sheet: None, use: Use) -> None:
+    """Until the pointer has been in the sheet, LibreOffice tells each cell's place as a line higher than it is."""
+    there = await use(action="click", element_name="C5", window="Calc")
+    assert there["status"] == "success", there
+    typed = await session.call("execute_gui", {"action": "type", "text": "Äpfel 漢"})
+    assert typed.ok, typed
+    await session.call("execute_gui", {"action": "press_key", "key": "enter"})
+    seen = await shown(session, has("cell", "C5"))
+    assert the(seen, "cell", "C5")["value"] == "Äpfel 漢"
+    read = await use(action="read", element_name="AZ2000", window="Calc")
+    assert (read["element_name"], read["element_type"]) == ("AZ2000", "cell"), read
+
+
+@pytest.mark.parametrize(
+    ("command", "variables", "element"),
+    [
+        pytest.param(("galculator",), {"GDK_SCALE": "2"}, ("toggle button", "7"), id="gtk-3-twice"),
+        pytest.param(("gtk4-widget-factory",), {"GDK_SCALE": "2"}, ("check box", "checkbutton"), id="gtk-4-twice"),
+        pytest.param((sys.executable, QT_FORM), {"QT_SCALE_FACTOR": "1.5"}, ("check box", "Paid"), id="qt-half-more"),
+    ],
+)
+async def test_a_program_that_is_shown_larger_is_clicked_where_it_shows(
+    large: tuple[Session, dict[str, str]],
+    tmp_path: Path,
+    command: tuple[str, ...],
+    variables: dict[str, str],
+    element: tuple[str, str],
+) -> None:
+    session, environment = large
+    process = begin(command, {**environment, **variables}, tmp_path)
+    try:
+        seen = await shown(session, has(*element))
+        (window,) = await (await session.service("screen")).windows()
+        known = the(seen, *element)
+        clicked = await click(session, known)
+        assert window.rect.contains(*clicked["coordinates"]["screen"])
+        assert clicked["effect"] == "confirmed", clicked
+        now = next(e for e in (await observe(session))["ui_elements"] if e["id"] == known["id"])
+        assert now["states"] != known["states"]
+    finally:
+        process.kill()
+        process.wait()
+    screen = await session.service("screen")
+
+    async def bare() -> bool:
+        return await screen.windows() == []
+
+    await until(bare, "an empty desktop")
+
+
+@pytest.fixture(scope="module")
+async def large(session: Session, tmp_path_factory: Any) -> AsyncIterator[tuple[Session, dict[str, str]]]:
+    desktops = await session.runtime.service("desktops", session=None, desktop=None)
+    desktop = await desktops.start("large", width=2560, height=1600)
+    folder = tmp_path_factory.mktemp("large")
+    environment = {**dict(session.environment), **desktop.environment}
+    async with handrail.open(
+        desktop="current", confirm=yes, cwd=folder, environment=environment, backend="accessibility"
+    ) as opened:
+        yield opened, environment
+
+
+@pytest.mark.parametrize(
+    ("real", "told", "relative", "wanted"),
+    [
+        pytest.param(Rect(10, 20, 800, 600), Rect(10, 20, 800, 600), False, AS_TOLD, id="as-told"),
+        pytest.param(Rect(9, 30, 800, 600), Rect(8, 10, 802, 622), False, AS_TOLD, id="decorated"),
+        pytest.param(Rect(100, 60, 800, 600), Rect(50, 20, 400, 310), False, Placing(2.0), id="twice"),
+        pytest.param(Rect(100, 60, 900, 750), Rect(66, 40, 600, 500), False, Placing(1.5), id="half-more"),
+        pytest.param(Rect(40, 50, 810, 610), Rect(0, 0, 800, 600), True, Placing(1.0, 45, 55), id="from-its-corner"),
+        pytest.param(Rect(-1880, 50, 1610, 1210), Rect(0, 0, 800, 600), True, Placing(2.0, -1875, 55), id="both"),
+        pytest.param(None, Rect(0, 0, 800, 600), True, AS_TOLD, id="no-window"),
+    ],
+)
+def test_what_is_wrong_with_places_is_found_by_the_window(
+    real: Rect | None, told: Rect, relative: bool, wanted: Placing
+) -> None:
+    assert placing(real, told, relative=relative) == wanted
+
+
+def test_a_window_is_known_by_process_and_title() -> None:
+    rect = Rect(0, 0, 10, 10)
+    one, two = Window("0x1", "Page", "p", 7, rect), Window("0x2", "Other", "p", 7, rect)
+    assert window_of([one, two], pid=7, title="Page") is one
+    assert window_of([one, two], pid=7, title="neither") is None
+    assert window_of([one], pid=7, title="an older title") is one
+    assert window_of([one], pid=8, title="Page") is None
+
+
+@pytest.mark.parametrize(
+    ("told", "known"),
+    [
+        ("GtkEntry", ""),
+        ("_Act Act", "Act"),
+        ("S_elect Select", "Select"),
+        ("my_file my_file", "my_file my_file"),
+        ("Save", "Save"),
+    ],
+)
+def test_names_that_gtk_4_makes_up_are_left_out(told: str, known: str) -> None:
+    assert Toolkit("GTK", "4.8.3").name_of(told) == known
+    assert Toolkit("gtk", "3.24.38").name_of(told) == told
