@@ -225,6 +225,32 @@ async def test_each_encoding_of_csv_is_read(call: Call, folder: Path, encoding: 
     assert rows_of(result["content"]) == [["name", "price"], ['Grüße; "an" alle<br>hier', "1,50 €"]]
 
 
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Şehir;Nüfus\nİstanbul;15 milyon\nIğdır;yüz bin\n", "cp1254"),
+        ("Kâğıt;Çöp\nŞükrü;Gönül\n", "cp1254"),
+        ("borg;íbúar\nÞingvellir;fáir\nHöfn í Hornafirði;tvö þúsund\n", "cp1252"),
+        ("ville;prix\nBesançon;1 €\nNîmes;œuvre\n", "cp1252"),
+    ],
+)
+async def test_letters_of_one_byte_are_turkish_or_western(call: Call, folder: Path, text: str, encoding: str) -> None:
+    (folder / "a.csv").write_text(text, encoding=encoding)
+    result = await call("read_excel", "a.csv")
+    assert rows_of(result["content"]) == [line.split(";") for line in text.splitlines()]
+    assert result["encoding"] == encoding
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "cp1254"])
+async def test_the_first_letter_that_is_not_ascii_tells_wherever_it_stands(
+    call: Call, folder: Path, encoding: str
+) -> None:
+    last = "ışık,çöp" if encoding == "cp1254" else "Grüße,größer"
+    (folder / "a.csv").write_text("a,b\n" * 40_000 + last + "\n", encoding=encoding)
+    result = await call("read_excel", "a.csv", range="A40001:B40001")
+    assert rows_of(result["content"]) == [last.split(",")]
+
+
 async def test_a_long_csv_is_read_as_far_as_asked(call: Call, folder: Path) -> None:
     (folder / "a.csv").write_text("".join(f"{n},x\n" for n in range(1, 1_100_001)))
     result = await call("read_excel", "a.csv")

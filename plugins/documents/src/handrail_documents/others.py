@@ -23,6 +23,10 @@ MAX_FIELD = 1_000_000
 COUNTED_BYTES = 8 * 1_048_576
 # What numbers make of two bytes, and writers do not.
 UNWRITTEN = re.compile("[\x01-\x08\x0e-\x1a]")
+# Letters in one byte. Windows-1254 has six of Turkish where Windows-1252 has those of Icelandic, whose texts hold others beside them.
+LETTER = re.compile(rb"[\xc0-\xff]")
+ONLY_TURKISH = {letter.encode("cp1254") for letter in "ĞİŞğış"}
+TURKISH = ONLY_TURKISH | {letter.encode("cp1254") for letter in "ÂÇÎÖÛÜâçîöûü"}
 NOTHING_READ = Refused("unreadable", "it is binary, and no table of a kind that is read here (xlsx, xls, csv)")
 MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
@@ -31,7 +35,7 @@ def csv_cells(file: IO[bytes], area: Area) -> tuple[Cells, str, str]:
     """The cells of the area, the encoding and the delimiter that were found."""
     size = os.fstat(file.fileno()).st_size
     sample = file.read(SAMPLE)
-    encoding = _encoding(sample)
+    encoding = _encoding(_telling(file, sample))
     text = codecs.getincrementaldecoder(encoding)("replace").decode(sample)
     delimiter, lines_before = _delimiter(text)
     file.seek(0)
@@ -79,8 +83,20 @@ def _encoding(sample: bytes) -> str:
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample)
     except UnicodeDecodeError:
-        return "cp1252"
+        letters = set(LETTER.findall(sample))
+        return "cp1254" if letters & ONLY_TURKISH and letters <= TURKISH else "cp1252"
     return "utf-8"
+
+
+def _telling(file: IO[bytes], sample: bytes) -> bytes:
+    """The first part of the file that tells how it is encoded: ASCII tells nothing."""
+    looked_at = len(sample)
+    while sample.isascii() and b"\0" not in sample and looked_at < COUNTED_BYTES:
+        more = file.read(SAMPLE)
+        if not more or b"\0" in more:
+            break
+        sample, looked_at = more, looked_at + len(more)
+    return sample
 
 
 def _delimiter(text: str) -> tuple[str, int]:
