@@ -746,6 +746,21 @@ async def test_a_plugin_that_is_asked_for_and_not_there_is_an_error(tmp_path: Pa
             pass
 
 
+async def test_a_mistake_in_an_argument_is_told_as_an_argument_of_python(tmp_path: Path) -> None:
+    environment = {"HANDRAIL_HOME": str(tmp_path / "state"), "HOME": str(tmp_path)}
+    with pytest.raises(handrail.ConfigError, match=r"argument limits: limits\.seconds is 'x'"):
+        async with handrail.open(cwd=tmp_path, environment=environment, plugins=(), limits={"seconds": "x"}):
+            pass
+
+
+async def test_what_is_no_call_is_named(tmp_path: Path) -> None:
+    environment = {"HANDRAIL_HOME": str(tmp_path / "state"), "HOME": str(tmp_path)}
+    calls: Any = [("wait", {"seconds": 1})]
+    async with handrail.open(cwd=tmp_path, environment=environment, plugins=()) as session:
+        with pytest.raises(TypeError, match=r"\('wait', .* is no call: batch takes ToolCall"):
+            await session.batch(calls)
+
+
 async def test_what_is_no_confirmer_is_said_at_once(tmp_path: Path) -> None:
     confirm: Any = True
     with pytest.raises(handrail.ConfigError, match="confirm is True") as raised:

@@ -47,9 +47,9 @@ async def open(
             hint="handrail.asking.confirm has `yes`, `no` and `callback`",
         )
     roots = None if workspace is None else tuple(map(str, workspace))
-    flags = {**settings, "desktop": desktop, "backend": backend, "workspace": roots}
+    given = {**settings, "desktop": desktop, "backend": backend, "workspace": roots}
     async with (
-        found_runtime(flags, cwd=cwd, config=config, plugins=plugins, environment=environment) as runtime,
+        found_runtime(given, cwd=cwd, config=config, plugins=plugins, environment=environment) as runtime,
         runtime.session(confirm=confirm) as session,
     ):
         yield session
@@ -57,14 +57,14 @@ async def open(
 
 @asynccontextmanager
 async def found_runtime(
-    flags: Mapping[str, Any],
+    arguments: Mapping[str, Any],
     *,
     cwd: Path | str | None = None,
     config: Path | str | None = None,
     plugins: Collection[str] | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Runtime, None]:
-    """The runtime of `open`, for sessions of a number. `flags` are keys of the configuration; those that are None are not given."""
+    """The runtime of `open`, for sessions of a number. `arguments` are keys of the configuration; those that are None are not given."""
     environment = dict(os.environ if environment is None else environment)
     if plugins is not None:
         environment["HANDRAIL_PLUGINS"] = ",".join(plugins)
@@ -73,7 +73,7 @@ async def found_runtime(
 
     def read() -> configuration.Config:
         file = Path(config) if config else None
-        return configuration.load(places=places, folder=folder, environment=environment, flags=flags, file=file)
+        return configuration.load(places=places, folder=folder, environment=environment, arguments=arguments, file=file)
 
     found = read()
     for sentence in found.ignored:

@@ -23,7 +23,7 @@ from handrail.asking.confirm import Confirmer
 from handrail.bag import Bag
 from handrail.calls import pipeline
 from handrail.calls.invocation import GrantOption, Invocation, ToolCall
-from handrail.calls.limits import Limits
+from handrail.calls.limits import OVER, Limits, TimeIsUp
 from handrail.calls.named_secrets import Secrets
 from handrail.calls.running import Running
 from handrail.calls.scheduler import Scheduler
@@ -34,7 +34,6 @@ from handrail.errors import (
     HandrailError,
     NoSandbox,
     Stopped,
-    TimedOut,
     ToolUnavailable,
     UnknownTool,
 )
@@ -181,6 +180,10 @@ class Session:
         `told` hears of each result when it is there, with the index of its call. A result with a status in `stop_on` cancels what has not
         ended, as in `stop_on={"denied"}`. The argument `wait_for_previous` of a call makes it wait for all that came before.
         """
+        for call in calls:
+            # A call that is none would come to light deep inside, and in words of no use.
+            if not isinstance(call, ToolCall):  # pyright: ignore[reportUnnecessaryIsInstance] # whoever writes without types
+                raise TypeError(f"{call!r} is no call: batch takes ToolCall(name, args, call_id) values")
         return await self.scheduler.batch(calls, told, stop_on)
 
     def cancel(self, call_id: str | Collection[str] | None = None, *, why: Stopped | None = None) -> int:
@@ -193,7 +196,7 @@ class Session:
             self._alarm.cancel()
             self._alarm = None
         if (left := self.limits.seconds_left) is not None:
-            why = TimedOut(self.limits.time_is_up)
+            why = TimeIsUp(self.limits.time_is_up, hint=OVER)
             self._alarm = asyncio.get_running_loop().call_later(left, lambda: self.cancel(why=why))
 
     def events(self) -> EventStream:

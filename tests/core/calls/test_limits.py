@@ -82,6 +82,7 @@ async def test_when_the_time_is_over_what_runs_is_stopped_and_what_comes_is_refu
             result = await session.call("sleep")
         assert (result.status, result.error_code) == ("timeout", "timeout")
         assert "limits.seconds" in result["error"]["message"]
+        assert result["error"]["retryable"] is False
         assert (await session.call("say", {"text": "a"})).error_code == "limit_reached"
 
 

@@ -30,6 +30,12 @@ def test_plugins_says_what_loaded_what_did_not_and_why(handrail):
     assert listed.get("cli", {"state": "disabled"})["state"] == "disabled"
 
 
+def test_a_plugin_that_is_named_and_not_installed_is_told_wherever_tools_are_asked_for(handrail):
+    told = handrail("tools", plugins="stagee")
+    assert told.returncode == 0
+    assert "plugin 'stagee': it is named (HANDRAIL_PLUGINS), and not installed; did you mean 'stage'?" in told.stderr
+
+
 def test_the_tools_of_a_plugin_that_collides_are_all_gone_and_the_rest_works(handrail):
     listed = {tool["name"]: tool["plugin"] for tool in handrail.json("tools", plugins="colliding,slow")}
     assert listed == {"wait": "core", "get_action_history": "core", "slowly_there": "slow"}

@@ -328,3 +328,14 @@ async def test_a_folder_that_nobody_trusts_answers_nothing(folder: Path, asks: s
     async with handrail.open(cwd=folder, confirm=yes, sandbox={"use": ["none"]}) as session:
         result = await session.call("execute_cli", {"command": asks})
     assert (result.status, "answered" in result["stdout"]) == ("error", False)
+
+
+async def test_a_program_for_a_whole_screen_that_has_none_says_how_to_run_it(run: Run) -> None:
+    result = await run("vim -N -u NONE new.txt", timeout=3)
+    assert (result.status, result["prompt"]["kind"] in ("editor", "screen")) == ("timeout", True)
+    assert 'run it with pty="120x40" and background=true' in result["note"]
+
+
+async def test_a_program_that_only_clears_the_screen_is_none_of_these(run: Run) -> None:
+    result = await run(r"printf '\033[H\033[2Jhello\n'; sleep 60", timeout=1)
+    assert (result.status, "prompt" in result) == ("timeout", False)

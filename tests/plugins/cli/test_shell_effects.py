@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,6 +107,33 @@ def test_what_may_do_harm_is_confirmed_each_time_under_a_name(command: str, code
     assert (found.floor, found.catastrophic) == (Decision.CONFIRM, False)
     assert code in [reason.code for reason in found.reasons]
     assert found.rule == "shell:" + "+".join(dict.fromkeys(reason.code for reason in found.reasons))
+
+
+@pytest.fixture
+def environment() -> Iterator[Path]:
+    """A virtual environment among the temporary files, outside of the workspace."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        (Path(name) / "bin").mkdir()
+        (Path(name) / "bin" / "python3").touch()
+        yield Path(name)
+
+
+def test_a_temporary_folder_on_the_path_that_only_this_user_writes_has_programs_of_its_own_and_no_others(
+    environment: Path,
+) -> None:
+    judging = replace(JUDGING, environment={"PATH": f"{environment}/bin:/usr/bin:/bin"})
+    assert opinion("uname -sr", judging).suggestion is Decision.ALLOW
+    (environment / "bin" / "uname").touch()
+    assert opinion("uname -sr", judging).suggestion is not Decision.ALLOW
+
+
+@pytest.mark.parametrize("open_to_others", [".", "bin"])
+def test_a_temporary_folder_on_the_path_that_others_may_change_is_not_trusted(
+    environment: Path, open_to_others: str
+) -> None:
+    (environment / open_to_others).chmod(0o777)
+    judging = replace(JUDGING, environment={"PATH": f"{environment}/bin:/usr/bin:/bin"})
+    assert opinion("uname -sr", judging).suggestion is not Decision.ALLOW
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,12 @@ async def test_a_question_in_the_foreground_ends_after_five_seconds(run: Run) ->
 
 async def test_stdin_and_a_terminal_exclude_each_other(run: Run) -> None:
     assert (await run("cat", pty="80x24", stdin="x")).error_code == "invalid_arguments"
-    assert (await run("cat", pty="80 by 24")).error_code == "invalid_arguments"
+    for size in ("80 by 24", "80", "x", "0x24", "80x24\n"):
+        refused = await run("cat", pty=size)
+        assert refused.error_code == "invalid_arguments"
+        assert (
+            f"{size!r} is no size of a terminal; give columns and rows, such as 120x40" in refused["error"]["message"]
+        )
 
 
 async def test_a_sandboxed_command_has_its_terminal_too(folder: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from handrail.calls.invocation import ToolCall, hash_of
 from handrail.config.settings import LimitSettings
-from handrail.errors import LimitReached, LoopDetected
+from handrail.errors import LimitReached, LoopDetected, TimedOut
 from handrail.records.history import BULKY
 from handrail.results.values import ToolResult
 
@@ -22,6 +22,12 @@ SHORT = 1_000
 FAILED = frozenset(("error", "timeout"))
 OVER = "sum up what was reached, and tell the person that the limit can be raised"
 CIRCLES = "look at how things stand, then change the arguments or the way; or ask the person"
+
+
+class TimeIsUp(TimedOut):
+    """The session's time is over: the call was stopped, and none may follow."""
+
+    retryable = False
 
 
 class Limits:

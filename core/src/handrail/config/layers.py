@@ -200,15 +200,16 @@ def _unknown_variable(variable: str) -> ConfigError:
     )
 
 
-def flag_layers(flags: Mapping[str, Any]) -> Iterator[Layer]:
-    """Each flag that was given, by its dotted key."""
+def flag_layers(flags: Mapping[str, Any], *, arguments: bool) -> Iterator[Layer]:
+    """Each flag that was given, by its dotted key; told as what it is: `arguments` of a Python function, or flags of a command."""
     for dotted, value in flags.items():
         if value is not None:
             key = tuple(dotted.split("."))
-            name = f"--{dotted.replace('.', '-').replace('_', '-')}"
+            name = f"argument {dotted}" if arguments else f"--{dotted.replace('.', '-').replace('_', '-')}"
             plain = list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
             check(nested({key: plain}), where=lambda _, name=name: name)
-            yield from (Layer("flag", f"flag {name}", {part: item}) for part, item in _flatten(nested({key: plain})))
+            source = name if arguments else f"flag {name}"
+            yield from (Layer("flag", source, {part: item}) for part, item in _flatten(nested({key: plain})))
 
 
 def _flatten(values: Mapping[str, Any], under: Key = ()) -> Iterator[tuple[Key, Any]]:

@@ -65,13 +65,14 @@ def load(
     folder: Path,
     environment: Mapping[str, str],
     flags: Mapping[str, Any] | None = None,
+    arguments: Mapping[str, Any] | None = None,
     file: Path | None = None,
     admin: Path = ADMIN_FILE,
 ) -> Config:
     """Every setting for a session that starts in `folder`.
 
-    `flags` by dotted key; None is "not given". `file` (or HANDRAIL_CONFIG) stands in for the project's file and is trusted. Raises
-    `ConfigError` naming source, line and key of the first thing that is wrong.
+    `flags` of a command, or `arguments` of a function, by dotted key; None is "not given". `file` (or HANDRAIL_CONFIG) stands in for the
+    project's file and is trusted. Raises `ConfigError` naming source, line and key of the first thing that is wrong.
     """
     named = file or environment.get("HANDRAIL_CONFIG")
     candidates = (
@@ -85,7 +86,8 @@ def load(
         *file_layer(places.config_file, "user"),
         *project_layer(candidates, named=bool(named), places=places),
         *environment_layers(environment),
-        *flag_layers(flags or {}),
+        *flag_layers(flags or {}, arguments=False),
+        *flag_layers(arguments or {}, arguments=True),
     ]
     for layer in layers:
         add(layer, merge, places=places)

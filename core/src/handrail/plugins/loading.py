@@ -154,7 +154,9 @@ def load(
     for candidate in candidates:
         plugins.listed.append(_load_one(candidate, plugins, only=only, disabled=disabled))
     for name in sorted(set(only or ()) - {candidate.name for candidate in candidates}):
-        plugins.listed.append(Plugin(name, "?", "?", "failed", "it is named (HANDRAIL_PLUGINS), and not installed"))
+        reason = "it is named (HANDRAIL_PLUGINS), and not installed"
+        log.warning("plugin %r: %s%s", name, reason, nearest(name, {candidate.name for candidate in candidates}))
+        plugins.listed.append(Plugin(name, "?", "?", "failed", reason))
     check_required(plugins, require)
     return plugins
 

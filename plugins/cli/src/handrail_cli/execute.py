@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from handrail import (
     Desktop,
@@ -46,6 +47,7 @@ RULE = "shell"
 CLOSING_S = 15.0
 # The sizes that a terminal may have.
 MOST_COLUMNS, MOST_ROWS = 1_000, 500
+SIZE = re.compile(r"^[1-9]\d{0,2}x[1-9]\d{0,2}$")
 MEGABYTE = 1024 * 1024
 # Kinds of prompts that are told of a command that ended well, too: what else it wrote last may only look like one.
 PLAINLY_ASKED = frozenset(("password", "question", "key"))
@@ -55,6 +57,12 @@ ASSIGNING = frozenset(("printf", "test", "[", "[["))
 ONE_MEANS_NO = frozenset(
     ("grep", "egrep", "fgrep", "rg", "diff", "cmp", "pgrep", "test", "[", "[[", "which", "type", "command")
 )
+
+
+def _size(pty: str | None) -> str | None:
+    if pty is not None and SIZE.fullmatch(pty) is None:
+        raise ValueError(f"{pty!r} is no size of a terminal; give columns and rows, such as 120x40")
+    return pty
 
 
 class Command(BaseModel):
@@ -76,8 +84,9 @@ class Command(BaseModel):
     cwd: Annotated[str | None, Field(description="Working directory for this call only.")] = None
     pty: Annotated[
         str | None,
+        AfterValidator(_size),
         Field(
-            pattern=r"^[1-9]\d{0,2}x[1-9]\d{0,2}$",
+            json_schema_extra={"pattern": SIZE.pattern},
             description="Run it in a terminal of so many columns and rows, such as 120x40; for programs that need one.",
         ),
     ] = None
@@ -272,6 +281,8 @@ async def _foreground(
 
 def _asked(attention: Attention, prompt: Prompt | None) -> list[str]:
     """What is to be said of the questions of a command."""
+    from handrail_cli.prompts import READ_KEYS
+
     notes = [f"{text!r} was answered with {answer!r}, as a rule says." for text, answer in attention.answered]
     if prompt is None:
         return notes
@@ -279,6 +290,10 @@ def _asked(attention: Attention, prompt: Prompt | None) -> list[str]:
         return [*notes, f"Nobody answered {attention.given_up.text!r}, and its input was closed after 5 s of silence."]
     if prompt.kind == "password":
         return [*notes, f"It asked for a secret ({prompt.text!r}), which nothing here gives."]
+    if prompt.kind in READ_KEYS:
+        how = 'pty="120x40" and background=true'
+        told = f"It waits for keys on a whole screen ({prompt.text!r}): run it with {how} and press them with write_process"
+        return [*notes, f"{told}, or give options that need no screen."]
     return [
         *notes,
         f"It asked {prompt.text!r}: give an option that answers it, or `stdin`, or run it with background=true.",

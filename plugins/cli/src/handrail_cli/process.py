@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from handrail import Downstream
 from handrail_cli.output import MAX_WHOLE, Kept, Sink
-from handrail_cli.prompts import READ_KEYS, Prompt, first_of, on_screen
+from handrail_cli.prompts import READ_KEYS, Prompt, drawn, first_of, on_screen
 
 if TYPE_CHECKING:
     from handrail import Confined, Confinement
@@ -111,6 +111,8 @@ class Process(ABC):
         if self.stdout.whole_screen:
             return on_screen(self.stdout.ending(), stream="stdout")
         prompt = first_of([(stream.name, stream.kept.ending()) for stream in self.streams])
+        if prompt is None and self.exit_code is None and self.launch.terminal is None:
+            return drawn(self.stdout.ending(), stream="stdout")
         answered = prompt is not None and prompt.kind not in READ_KEYS and self.heard < self.fed_at
         return None if answered else prompt
 

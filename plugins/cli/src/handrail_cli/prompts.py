@@ -20,6 +20,8 @@ READ_KEYS: frozenset[Kind] = frozenset(("pager", "editor", "screen"))
 # So much of the end of an output is looked at, in bytes, and so much of a prompt is told.
 LOOKED_AT = 2_000
 TOLD = 300
+# What is written to draw anywhere on a terminal: its other screen, or a place by row and column.
+DRAWING = re.compile(rb"\x1b\[(?:\?(?:1049|1047|47)h|\d+;\d+[Hf])")
 # What programs write after a question when they find their input at its end.
 GAVE_UP = re.compile(r"[ \t]*\n?(?:Abort(?:ed|ing)?\b[.!]*|EOF|\^[CD])\s*\Z", re.IGNORECASE)
 
@@ -121,6 +123,16 @@ def on_screen(output: bytes, *, stream: str) -> Prompt:
     """What a program waits at that has drawn on the whole terminal and is silent: keys, whatever stands there."""
     line = output.decode("utf-8", "replace").rstrip().rpartition("\n")[2]
     return at_the_end(output, stream=stream) or Prompt("screen", line.strip()[-TOLD:], stream)
+
+
+def drawn(output: bytes, *, stream: str) -> Prompt | None:
+    """What a program waits at that draws as on a whole terminal, though it has none: keys, which it will not get."""
+    looked_at = output[-LOOKED_AT:]
+    return (
+        on_screen(as_seen(looked_at.decode("utf-8", "replace"), Counter()).encode(), stream=stream)
+        if DRAWING.search(looked_at)
+        else None
+    )
 
 
 def first_of(outputs: Sequence[tuple[str, bytes]]) -> Prompt | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -16,7 +17,7 @@ TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Why no program is sure to be itself (None: each is), and the folders of PATH that lie in the workspace.
+    """Why no program is sure to be itself (None: each is), and the folders of PATH that lie in the workspace or among temporary files.
 
     `workspace` are its roots and `temporary` the folders for temporary files, as text; `kept` are those of
     Handrail's own files that lie in the workspace, as they are named and as they really are, each with a `/` behind it.
@@ -29,7 +30,7 @@ class Surroundings:
     kept: tuple[str, ...]
 
     def own(self, program: str) -> bool:
-        """Whether the workspace has a program of that name on PATH."""
+        """Whether the workspace, or a folder for temporary files, has a program of that name on PATH."""
         return any(os.path.lexists(os.path.join(folder, program)) for folder in self.own_programs)
 
 
@@ -37,7 +38,7 @@ def surroundings(judging: Judging) -> Surroundings:
     """The surroundings in these circumstances."""
     path = judging.environment.get("PATH", "/usr/bin").split(":")
     seen: paths.Seen = {}
-    own = [entry for entry in path if paths.inside(entry, judging.workspace, seen=seen)]
+    own = [entry for entry in path if paths.inside(entry, (*judging.workspace, *map(PurePath, TEMPORARY)), seen=seen)]
     own_temporary = judging.environment.get("TMPDIR", "/tmp")
     return Surroundings(
         next(_why_unsettled(judging, path, seen), None),
@@ -65,7 +66,30 @@ def _why_unsettled(judging: Judging, path: Sequence[str], seen: paths.Seen) -> I
     for entry in path:
         if not entry.startswith("/"):
             yield f"programs are looked for in {entry!r}, wherever that is (PATH)"
-        elif paths.inside(entry, map(PurePath, TEMPORARY), seen=seen) and not paths.inside(
-            entry, judging.workspace, seen=seen
+        elif (
+            paths.inside(entry, map(PurePath, TEMPORARY), seen=seen)
+            and not paths.inside(entry, judging.workspace, seen=seen)
+            and not _of_this_user(entry)
         ):
             yield f"programs are looked for in {entry!r}, a folder for temporary files (PATH)"
+
+
+def _of_this_user(folder: str) -> bool:
+    """Whether a folder among temporary files is there, and nobody but this user (or root) can change what is in it, nor put another in its place."""
+    real = PurePath(os.path.realpath(folder))
+    root = next((root for root in TEMPORARY if real.is_relative_to(os.path.realpath(root))), None)
+    if root is None:
+        return False
+    below = real.relative_to(os.path.realpath(root)).parts
+    return bool(below) and all(
+        _kept_by_this_user(PurePath(os.path.realpath(root), *below[:depth])) for depth in range(1, len(below) + 1)
+    )
+
+
+def _kept_by_this_user(folder: PurePath) -> bool:
+    try:
+        found = os.lstat(folder)
+    except OSError:
+        return False
+    others = stat.S_IWGRP | stat.S_IWOTH
+    return stat.S_ISDIR(found.st_mode) and found.st_uid in (0, os.geteuid()) and not found.st_mode & others
