@@ -450,3 +450,13 @@ async def test_what_nobody_can_type_is_refused(agent: Agent, text: str):
     refused = await agent.fails("execute_gui", action="type", text=text)
     assert refused["code"] == "invalid_arguments"
     assert await saved(agent) == ""
+
+
+async def test_a_window_is_asked_to_close_and_may_ask_back(agent: Agent) -> None:
+    await agent.session.load_tools(["window_close"], source="tests")
+    window = await agent.open("mousepad")
+    assert (await agent("window_close", title=window.id))["closed"] is True
+    window = await agent.open("mousepad")
+    await agent("execute_gui", action="type", text="x")
+    assert (await agent("window_close", title=window.id))["closed"] is False
+    assert len((await agent("window_list"))["windows"]) == 2

@@ -1,6 +1,7 @@
 """Core's own judge: what a tool declares that it does decides, by defaults that fit every tool.
 
     reading the screen, windows, processes, files of the workspace   allow
+    working by calls of other tools, each of which is judged         allow
     fetching a public page, with nothing sent along                  allow
     input, windows, clipboard                                        allow on a private desktop, else confirm once a session
     writing in the workspace                                         confirm; allow in the mode accept_edits
@@ -27,6 +28,7 @@ from handrail.tools.contract import Delete, Effect, Input, Read, Run, Send, Writ
 
 HARMLESS = allowed("harmless")
 LOOKING = allowed("looking")
+STEPS = allowed("steps")
 OWN_STATE = allowed("own_state")
 PRIVATE = allowed("private_desktop", Touch("input", "desktop"))
 LOOSENED = Opinion(
@@ -141,6 +143,8 @@ def _of_deleting(effect: Effect, invocation: Invocation, judging: Judging) -> Op
 def _of_running(effect: Effect, invocation: Invocation, judging: Judging) -> Opinion | None:
     if effect.what == "server":
         return SERVER
+    if effect.what == "steps":
+        return STEPS
     return None if effect.what == "shell" else touching(CODE, Touch("execute", effect.what))
 
 

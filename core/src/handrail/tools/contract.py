@@ -70,7 +70,10 @@ class Delete(Effect):
 
 
 class Run(Effect):
-    """It runs code: `Run("shell", arg="command")`."""
+    """It runs code: `Run("shell", arg="command")`.
+
+    `Run("steps")` runs nothing itself: whatever it does, it does by calls of other tools, each of which is judged.
+    """
 
     __slots__ = ()
 

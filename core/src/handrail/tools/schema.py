@@ -194,7 +194,8 @@ def _untitled(node: Any) -> Any:
         return {
             key: value if key in DATA_KEYS else _properties(value) if key == "properties" else _untitled(value)
             for key, value in cast("dict[str, Any]", node).items()
-            if not (key == "title" and isinstance(value, str))
+            # A discriminator is no word of JSON Schema: each of the alternatives says by a constant what it is.
+            if not (key == "title" and isinstance(value, str)) and not (key == "discriminator" and "oneOf" in node)
         }
     if isinstance(node, list):
         return [_untitled(item) for item in cast("list[Any]", node)]

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import TypeAliasType
 
 from handrail import InfoConfirmation, InvalidArguments, NotFound, ToolContext, ToolError, Verdict, Write, tool
 from handrail.files import opened
@@ -29,7 +30,8 @@ class Formula(BaseModel):
     formula: Annotated[str, Field(min_length=1, max_length=8_192, description='As in a cell: "=SUM(A1:A3)".')]
 
 
-Cell = bool | int | float | str | Formula | None
+# Named, so that its schema is declared once.
+Cell = TypeAliasType("Cell", bool | int | float | str | Formula | None)
 
 
 class _Operation(BaseModel):

@@ -118,6 +118,10 @@ class Hands(Protocol):
         """Raise a window by its id, also a minimized one, and give it the keyboard; False when it does not get it."""
         ...
 
+    async def ask_to_close(self, window: str) -> bool:
+        """Ask a window's program to close it; False when it is still there after a moment, as while the program asks something first."""
+        ...
+
     async def maximize(self, window: str) -> bool:
         """Let a window fill its monitor; False when it does not."""
         ...

@@ -96,6 +96,7 @@ def handrail_register_tools() -> list[Tool]:
         tools.maximize_active_window,
         window_tools.window_list,
         window_tools.window_focus,
+        window_tools.window_close,
         window_tools.resize_window,
         window_tools.clipboard_read,
         window_tools.clipboard_write,

@@ -88,9 +88,10 @@ async def understanding(context: ToolContext, frame: Frame, intent: str) -> tupl
 
 
 def find_window(windows: Sequence[Window], title: str) -> Window:
-    """The one window whose title is, or else contains, `title` (case ignored); else an error that names those there are."""
+    """The one window whose id is `title`, or whose title is, or else contains it (case ignored); else an error that names those there are."""
     folded = title.casefold()
-    exact = [window for window in windows if window.title.casefold() == folded]
+    exact = [window for window in windows if window.id == title]
+    exact = exact or [window for window in windows if window.title.casefold() == folded]
     # A title that was told cut short is still one to name it by.
     exact = exact or [window for window in windows if outline.title_of(window).casefold() == folded]
     fitting = exact or [window for window in windows if folded in window.title.casefold()]

@@ -40,7 +40,7 @@ async def window_list(*, context: ToolContext) -> dict[str, Any]:
     layer="window", title="Focus window", effects=[Write("windows")], platforms=LINUX, exclusive="desktop", timeout=10
 )
 async def window_focus(
-    title: Annotated[str, Field(min_length=1, description="A part of the title, unique among the windows.")],
+    title: Annotated[str, Field(min_length=1, description="Its id, or a part of the title, unique among the windows.")],
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
@@ -54,6 +54,27 @@ async def window_focus(
             hint="an open menu or dialog may hold it: press esc by execute_gui, then try again",
         )
     return {"focused": True, "title": title_of(window)}
+
+
+@tool(
+    layer="window",
+    title="Close window",
+    effects=[Write("windows")],
+    platforms=LINUX,
+    exclusive="desktop",
+    timeout=10,
+    loadable=True,
+)
+async def window_close(
+    title: Annotated[str, Field(min_length=1, description="Its id, or a part of the title, unique among the windows.")],
+    *,
+    context: ToolContext,
+) -> dict[str, Any]:
+    """Ask a window to close, as a click on its cross does. Returns closed: false when its program asks something first, or takes longer."""
+    screen, hands = await context.service("screen"), await context.service("hands")
+    window = looking.find_window(await screen.windows(), title)
+    context.checkpoint()
+    return {"closed": await hands.ask_to_close(window.id), "title": title_of(window)}
 
 
 @tool(

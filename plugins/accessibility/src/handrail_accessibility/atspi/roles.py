@@ -34,6 +34,7 @@ class State(IntEnum):
     INDETERMINATE = 32
     REQUIRED = 33
     INVALID_ENTRY = 36
+    IS_DEFAULT = 39
     CHECKABLE = 41
     HAS_POPUP = 42
     READ_ONLY = 43
@@ -185,6 +186,7 @@ _WORDS = {
     State.READ_ONLY: "read_only",
     State.BUSY: "busy",
     State.MODAL: "modal",
+    State.IS_DEFAULT: "default",
 }
 
 

@@ -128,6 +128,9 @@ class X11Hands:
     async def restore(self, window: str) -> bool:
         return await self._connection.run(lambda client: managing.restore(client, window))
 
+    async def ask_to_close(self, window: str) -> bool:
+        return await self._connection.run(lambda client: managing.ask_to_close(client, window))
+
     async def place(self, window: str, where: Place) -> Placed:
         return await self._connection.run(lambda client: managing.place(client, window, where), timeout=WINDOW_S)
 

@@ -58,6 +58,13 @@ def restore(client: Client, window: str) -> bool:
     return _became(client, window, lambda state: state not in (None, before))
 
 
+def ask_to_close(client: Client, window: str) -> bool:
+    """Ask a window's program to close it; False when it is still there after a moment."""
+    windows.close(client, int(window, 16))
+    _until(client, window, lambda: False)
+    return _find(client, window) is None
+
+
 def place(client: Client, window: str, where: Place) -> Placed:
     """Ask for the place and wait until the window has stopped changing."""
     _make_normal(client, window)

@@ -78,6 +78,11 @@ def activate(client: Client, number: int) -> None:
     _ask(client, number, "_NET_ACTIVE_WINDOW", FROM_PAGER, X.CurrentTime, 0)
 
 
+def close(client: Client, number: int) -> None:
+    """Ask the window manager to close a window, which asks its program to."""
+    _ask(client, number, "_NET_CLOSE_WINDOW", X.CurrentTime, FROM_PAGER)
+
+
 def set_maximized(client: Client, number: int, on: bool) -> None:
     """Ask for a window to fill its monitor, or not to."""
     both = (client.atom("_NET_WM_STATE_MAXIMIZED_HORZ"), client.atom("_NET_WM_STATE_MAXIMIZED_VERT"))

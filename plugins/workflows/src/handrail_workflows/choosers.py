@@ -1,0 +1,237 @@
+"""Driving a file dialog, whosever it is: called up, given a path, confirmed, and its questions answered."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+
+from handrail import Downstream, Rect, ToolError
+from handrail_workflows import questions
+from handrail_workflows.questions import Question
+from handrail_workflows.steps import Steps, until
+from handrail_workflows.windows import Part, Shown, active_window, parts, text_of, windows
+
+# How long a program may take to show its dialog, to close it, and to do what was asked.
+SUMMONED_S = 2.0
+DRAWN_S = 1.5
+CONFIRMED_S = 20.0
+# A dialog may be followed by a question a moment later.
+CALM_S = 0.6
+MOST_QUESTIONS = 6
+# From the last corner of a GTK dialog to the middle of its main button, pixels.
+IN_CORNER = (46, 24)
+
+# A file dialog lists files.
+LISTS = frozenset(("table", "tree table", "tree", "list", "list box", "icon view"))
+
+
+@dataclass(slots=True)
+class Chooser:
+    """A file dialog that is open, and the windows that were there without it. `speaks`: it has an accessibility tree."""
+
+    steps: Steps
+    window: Shown
+    others: frozenset[str]
+    speaks: bool
+    answered: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
+
+    async def name(self, path: str) -> None:
+        """Put a path where the name goes."""
+        if not self.speaks:
+            await self._type(path)
+            return
+        entry = await self._entry()
+        if entry is None:
+            # GTK shows where a name can be typed only when it is asked to.
+            await self.steps.take("execute_gui", action="hotkey", key="ctrl+l")
+            entry = await until(self._entry, SUMMONED_S)
+        if entry is None:
+            raise Downstream(
+                f"the dialog {self.window.title!r} has no field for a name", hint="look at it with observe_screen"
+            )
+        await self.steps.take("execute_accessible", action="set_value", element_id=entry.id, value=path)
+
+    async def confirm(self) -> None:
+        """Press what the dialog has as its main button, or enter where nothing says which that is."""
+        if not self.speaks:
+            await self._click_main()
+            if await self.stays():
+                # The first click has closed the list of names that begin like this one.
+                await self._click_main()
+            return
+        shown = await parts(self.steps)
+        main = next((part for part in shown if part.role == "button" and part.has("default") and part.usable), None)
+        if main is not None:
+            await self.steps.take("execute_accessible", action="click", element_id=main.id)
+            return
+        await self.steps.take("execute_gui", action="press_key", key="enter")
+
+    async def is_open(self) -> bool:
+        return any(window.id == self.window.id for window in await windows(self.steps))
+
+    async def question(self) -> Question | None:
+        """What is asked now, by a window that was not there before."""
+        for window in await windows(self.steps):
+            if window.active and window.id != self.window.id and window.id not in self.others:
+                return await questions.asked(self.steps, window) if self.speaks else Question(window, "", ())
+        return None
+
+    async def stays(self) -> bool:
+        """Whether it is still open after a moment, and nothing is asked."""
+
+        async def closed_or_asks() -> bool:
+            return not await self.is_open() or await self.question() is not None
+
+        return not await until(closed_or_asks, CALM_S)
+
+    async def give_up(self) -> None:
+        """Leave every dialog that has opened, so that the program is as it was."""
+        # What went wrong before is what is told.
+        with contextlib.suppress(ToolError):
+            for _ in range(MOST_QUESTIONS):
+                if (await active_window(self.steps)).id in self.others:
+                    return
+                await self.steps.attempt("execute_gui", action="press_key", key="escape")
+
+    async def _entry(self) -> Part | None:
+        fields = [
+            part
+            for part in await parts(self.steps)
+            if part.role == "text" and part.has("editable") and part.usable and "multiline" not in part.states
+        ]
+        focused = [part for part in fields if part.has("focused")]
+        named = [part for part in fields if part.automation_id.endswith("fileNameEdit")]
+        best = named or focused or fields
+        return best[0] if len(best) == 1 or focused else None
+
+    async def _click_main(self) -> None:
+        """Chromium's dialog has no default button, and enter cancels it: what it is for is done by the button in its last corner."""
+        await self.steps.look("observe_screen", image="none")
+        transform = self.steps.context.observations.get().transform
+        window = next(w for w in await windows(self.steps) if w.id == self.window.id)
+        right, bottom = window.rect.x + window.rect.width, window.rect.y + window.rect.height
+        corner = Rect(right - IN_CORNER[0], bottom - IN_CORNER[1], 1, 1)
+        point = transform.to_image(corner) if transform is not None else corner
+        await self.steps.take("execute_gui", action="click", x=point.x, y=point.y)
+
+    async def _type(self, path: str) -> None:
+        """By keys alone. Every such dialog known here is GTK's, where ctrl+l leads to the field for a path."""
+        await self.steps.take("execute_gui", action="hotkey", key="ctrl+l")
+        await self.steps.take("execute_gui", action="hotkey", key="ctrl+a")
+        await self.steps.take("execute_gui", action="type", text=path)
+
+
+async def summon(steps: Steps, chords: Sequence[str]) -> Chooser:
+    """The file dialog that is open already, else the one that the first of these chords to do so opens."""
+    before = await windows(steps)
+    now = next((window for window in before if window.active), None) or await active_window(steps)
+    kin = [window for window in before if window.pid == now.pid and window.id != now.id]
+    shown = await parts(steps)
+    if kin and is_chooser(shown):
+        return Chooser(steps, now, frozenset(window.id for window in before if window.id != now.id), speaks=True)
+    ids = frozenset(window.id for window in before)
+
+    async def opened() -> Shown | None:
+        return next((w for w in await windows(steps) if w.active and w.id not in ids and w.pid == now.pid), None)
+
+    for chord in chords:
+        await steps.take("execute_gui", action="hotkey", key=chord)
+        if (window := await until(opened, SUMMONED_S)) is not None:
+            return await _opened(steps, window, ids)
+    raise Downstream(
+        f"{now.title!r} shows no file dialog on {' or '.join(chords)}",
+        hint="open the dialog by app_menu, or by a button, and call again: one that is open is used",
+    )
+
+
+async def _opened(steps: Steps, window: Shown, ids: frozenset[str]) -> Chooser:
+    async def drawn() -> bool:
+        return is_chooser(await parts(steps))
+
+    speaks = await until(drawn, DRAWN_S)
+    chooser = Chooser(steps, window, ids, speaks)
+    if not speaks and (shown := await parts(steps)):
+        await chooser.give_up()
+        raise Downstream(
+            f"{window.title!r} is no file dialog; it says {text_of(shown)!r}",
+            hint="open the dialog by app_menu, and call again: one that is open is used",
+        )
+    return chooser
+
+
+def is_chooser(shown: Sequence[Part]) -> bool:
+    """Whether this is a file dialog: it lists files and has at least two buttons, and no menus."""
+    buttons = [part for part in shown if part.role == "button"]
+    return (
+        len(buttons) > 1
+        and any(part.role in LISTS for part in shown)
+        and all(part.role not in ("menu", "menu bar") for part in shown)
+    )
+
+
+async def through(chooser: Chooser, *, replace: bool, done: Callable[[], Awaitable[bool]]) -> None:
+    """Confirm, answer what is asked on the way, and wait until the dialog is gone and `done`, or nothing is asked any more.
+
+    While the dialog is open, a question is about the name: it is answered with the button that closes the dialog, if `replace`. One that comes
+    when the dialog is gone is about the format, and its default is taken.
+    """
+    await chooser.confirm()
+    tried: set[str] = set()
+    for _ in range(MOST_QUESTIONS):
+        question = await until(lambda: _event(chooser, done), CONFIRMED_S)
+        if not question:
+            raise Downstream(f"the dialog {chooser.window.title!r} does not close")
+        if question is True:
+            return
+        await _answer(chooser, question, replace=replace, tried=tried)
+    raise Downstream("the program goes on asking", details={"answered": chooser.answered})
+
+
+async def _event(chooser: Chooser, done: Callable[[], Awaitable[bool]]) -> Question | bool | None:
+    """A question, or True when all is over; None when neither is so yet."""
+    if (question := await chooser.question()) is not None:
+        return question
+    if await chooser.is_open():
+        return None
+    if await done():
+        return True
+
+    async def asked() -> Question | None:
+        return await chooser.question()
+
+    return await until(asked, CALM_S) or True
+
+
+async def _answer(chooser: Chooser, question: Question, *, replace: bool, tried: set[str]) -> None:
+    was_open = await chooser.is_open()
+    if replace and was_open and not question.buttons and not tried:
+        # GTK's question of replacing a file, which has the focus on what replaces it.
+        tried.add("")
+        chooser.answered.append({"question": question.window.title, "answer": "enter"})
+        await chooser.steps.take("execute_gui", action="press_key", key="enter")
+        return
+    if was_open:
+        button = _to_replace(question, tried) if replace else None
+    else:
+        button = question.default
+    if button is None:
+        raise Downstream(
+            f"the program says {question.text!r}" if len(question.buttons) == 1 else f"it asks {question.text!r}",
+            hint="answer it by execute_accessible, or choose another name",
+            details={"question": question.wire()},
+        )
+    tried.add(button.name)
+    chooser.answered.append({"question": question.text, "answer": button.name})
+    await questions.answer(chooser.steps, question, button)
+    if was_open and await chooser.stays():
+        # That button was the one that takes the name back.
+        await chooser.confirm()
+
+
+def _to_replace(question: Question, tried: set[str]) -> Part | None:
+    """Of two buttons the one to try: neither does harm, since the wrong one leads back to the dialog."""
+    if len(question.buttons) != 2:
+        return None
+    ordered = [b for b in (question.default, *question.others) if b is not None and b.name not in tried]
+    return ordered[0] if ordered else None

@@ -1,0 +1,112 @@
+"""The steps of a workflow: calls of other tools, each judged and recorded by itself, and what is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import anyio
+
+from handrail import (
+    AmbiguousElement,
+    Denied,
+    Downstream,
+    InvalidArguments,
+    NoSandbox,
+    NotFound,
+    StaleElement,
+    Stopped,
+    TimedOut,
+    ToolContext,
+    ToolError,
+    ToolResult,
+    ToolUnavailable,
+)
+
+T = TypeVar("T")
+
+LOOK_AGAIN_S = 0.1
+# Letters of a step that are told.
+TOLD = 200
+
+# A step that failed fails the workflow, for the same reason.
+FAILURES: dict[str, type[ToolError]] = {
+    kind.code: kind
+    for kind in (
+        AmbiguousElement,
+        Denied,
+        InvalidArguments,
+        NoSandbox,
+        NotFound,
+        StaleElement,
+        Stopped,
+        TimedOut,
+        ToolUnavailable,
+    )
+}
+
+
+@dataclass(slots=True)
+class Steps:
+    """What one workflow does, in order."""
+
+    context: ToolContext
+    taken: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+
+    async def look(self, tool: str, **args: Any) -> ToolResult:
+        """A call that only looks: judged and recorded, and not counted as a step."""
+        return succeeded(await self.context.call(tool, args), tool)
+
+    async def take(self, tool: str, **args: Any) -> ToolResult:
+        """A step; the workflow ends with it when it fails."""
+        return succeeded(await self.attempt(tool, **args), tool)
+
+    async def attempt(self, tool: str, **args: Any) -> ToolResult:
+        """A step that may fail; a refusal still ends the workflow."""
+        self.context.checkpoint()
+        result = await self.context.call(tool, args)
+        self.taken.append(_told(tool, args, result))
+        if result.status in ("denied", "cancelled"):
+            succeeded(result, tool)
+        return result
+
+    def note(self, did: str, **more: Any) -> None:
+        """Something that was found out on the way, which no call says."""
+        self.taken.append({"did": did, **more})
+
+    @contextmanager
+    def told(self) -> Generator[None]:
+        """Around a workflow: when it fails, the error says which steps had been taken."""
+        try:
+            yield
+        except ToolError as exc:
+            exc.details = {**exc.details, "steps_taken": self.taken}
+            raise
+
+
+def succeeded(result: ToolResult, tool: str) -> ToolResult:
+    """The result, or its error as this call's own."""
+    if result.ok:
+        return result
+    error = result["error"]
+    kind = FAILURES.get(error["code"], Denied if result.status == "denied" else Downstream)
+    raise kind(f"{tool} failed: {error['message']}", details=dict(error["details"]))
+
+
+async def until(find: Callable[[], Awaitable[T]], timeout: float) -> T:
+    """The first true value, or the last one when none comes in time (seconds)."""
+    deadline = anyio.current_time() + timeout
+    while not (found := await find()) and anyio.current_time() < deadline:
+        await anyio.sleep(LOOK_AGAIN_S)
+    return found
+
+
+def _told(tool: str, args: dict[str, Any], result: ToolResult) -> dict[str, Any]:
+    did = result.get("description") or ", ".join(f"{key}={value!r}" for key, value in args.items())
+    told: dict[str, Any] = {"tool": tool, "did": str(did)[:TOLD], "status": result.status}
+    told |= {key: result[key] for key in ("effect", "evidence") if result.get(key)}
+    if not result.ok:
+        told["error"] = str(result["error"]["message"])[:TOLD]
+    return told

@@ -1,0 +1,155 @@
+"""The windows of the desktop as a workflow sees them, and what shows in the active one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from handrail import AmbiguousElement, Downstream, NotFound, Rect
+from handrail_workflows.steps import Steps
+
+# What is looked for may be far down in a window.
+DEEP = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A window."""
+
+    id: str
+    title: str
+    process: str
+    pid: int | None
+    active: bool
+    rect: Rect
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An element of a window, as `get_ui_context` tells it."""
+
+    id: str
+    role: str
+    name: str
+    value: str
+    states: frozenset[str]
+    automation_id: str
+    actions: frozenset[str]
+    # Screen pixels; None where it does not show.
+    rect: Rect | None
+
+    def has(self, *states: str) -> bool:
+        return self.states.issuperset(states)
+
+    @property
+    def usable(self) -> bool:
+        return self.states.isdisjoint(("disabled", "offscreen"))
+
+
+async def windows(steps: Steps) -> list[Shown]:
+    """All windows, topmost first."""
+    listed = await steps.look("window_list")
+    return [
+        Shown(
+            w["id"],
+            w["title"],
+            w["process"],
+            w["pid"],
+            w["active"],
+            Rect(w["x"], w["y"], w["width"], w["height"]),
+        )
+        for w in listed["windows"]
+        if w["state"] != "popup"
+    ]
+
+
+async def active_window(steps: Steps) -> Shown:
+    """The window that has the keyboard."""
+    found = next((window for window in await windows(steps) if window.active), None)
+    if found is None:
+        raise Downstream("no window is active", hint="bring one to the front with window_focus, or start a program")
+    return found
+
+
+async def parts(steps: Steps) -> list[Part]:
+    """What shows in the active window; empty where its program publishes no accessibility tree of it."""
+    seen = await steps.context.call("get_ui_context", {"full": True, "max_depth": DEEP})
+    if not seen.ok:
+        return []
+    shown = [_part(steps, element) for element in seen["elements"]]
+    active = next((window for window in await windows(steps) if window.active), None)
+    return shown if active is None or seen["foreground_window"] == active.title or _fills(shown, active.rect) else []
+
+
+def _fills(shown: Sequence[Part], window: Rect) -> bool:
+    """Whether these parts are that window's: a dialog without a tree may stand before a window, or a bubble, that has one."""
+    rects = [part.rect.intersect(window) for part in shown if part.rect is not None]
+    rects = [rect for rect in rects if not rect.empty]
+    if not rects:
+        return False
+    width = max(r.x + r.width for r in rects) - min(r.x for r in rects)
+    height = max(r.y + r.height for r in rects) - min(r.y for r in rects)
+    return 2 * width * height >= window.width * window.height
+
+
+def _part(steps: Steps, element: Mapping[str, Any]) -> Part:
+    return Part(
+        element["id"],
+        element["type"],
+        element["name"] or "",
+        element.get("value") or "",
+        frozenset(element["states"]),
+        element["automation_id"] or "",
+        frozenset(element["actions"]),
+        steps.context.observations.element(element["id"]).rect,
+    )
+
+
+def of_app(found: Sequence[Shown], name: str, programs: Collection[str] = ()) -> list[Shown]:
+    """The windows of the program that is named by a window's id or title, by its process, or by one of `programs`, its file names.
+
+    `NotFound` when there is none, `AmbiguousElement` when several programs fit.
+    """
+    folded = name.casefold()
+    known = {PurePath(program).name.casefold() for program in programs}
+    tiers: tuple[Callable[[Shown], bool], ...] = (
+        lambda w: w.id == name,
+        lambda w: w.title.casefold() == folded,
+        lambda w: w.process.casefold() == folded,
+        lambda w: w.process.casefold() in known,
+        lambda w: folded in w.title.casefold(),
+        lambda w: folded in w.process.casefold(),
+    )
+    for fits in tiers:
+        fitting = [window for window in found if fits(window)]
+        if len({window.pid for window in fitting}) > 1:
+            raise AmbiguousElement(
+                f"the windows of several programs fit {name!r}",
+                hint="give more of the title, or a window's id",
+                details={"candidates": [told(window) for window in fitting]},
+            )
+        if fitting:
+            return fitting
+    raise NotFound(
+        f"no window belongs to {name!r}",
+        hint="launch_app starts a program; window_list shows what there is",
+        details={"candidates": [told(window) for window in found]},
+    )
+
+
+async def bring_forward(steps: Steps, window: Shown) -> None:
+    """Give it the keyboard, unless it has it."""
+    if not window.active:
+        await steps.take("window_focus", title=window.id)
+
+
+def told(window: Shown) -> dict[str, Any]:
+    """A window as a candidate."""
+    return {"id": window.id, "title": window.title, "process": window.process, "pid": window.pid}
+
+
+def text_of(elements: Iterable[Part]) -> str:
+    """What a dialog says, in its own words."""
+    return "\n".join(dict.fromkeys(part.name for part in elements if part.role == "label" and part.name))

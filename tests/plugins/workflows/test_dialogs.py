@@ -1,0 +1,57 @@
+"""Saving and opening by the dialogs of real programs, in German: by role and structure."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from .conftest import QT_EDITOR, Agent
+
+# GTK's dialog, and Qt's own.
+EDITORS = pytest.mark.parametrize(
+    ("command", "title"),
+    [pytest.param(("mousepad",), "Mousepad", id="gtk"), pytest.param((*QT_EDITOR, "de"), "Qt Editor", id="qt")],
+)
+
+
+@EDITORS
+async def test_a_document_is_saved_under_a_name_and_found_on_disk(
+    agent: Agent, folder: Path, command: tuple[str, ...], title: str
+) -> None:
+    await agent.start(*command, title=title)
+    await agent("execute_gui", action="type", text="Zeile 1\n")
+    saved = await agent("save_dialog", filename="neu ä.txt", directory=str(folder))
+    assert (folder / "neu ä.txt").read_text() == "Zeile 1\n"
+    assert saved["path"] == str(folder / "neu ä.txt")
+    assert saved["bytes"] == 8
+    assert [step["tool"] for step in saved["steps_taken"]][:2] == ["execute_gui", "execute_accessible"]
+
+
+@EDITORS
+async def test_a_file_that_is_there_is_replaced_only_when_that_is_said(
+    agent: Agent, folder: Path, command: tuple[str, ...], title: str
+) -> None:
+    old = folder / "old.txt"
+    old.write_text("old")
+    await agent.start(*command, title=title)
+    await agent("execute_gui", action="type", text="new")
+    refused = await agent.fails("save_dialog", filename=str(old))
+    assert refused["code"] == "invalid_arguments"
+    assert old.read_text() == "old"
+    saved = await agent("save_dialog", filename=str(old), overwrite=True)
+    assert old.read_text() == "new"
+    assert "old.txt" in saved["answered"][-1]["question"]
+
+
+@EDITORS
+async def test_a_file_is_opened_and_the_window_names_it(
+    agent: Agent, folder: Path, command: tuple[str, ...], title: str
+) -> None:
+    (folder / "brief.txt").write_text("Sehr geehrte Damen")
+    await agent.start(*command, title=title)
+    opened = await agent("open_dialog", filename="brief.txt", directory=str(folder))
+    assert opened["effect"] == "confirmed"
+    assert "brief.txt" in opened["window_title"]
+    shown = await agent("execute_accessible", action="read", control_type="text")
+    assert shown["text"] == "Sehr geehrte Damen"

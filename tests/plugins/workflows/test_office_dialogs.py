@@ -1,0 +1,62 @@
+"""LibreOffice's and Chromium's file dialogs. Chromium's has no accessibility tree: it is worked by keys, and what came of it is read from disk."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from .conftest import Agent
+
+
+@pytest.fixture
+async def calc(agent: Agent, tmp_path: Path) -> Agent:
+    await start_office(agent, tmp_path, "--calc", "Calc")
+    return agent
+
+
+async def start_office(agent: Agent, tmp_path: Path, kind: str, title: str) -> None:
+    """LibreOffice without its tip of the day."""
+    profile = tmp_path / "profile" / "user"
+    profile.mkdir(parents=True)
+    (profile / "registrymodifications.xcu").write_text(
+        '<?xml version="1.0" encoding="UTF-8"?><oor:items xmlns:oor="http://openoffice.org/2001/registry">'
+        '<item oor:path="/org.openoffice.Office.Common/Misc"><prop oor:name="ShowTipOfTheDay" oor:op="fuse">'
+        "<value>false</value></prop></item></oor:items>"
+    )
+    installation = f"-env:UserInstallation=file://{tmp_path / 'profile'}"
+    await agent.start("soffice", installation, "--norestore", kind, title=title, SAL_USE_VCLPLUGIN="gtk3")
+
+
+async def test_a_table_is_saved_as_xlsx_and_what_is_asked_of_the_format_is_answered_by_its_default(
+    calc: Agent, folder: Path
+) -> None:
+    await calc("execute_gui", action="type", text="42\n")
+    saved = await calc("save_dialog", filename="zahlen.xlsx", directory=str(folder))
+    assert saved["path"] == str(folder / "zahlen.xlsx")
+    assert "xl/workbook.xml" in zipfile.ZipFile(saved["path"]).namelist()
+    assert len(saved["answered"]) == 1
+
+
+async def test_a_web_page_is_saved_by_a_dialog_without_a_tree(agent: Agent, folder: Path, tmp_path: Path) -> None:
+    page = folder / "page.html"
+    page.write_text("<title>Wetter</title><p>Regen</p>")
+    await agent.start(
+        "chromium",
+        "--no-sandbox",
+        "--no-first-run",
+        f"--user-data-dir={tmp_path / 'chromium'}",
+        page.as_uri(),
+        title="Wetter",
+    )
+    saved = await agent("save_dialog", filename="kopie.html", directory=str(folder))
+    assert "Regen" in (folder / "kopie.html").read_text()
+    assert saved["effect"] == "confirmed"
+    (folder / "kopie.html").write_text("alt")
+    await agent("save_dialog", filename="kopie.html", directory=str(folder), overwrite=True)
+    assert "Regen" in (folder / "kopie.html").read_text()
+    (folder / "other.html").write_text("<title>Anderes</title>")
+    opened = await agent("open_dialog", filename="other.html", directory=str(folder))
+    assert opened["path"] == str(folder / "other.html")
+    await agent.until(lambda: agent.active("Anderes"), "the other page")
