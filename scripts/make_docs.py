@@ -56,7 +56,8 @@ def declared(family: str, tools: list[Owned]) -> str:
     """What a family of models is told, a line a parameter."""
     dialect = NATIVE.get(family, "mcp")
     head = f"# {family}\n\nMade by `make docs`: each tool as it is declared to models of this family, in the dialect `{dialect}`.\n"
-    return head + "".join(declaration(declare(owned.tool, dialect=dialect, family=family)) for owned in tools)
+    told = [owned.tool for owned in tools if not owned.tool.by_hand]
+    return head + "".join(declaration(declare(tool, dialect=dialect, family=family)) for tool in told)
 
 
 def declaration(declared: dict[str, Any]) -> str:
@@ -80,6 +81,7 @@ def section(owned: Owned) -> str:
     needs = f" It is there when the vision backend has {' or '.join(sorted(tool.requires))}." if tool.requires else ""
     once = f" Once {', '.join(f'`{name}`' for name in tool.aliases)}; that still works." if tool.aliases else ""
     loaded = " It is there when it is loaded." if tool.loadable else ""
+    loaded += " A person uses it, by `handrail control`, and no agent." if tool.by_hand else ""
     notes = f"Plugin `{owned.plugin}`, kind {tool.kind}.{needs}{loaded}{once}"
     head = f"\n### {tool.name}\n\n{tool.description}\n\n{notes}\n"
     properties: dict[str, Any] = tool.input_schema["properties"]

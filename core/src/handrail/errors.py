@@ -171,6 +171,13 @@ class Failsafe(Stopped):
     code = "failsafe"
 
 
+class PersonAtWork(Stopped):
+    """A person began to use mouse or keyboard while the call did: what was done stays, and the rest is not done."""
+
+    code = "person_at_work"
+    retryable = True
+
+
 class NotFound(ToolError):
     """What the call names does not exist."""
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from pydantic import BaseModel
 
-from handrail.asking.confirm import Confirmer
+from handrail.asking.confirm import Confirmer, yes
 from handrail.calls.invocation import Invocation
 from handrail.config.loading import Config
 from handrail.config.places import Places, home_folder, private_folder
@@ -38,11 +38,11 @@ from handrail.judging.grants import Grant
 from handrail.judging.policy import Policy
 from handrail.judging.rulecheck import check_rules
 from handrail.judging.rules import Origin, Rule, Rules, rule_of
-from handrail.judging.verdicts import Decision, Evaluator, Judging, Offer, Seat, Verdict, judge
+from handrail.judging.verdicts import Decision, Evaluator, Judging, Mode, Offer, Seat, Verdict, judge
 from handrail.plugins import loading as plugin_loading
 from handrail.plugins.loading import Plugins
 from handrail.plugins.registering import CORE, register_all, validated
-from handrail.plugins.services import Closable, Scope, Service, close
+from handrail.plugins.services import Closable, Releasing, Scope, Service, close
 from handrail.sandboxing.choosing import Chosen, choose
 from handrail.sandboxing.sandboxes import Sandbox
 from handrail.session import Session
@@ -100,6 +100,10 @@ class Opened:
             raise DesktopError("a service of scope process has no desktop")
         return self.own_desktop
 
+    def stop_desktop(self) -> None:
+        """Stop every agent on the desktop until a person resumes them."""
+        self.runtime.stops.engage(self.desktop.switch)
+
     async def service(self, capability: str) -> Any:
         return await self.runtime.service(capability, session=self.session, desktop=self.own_desktop)
 
@@ -127,6 +131,8 @@ class Runtime:
         self.stops = Stops(places.state / "stops")
         self.book = GrantBook.of(places)
         self.sessions: list[Session] = []
+        # Those that have let go of what they held since their desktop was stopped.
+        self._stopped: set[str] = set()
         self._tidying: asyncio.Task[None] | None = None
         self._registered = register_all(plugins, config.settings)
         plugin_loading.check_required(plugins, config.settings.plugins.require)
@@ -339,7 +345,10 @@ class Runtime:
         if choice == "current":
             return await desktops.current()
         if choice == "private":
-            return await desktops.start(f"private-{session}")
+            desktop = await desktops.start(f"private-{session}")
+            # Somebody may have stopped another one that had its number before.
+            self.stops.release(desktop.switch)
+            return desktop
         return await desktops.attach(choice)
 
     def scope_of(self, capability: str) -> Scope:
@@ -388,13 +397,24 @@ class Runtime:
         desktop: str | None = None,
         cwd: Path | None = None,
         workspace: Iterable[Path] | None = None,
+        by_hand: bool = False,
     ) -> AsyncGenerator[Session, None]:
-        """A session, closed at the end with everything it started. Raises `ConfigError` for a root of the workspace that is no folder."""
+        """A session, closed at the end with everything it started. Raises `ConfigError` for a root of the workspace that is no folder.
+
+        `by_hand`: a person makes the calls. They say yes by making them, and the mode that agents work in is not theirs.
+        """
         settings = self.settings if desktop is None else self.settings.model_copy(update={"desktop": desktop})
+        if by_hand:
+            settings, confirm = settings.model_copy(update={"mode": Mode.DEFAULT}), yes
         folder = (cwd or self.cwd).absolute()
         roots = workspace if workspace is not None else _roots(folder, settings.workspace)
         session = Session(
-            self, settings=settings, confirmer=confirm, cwd=folder, workspace=[Path(root).resolve() for root in roots]
+            self,
+            settings=settings,
+            confirmer=confirm,
+            cwd=folder,
+            workspace=[Path(root).resolve() for root in roots],
+            by_hand=by_hand,
         )
         self.sessions.append(session)
         self._tidy(settings)
@@ -421,20 +441,35 @@ class Runtime:
         """Follow the stop switch and the configuration files as long as it runs."""
         while True:
             await anyio.sleep(WATCH_S)
-            for session in self.sessions:
-                self._obey_stop(session)
+            for session in tuple(self.sessions):
+                await self._obey_stop(session)
             if self._reload is not None and (now := _stamps(self.config.files)) != self._seen and not self._forged(now):
                 self._seen = now
                 self._take_over(self._reload)
             if _stamps([self.book.file]) != self._seen_grants:
                 self.read_grants()
 
-    def _obey_stop(self, session: Session) -> None:
+    async def _obey_stop(self, session: Session) -> None:
         try:
-            if session.running:
-                session.check_stopped()
+            session.check_stopped()
         except Failsafe as exc:
             session.cancel(why=exc)
+            if session.id not in self._stopped:
+                self._stopped.add(session.id)
+                await self._let_go(session)
+        else:
+            self._stopped.discard(session.id)
+
+    async def _let_go(self, session: Session) -> None:
+        """Whatever the session and its desktop hold down is released."""
+        held = [(name, service) for (name, owner), service in self._open.items() if owner in session.owners]
+        for name, service in held:
+            if isinstance(service, Releasing):
+                try:
+                    await service.let_go()
+                # Plugin code, and the others must let go, too.
+                except Exception:
+                    log.exception("the service %s did not let go", name)
 
     def _forged(self, now: Sequence[Stamp]) -> bool:
         """Whether a configuration file may have been made by a sandboxed command. When that is over, its file is put aside."""

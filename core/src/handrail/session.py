@@ -101,8 +101,11 @@ class Session:
         confirmer: Confirmer | None,
         cwd: Path,
         workspace: Sequence[Path],
+        by_hand: bool = False,
     ) -> None:
         self.runtime = runtime
+        # Whether a person makes the calls: they may use tools that agents may not, and their stop switch does not stop themselves.
+        self.by_hand = by_hand
         self.settings = settings
         self._confirmer = confirmer
         self.id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
@@ -309,6 +312,8 @@ class Session:
             return "it is disabled by tools.disabled"
         if denied := self.policy.hides(tool, self._judging):
             return denied
+        if tool.by_hand and not self.by_hand:
+            return "it is a person's, and no agent's"
         if tool.loosens and not self.planning:
             return "the agent has not entered plan mode"
         if tool.platforms and self.runtime.platform not in tool.platforms:
@@ -441,7 +446,11 @@ class Session:
 
     def check_stopped(self) -> None:
         """Raise `Failsafe` while a person holds the stop switch of this desktop."""
-        if self.runtime.stops.engaged(self.settings.desktop):
+        stops, opened = self.runtime.stops, self._desktop
+        stopped = stops.engaged(self.settings.desktop) or (
+            opened is not None and opened.temporary and stops.engaged(opened.switch)
+        )
+        if stopped and not self.by_hand:
             raise Failsafe("a person has stopped this desktop", hint="they resume it with `handrail resume`")
 
     def _trace(self) -> Tracing | None:
@@ -525,6 +534,11 @@ class Session:
             if self._desktop is None:
                 self._desktop = await self.runtime.desktop(self.settings.desktop, session=self.id)
             return self._desktop
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        """By what its services, and those of its desktop, are kept."""
+        return (self.id, self._desktop.key) if self._desktop is not None else (self.id,)
 
     async def service(self, capability: str) -> Any:
         """A service of this process, desktop or session; `ToolUnavailable` when no plugin supplies it."""

@@ -19,6 +19,7 @@ from handrail import Desktop, Session, Window
 from handrail_gui.private.client import PrivateDesktop
 from handrail_gui.x11.connection import Connection
 from handrail_gui.x11.hands import X11Hands
+from handrail_gui.x11.pointer import Mouse
 from handrail_gui.x11.screen import X11Screen
 
 PLAIN_WINDOW = str(Path(__file__).with_name("plain_window.py"))
@@ -60,7 +61,7 @@ def screen(connection: Connection) -> X11Screen:
 
 @pytest.fixture
 async def hands(connection: Connection) -> AsyncIterator[X11Hands]:
-    found = X11Hands(connection, private=True)
+    found = X11Hands(connection, mouse=Mouse(private=True))
     await found.move(600, 20)
     yield found
     await found.close()

@@ -45,6 +45,11 @@ class Desktop:
         """What its lease is held under, the same in every process: the display, else the name."""
         return (self.display or self.name).replace("/", "_").replace(":", "x")
 
+    @property
+    def switch(self) -> str:
+        """The name of its stop switch. One that nobody started by name has one of its own, as there may be several of them."""
+        return f"private.{self.key}" if self.temporary else self.name
+
 
 def without_screen(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment without what leads a program to a screen."""

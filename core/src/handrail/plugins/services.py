@@ -6,7 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -68,8 +68,21 @@ class ServiceContext(Protocol):
         """The desktop it serves; an error for a service of scope process."""
         ...
 
+    def stop_desktop(self) -> None:
+        """Stop every agent on the desktop, in all processes, until a person resumes them. May be called in any thread."""
+        ...
+
     async def service(self, capability: str) -> Any:
         """Another service; `ToolUnavailable` when no plugin supplies it."""
+        ...
+
+
+@runtime_checkable
+class Releasing(Protocol):
+    """A service that holds something down, such as a key or a button, for its session or desktop."""
+
+    async def let_go(self) -> None:
+        """Release it all: a person has stopped the desktop."""
         ...
 
 

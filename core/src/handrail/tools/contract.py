@@ -132,6 +132,7 @@ class Tool:
     `trusted`: its output is ours, not the world's.
     `loadable`: a host neither sees nor calls it before its session has loaded it (`Session.load_tools`).
     `ephemeral`: it is there for one step of the model.
+    `by_hand`: a person calls it (`Runtime.session(by_hand=True)`), never an agent, also not as a part of another call.
     `on_collision`: what becomes of a name that is taken.
     `aliases`: names it had once, by which it may still be called, disabled and judged; they are not declared.
     `server`: the MCP server that runs it, by its name in the configuration.
@@ -163,6 +164,7 @@ class Tool:
     confinable: bool = False
     ephemeral: bool = False
     loadable: bool = False
+    by_hand: bool = False
     on_collision: Collision = "error"
     profiles: frozenset[str] = frozenset()
     aliases: Sequence[str] = ()
@@ -343,6 +345,7 @@ class Declared(TypedDict, total=False):
     confinable: bool
     ephemeral: bool
     loadable: bool
+    by_hand: bool
     on_collision: Collision
     profiles: Collection[str]
     aliases: Sequence[str]

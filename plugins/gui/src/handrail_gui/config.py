@@ -24,3 +24,12 @@ class GuiConfig(BaseModel):
         default="judge",
         description="Keys into a terminal are commands: judge them as such, or refuse them all.",
     )
+    pause: float = Field(
+        default=2.0,
+        ge=0,
+        le=60,
+        description="Seconds without a person's own mouse and keyboard before an agent uses them on their desktop; 0: no waiting.",
+    )
+    lock_command: tuple[str, ...] | None = Field(
+        default=None, description="The program and arguments that lock the screen. Default: what is found here."
+    )

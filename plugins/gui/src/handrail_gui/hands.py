@@ -35,7 +35,7 @@ class Hands(Protocol):
     """Pointer, keyboard, windows and clipboard. Points are screen pixels.
 
     Each input method is one step that is done whole or not at all, and raises `Failsafe` before it when a person has moved the pointer into a
-    corner of the screen; everything that was held is released then.
+    corner of the screen, `PersonAtWork` when one uses mouse or keyboard since `check`; everything that was held is released then.
     """
 
     @property
@@ -43,12 +43,16 @@ class Hands(Protocol):
         """Whether the desktop is a private one, where nobody else types."""
         ...
 
+    def by_hand(self) -> Hands:
+        """The same desktop for a person's own use: no corner and no other hand stops it."""
+        ...
+
     async def pointer(self) -> tuple[int, int]:
         """Where the pointer is."""
         ...
 
     async def check(self) -> None:
-        """Raise `Failsafe` when a person has moved the pointer into a corner."""
+        """Wait while a person uses mouse or keyboard; raise `Failsafe` when they have moved the pointer into a corner."""
         ...
 
     async def move(self, x: int, y: int) -> None:

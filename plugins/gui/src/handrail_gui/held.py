@@ -25,12 +25,16 @@ class HeldInput:
         self._held.discard(button)
         await self._hands.release(button)
 
-    async def close(self) -> None:
-        """Let go of everything."""
+    async def let_go(self) -> None:
+        """Release everything."""
         # A screen that is gone holds nothing.
         with contextlib.suppress(Downstream):
             for button in tuple(self._held):
                 await self.release(button)
+
+    async def close(self) -> None:
+        """Release everything."""
+        await self.let_go()
 
 
 async def open_held(context: ServiceContext) -> HeldInput:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from handrail import Service, ServiceContext, Tool
     from handrail_gui.config import GuiConfig
+    from handrail_gui.device import Device
     from handrail_gui.focusing import Focusing
     from handrail_gui.held import HeldInput
     from handrail_gui.private.service import LocalDesktops
@@ -71,6 +72,13 @@ async def open_hands(context: ServiceContext) -> X11Hands:
     return await open_hands(context)
 
 
+async def open_device(context: ServiceContext) -> Device:
+    """The lock of one desktop, and keeping it awake."""
+    from handrail_gui.device import open_device
+
+    return await open_device(context)
+
+
 async def open_held(context: ServiceContext) -> HeldInput:
     """The mouse buttons that one session holds down."""
     from handrail_gui.held import open_held
@@ -88,7 +96,7 @@ async def open_focusing(context: ServiceContext) -> Focusing:
 @hookimpl
 def handrail_register_tools() -> list[Tool]:
     """The tools that see and act, and those for windows and clipboard."""
-    from handrail_gui import tools, window_tools
+    from handrail_gui import control_tools, tools, window_tools
 
     return [
         tools.observe_screen,
@@ -100,6 +108,8 @@ def handrail_register_tools() -> list[Tool]:
         window_tools.resize_window,
         window_tools.clipboard_read,
         window_tools.clipboard_write,
+        control_tools.device_control,
+        control_tools.manual_control,
     ]
 
 
@@ -113,6 +123,7 @@ def handrail_register_services() -> list[Service]:
         Service("x11", open_x11, "desktop", _not_here),
         Service("screen", open_screen, "desktop", _not_here),
         Service("hands", open_hands, "desktop", _not_here),
+        Service("device", open_device, "desktop", _not_here),
         Service("held_input", open_held, "session", _not_here),
         Service("focus", open_focusing, "session", _not_here),
     ]
@@ -128,7 +139,8 @@ def handrail_register_config() -> type[GuiConfig]:
 
 @hookimpl
 def handrail_register_commands() -> list[click.Command]:
-    """`handrail desktop`."""
+    """`handrail desktop` and `handrail control`."""
     from handrail_gui.commands import desktop
+    from handrail_gui.control_command import control
 
-    return [desktop]
+    return [desktop, control]

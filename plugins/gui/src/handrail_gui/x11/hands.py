@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 
+import anyio
 from Xlib.ext import screensaver
 
 from handrail import Downstream, ServiceContext, Window
 from handrail.desktops.chords import Chord
+from handrail_gui.config import GuiConfig
 from handrail_gui.hands import Place, Placed, Selection
 from handrail_gui.terminals import Terminal, terminal_of
 from handrail_gui.x11 import managing, windows
@@ -15,6 +17,7 @@ from handrail_gui.x11.clipboard import Clipboard
 from handrail_gui.x11.connection import Client, Connection
 from handrail_gui.x11.heirs import Heirs
 from handrail_gui.x11.keyboard import Keyboard
+from handrail_gui.x11.person import Person
 from handrail_gui.x11.pointer import Mouse, way
 
 # Seconds for what takes several turns of another program.
@@ -25,16 +28,25 @@ PASTE_S = 30.0
 class X11Hands:
     """Pointer, keyboard, windows and clipboard of one display."""
 
-    def __init__(self, connection: Connection, *, private: bool, heirs: Heirs | None = None) -> None:
+    def __init__(
+        self, connection: Connection, *, mouse: Mouse, person: Person | None = None, heirs: Heirs | None = None
+    ) -> None:
         self._connection = connection
-        self.private = private
         self._heirs = heirs
-        self._mouse = Mouse(private)
+        self._mouse = mouse
+        self._person = person
         self._keyboard = Keyboard()
         self._selections: dict[Selection, Clipboard] = {
             "clipboard": Clipboard("CLIPBOARD"),
             "primary": Clipboard("PRIMARY"),
         }
+
+    @property
+    def private(self) -> bool:
+        return self._mouse.private
+
+    def by_hand(self) -> X11Hands:
+        return X11Hands(self._connection, mouse=Mouse(self.private, by_hand=True))
 
     # Pointer
 
@@ -42,6 +54,9 @@ class X11Hands:
         return await self._connection.run(self._mouse.position)
 
     async def check(self) -> None:
+        if (person := self._person) is not None:
+            while (left := await self._connection.run(person.left)) > 0:
+                await anyio.sleep(left)
         await self._connection.run(self._check)
 
     async def move(self, x: int, y: int) -> None:
@@ -137,6 +152,10 @@ class X11Hands:
     async def place_in(self, window: str, layout: str) -> Placed:
         return await self._connection.run(lambda client: managing.place_in(client, window, layout), timeout=WINDOW_S)
 
+    async def let_go(self) -> None:
+        """Release everything that is held."""
+        await self.release_all()
+
     async def close(self) -> None:
         """Let go of everything that is held, and leave what the clipboard has; the connection has an owner of its own."""
         # A screen that is gone holds nothing.
@@ -189,7 +208,18 @@ def _idle(client: Client) -> float | None:
 
 async def open_hands(context: ServiceContext) -> X11Hands:
     """The service for the context's desktop."""
-    desktop = context.desktop
+    desktop, connection = context.desktop, await context.service("x11")
     # With a desktop that ends now nobody pastes any more.
     heirs = None if desktop.temporary else Heirs(str(desktop.display), {**context.environment, **desktop.environment})
-    return X11Hands(await context.service("x11"), private=desktop.private, heirs=heirs)
+    person = None if desktop.private else await _person(connection, context)
+    mouse = Mouse(desktop.private, person, alarm=context.stop_desktop)
+    return X11Hands(connection, mouse=mouse, person=person, heirs=heirs)
+
+
+async def _person(connection: Connection, context: ServiceContext) -> Person | None:
+    pause = context.config.pause if isinstance(context.config, GuiConfig) else GuiConfig().pause
+    if pause == 0:
+        return None
+    person = Person(pause)
+    await connection.run(person.watch)
+    return person

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from Xlib import X
 from Xlib.ext import xtest
 
-from handrail import Failsafe
+from handrail import Failsafe, PersonAtWork
 from handrail_gui.x11.connection import Client
+from handrail_gui.x11.person import Person
 from handrail_gui.x11.windows import bounds
 
 Button = Literal["left", "middle", "right"]
@@ -26,10 +28,15 @@ DRAG_STEPS = 12
 class Mouse:
     """The pointer as we left it, and the buttons that we hold down.
 
-    On a `private` desktop the pointer may be anywhere at first: only programs can have put it there.
+    On a `private` desktop the pointer may be anywhere at first: only programs can have put it there. Elsewhere a `person` has a mouse, too.
+    What is done `by_hand` is a person's own, and nothing stops it.
     """
 
     private: bool = False
+    person: Person | None = None
+    by_hand: bool = False
+    # What else is done about a person in a corner.
+    alarm: Callable[[], None] = lambda: None
     held: set[str] = field(default_factory=set[str])
     _left_at: tuple[int, int] | None = None
 
@@ -39,19 +46,29 @@ class Mouse:
         return found.root_x, found.root_y
 
     def check(self, client: Client) -> None:
-        """Raise `Failsafe`, with all buttons released, when a person has moved the pointer into a corner of the screen.
+        """Raise `Failsafe`, with all buttons released, when a person has moved the pointer into a corner of the screen, `PersonAtWork` when they
+        do something else.
 
         A corner that we moved to ourselves is no sign of anybody.
         """
+        if self.by_hand:
+            return
         at = self.position(client)
         if self.private and self._left_at is None:
             self._left_at = at
         if at != self._left_at and at in _corners(client):
             self.release_all(client)
+            self.alarm()
             raise Failsafe(
                 f"somebody moved the pointer into the corner {at} of the screen: input has stopped",
-                hint="move the pointer out of the corner to go on",
+                hint="a person goes on by moving the pointer out of it, and by `handrail resume`",
             )
+        if self.person is not None:
+            try:
+                self.person.check(client)
+            except PersonAtWork:
+                self.release_all(client)
+                raise
 
     def move(self, client: Client, x: int, y: int) -> None:
         """Put the pointer at a pixel of the screen."""

@@ -1,0 +1,51 @@
+"""`handrail control`: a person's own hand on a desktop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from handrail.commands import Choices, open_runtime_for, print_json, run, session_options
+from handrail.commands._common import json_option
+
+if TYPE_CHECKING:
+    from handrail import ToolResult
+
+DEVICE = ("lock_screen", "keep_awake_on", "keep_awake_off")
+MANUAL = ("move", "click", "right_click", "scroll", "key_combo", "mouse_down", "mouse_up")
+
+
+@click.command("control")
+@click.argument("action", type=click.Choice([*DEVICE, *MANUAL]))
+@click.option("--x", type=int, help="Screen pixel to go to first.")
+@click.option("--y", type=int, help="Likewise.")
+@click.option("--dx", type=int, help="Pixels to the right of where the pointer is.")
+@click.option("--dy", type=int, help="Pixels down.")
+@click.option("--keys", metavar="CHORD", help='For key_combo: "ctrl+s".')
+@click.option("--amount", type=int, help="For scroll: notches down; negative: up.")
+@session_options
+@json_option
+@click.pass_context
+def control(context: click.Context, action: str, choices: Choices, as_json: bool, **given: Any) -> None:
+    """Work a desktop by hand: pointer, keys, lock.
+
+    The same desktop that agents work, from a shell or from elsewhere. It is recorded like any call, asks nothing, and works while agents are
+    stopped. No agent can call it.
+
+    Example: handrail control key_combo --keys ctrl+s
+    """
+    args = {"action": action} | {name: value for name, value in given.items() if value is not None}
+    result = run(lambda: _control("device_control" if action in DEVICE else "manual_control", args, choices))
+    if as_json:
+        print_json(result.wire())
+    elif result.ok:
+        click.echo(result["description"])
+    else:
+        click.echo(f"Error: {result['error']['message']}", err=True)
+    context.exit(0 if result.ok else 1)
+
+
+async def _control(name: str, args: dict[str, Any], choices: Choices) -> ToolResult:
+    async with open_runtime_for(choices) as runtime, runtime.session(by_hand=True) as session:
+        return await session.call(name, args)
