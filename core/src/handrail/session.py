@@ -52,6 +52,7 @@ from handrail.tools.registry import Owned
 from handrail.untrusted.intake import Intake
 from handrail.vision.observation import Observations
 from handrail.vision.seeing import Vision
+from handrail.vision.switching import Views
 from handrail.watching.events import BackendChanged, Bus, ModeChanged, SessionEnded, ToolsChanged
 from handrail.watching.observers import Observer
 from handrail.watching.observing import Watch
@@ -137,7 +138,8 @@ class Session:
         self.recorder = Recorder(self.history, audit, self.secrets)
         self.pool = Pool(runtime.registry, runtime.toolsets)
         self._backend = runtime.choose_backend(settings.backend)
-        self.vision = Vision(self._chain, lambda name: runtime.open_backend(name, self))
+        vision = Vision(self._chain(), lambda name: runtime.open_backend(name, self))
+        self.views = Views(vision, self.running, self.bus)
         self._desktop: Desktop | None = None
         self._opening = anyio.Lock()
         self._calls = 0
@@ -570,16 +572,30 @@ class Session:
         chosen = self.runtime.backends.get(self._backend or "")
         return chosen.capabilities if chosen else frozenset()
 
+    @property
+    def vision(self) -> Vision:
+        """How a call that begins now sees: the chosen backend, and the fallbacks after it."""
+        return self.views.now
+
     async def use_backend(self, name: str) -> None:
-        """Choose another vision backend; the list of tools follows at once. `BackendUnavailable` names those there are."""
-        backend = self.runtime.choose_backend(name)
-        if backend == self._backend:
-            return
-        self._backend = backend
-        self._look_again()
-        self.vision.warm_up(name)
-        self.bus.publish(BackendChanged("", name))
-        self.bus.publish(ToolsChanged("", f"the vision backend is now {name}"))
+        """Choose another vision backend; the list of tools follows at once, and calls under way end on the one before.
+
+        `BackendUnavailable` names those there are.
+        """
+        if self._choose(self.runtime.choose_backend(name)):
+            self._tools_changed(f"the vision backend is now {name}")
+
+    def _choose(self, backend: str | None) -> bool:
+        """See by this backend from now on; whether that is another one."""
+        changed, self._backend = backend != self._backend, backend
+        self.views.switch(self._chain())
+        if changed:
+            self._look_again()
+            # A private desktop is not started for it: nobody has asked for anything to be seen.
+            if backend is not None and (self._desktop is not None or self.settings.desktop != "private"):
+                self.vision.warm_up(backend)
+            self.bus.publish(BackendChanged("", backend or ""))
+        return changed
 
     def _chain(self) -> tuple[str, ...]:
         """The backends that are asked, in order: the chosen one, then the fallbacks."""
@@ -596,10 +612,9 @@ class Session:
         self.artifacts.limit = settings.output.max_bytes
         self.limits.apply(self.settings.limits)
         self._set_alarm()
-        backend = self.runtime.choose_backend(settings.backend)
-        if backend != self._backend:
-            self._backend = backend
-            self.bus.publish(BackendChanged("", backend or ""))
+        # What `use_backend` chose stays until somebody writes another one into the file.
+        other = settings.backend != before.backend
+        self._choose(self.runtime.choose_backend(settings.backend) if other else self._backend)
         self._look_again()
         self._seats.clear()
         self.tracing = self._trace()

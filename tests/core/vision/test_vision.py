@@ -59,7 +59,7 @@ def chain(**backends: VisionBackend) -> Vision:
 
     for name, backend in backends.items():
         backend.name = name  # pyright: ignore[reportAttributeAccessIssue] # told apart by it
-    return Vision(lambda: tuple(backends), opening)
+    return Vision(tuple(backends), opening)
 
 
 def failing(error: Any) -> Eye:
@@ -212,7 +212,7 @@ async def test_a_question_under_way_ends_on_the_old_backend() -> None:
         made.append(Gated())
         return made[-1]
 
-    vision = Vision(lambda: ("eye",), opening)
+    vision = Vision(("eye",), opening)
     answers: list[Any] = []
 
     async def ask() -> None:
@@ -242,6 +242,8 @@ async def test_a_backend_that_is_chosen_is_warmed_up_in_the_background() -> None
             made.append(self)
 
     async with open_test_session(backends=[fake_backend("first"), Warm], settings={"backend": "first"}) as session:
+        # Nothing is warmed up for a desktop that nobody has asked for.
+        await session.desktop()
         await session.use_backend("warm")
         with anyio.fail_after(5):
             while not (made and made[0].warm):

@@ -146,8 +146,8 @@ class ToolContext:
 
     @property
     def vision(self) -> Vision:
-        """How this session sees: the chosen vision backend, and the fallbacks after it."""
-        return self.session.vision
+        """How this call sees: the backend that was chosen when it began, and the fallbacks after it."""
+        return self.session.views.of(self.invocation)
 
     async def call(self, name: str, args: Mapping[str, Any], *, ask: str | None = None) -> ToolResult:
         """Call another tool through the whole path, as a part of this call: it inherits its leases, its deadline and its cancellation.

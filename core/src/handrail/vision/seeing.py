@@ -11,7 +11,7 @@ import hashlib
 import logging
 import math
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Any, Final, Generic, TypeVar, cast
@@ -100,13 +100,14 @@ class _Open:
 class Vision:
     """Made by the session. `chain` names the backends in order, `opening` opens one."""
 
-    chain: Callable[[], Sequence[str]]
+    chain: Sequence[str]
     opening: Callable[[str], Awaitable[VisionBackend]]
     _open: dict[str, _Open] = field(default_factory=dict[str, _Open])
     _health: dict[str, Health] = field(default_factory=dict[str, Health])
     _locks: dict[str, anyio.Lock] = field(default_factory=dict[str, anyio.Lock])
     _answers: OrderedDict[tuple[str, ...], Any] = field(default_factory=OrderedDict[tuple[str, ...], Any])
     _background: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+    _warming: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, asyncio.Task[None]])
 
     # Questions
 
@@ -129,7 +130,7 @@ class Vision:
             return await self.ask(SEES | {TREE}, look)
         except BackendUnavailable as exc:
             understanding = [
-                n for n in self.chain() if n in self._open and "understand" in self._open[n].backend.capabilities
+                n for n in self.chain if n in self._open and "understand" in self._open[n].backend.capabilities
             ]
             if not understanding:
                 raise
@@ -164,7 +165,7 @@ class Vision:
         self, capabilities: frozenset[str] | set[str], do: Callable[[VisionBackend], Awaitable[T]]
     ) -> Answered[T]:
         """The answer of the first backend of the chain that has one of the capabilities and works; `BackendUnavailable` says why none did."""
-        chain = list(dict.fromkeys(self.chain()))
+        chain = list(dict.fromkeys(self.chain))
         passed: list[Passed] = []
         # Those that failed lately come last: they are still better than no answer.
         for name in sorted(chain, key=lambda name: self.health(name).again_in > 0):
@@ -203,10 +204,21 @@ class Vision:
 
     # Backends
 
+    def choosing(self, chain: Sequence[str]) -> Vision:
+        """The same with other backends to ask: what is open, and what is known of each, is shared."""
+        return replace(self, chain=tuple(chain))
+
+    def keep_only(self, names: Collection[str]) -> None:
+        """Close the others that are open, each when the questions before it are answered."""
+        for name in [name for name in self._warming if name not in names]:
+            self._warming.pop(name).cancel()
+        for name in [name for name in self._open if name not in names]:
+            self._retire(name)
+
     async def ready(self) -> str:
         """Open the first backend of the chain that opens; its name. `BackendUnavailable` says why none does."""
         passed: list[str] = []
-        for name in dict.fromkeys(self.chain()):
+        for name in dict.fromkeys(self.chain):
             try:
                 await self._opened(name)
                 return name
@@ -224,7 +236,7 @@ class Vision:
             except Exception:
                 log.info("vision backend %s did not warm up", name, exc_info=True)
 
-        self._start(warm())
+        self._warming[name] = self._start(warm())
 
     def doing(self) -> str:
         """What the backends that have a question before them are at, in words; empty when there is none."""
@@ -240,6 +252,9 @@ class Vision:
         self._health.pop(name, None)
         for key in [key for key in self._answers if key[0] == name]:
             del self._answers[key]
+        self._retire(name)
+
+    def _retire(self, name: str) -> None:
         if (opened := self._open.pop(name, None)) is not None:
             opened.leaving = True
             self._start(self._leave(name, opened))
@@ -299,10 +314,11 @@ class Vision:
                     raise
             return self._open[name]
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
         self._background.add(task)
         task.add_done_callback(self._background.discard)
+        return task
 
     async def _leave(self, name: str, opened: _Open) -> None:
         if opened.leaving and opened.asked == 0:

@@ -1,0 +1,195 @@
+"""Every installed vision backend, each after each other one: the tools that follow it, as each kind of host sees them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from anyio.streams.text import TextReceiveStream
+from mcp import Client, StdioServerParameters, stdio_client, types
+
+import handrail
+from handrail import Session, VisionBackend
+from handrail_adk import HandrailToolset
+
+pytestmark = pytest.mark.anyio
+
+HANDRAIL = str(Path(sys.executable).with_name("handrail"))
+# How the SDK's client begins: with the handshake, or by asking what the server is and then without one.
+ERAS = ("legacy", "auto")
+
+# What is there with which capabilities, by contract.
+LOOKING = {"observe_screen", "execute_gui", "get_ui_context", "maximize_active_window", "execute_accessible"}
+PLANNING = {"execute_computer_use"}
+SEES = {"parse_screen", "ocr", "understand", "accessibility_tree"}
+
+
+def expected(backend: type[VisionBackend]) -> set[str]:
+    looking = LOOKING if backend.capabilities & SEES else set[str]()
+    return looking | (PLANNING if "plan_actions" in backend.capabilities else set())
+
+
+def kinds(session: Session, *more: type[VisionBackend]) -> list[type[VisionBackend]]:
+    """One backend for each set of capabilities that there is."""
+    return list({b.capabilities: b for b in (*session.runtime.backends.values(), *more)}.values())
+
+
+def walk(backends: list[type[VisionBackend]]) -> Iterator[type[VisionBackend]]:
+    """Each backend after each other one."""
+    for pair in permutations(backends, 2):
+        yield from pair
+
+
+STAGE = """
+from handrail import VisionBackend, hookimpl
+
+class OnlyPlans(VisionBackend):
+    name = "only_plans"
+    capabilities = frozenset({"plan_actions"})
+
+@hookimpl
+def handrail_register_vision_backends():
+    return [OnlyPlans]
+"""
+
+
+class OnlyPlans(VisionBackend):
+    """What the hosts have beside the installed ones, whatever these can do."""
+
+    name = "only_plans"
+    capabilities = frozenset({"plan_actions"})
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    (tmp_path / "handrail.toml").write_text(written("accessibility"))
+    site = tmp_path / "site"
+    info = site / "handrail_only_plans-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: handrail-only-plans\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[handrail]\nonly_plans = handrail_only_plans\n")
+    (site / "handrail_only_plans.py").write_text(STAGE)
+    return {**os.environ, "HANDRAIL_CONFIG": str(tmp_path / "handrail.toml"), "PYTHONPATH": str(site)}
+
+
+def written(backend: str) -> str:
+    return f'backend = "{backend}"\ndesktop = "private"\ntools.profile = "all"\n'
+
+
+@pytest.fixture
+async def session(tmp_path: Path, environment: dict[str, str]) -> AsyncGenerator[Session, None]:
+    async with handrail.open(environment=environment, cwd=tmp_path) as found:
+        yield found
+
+
+async def known(session: Session) -> set[str]:
+    return {listed.tool.name for listed in await session.all_tools()} & (LOOKING | PLANNING)
+
+
+async def test_in_python_the_list_follows_every_backend_after_every_other(session: Session) -> None:
+    there = await known(session)
+    assert there >= LOOKING
+    for backend in walk(list(session.runtime.backends.values())):
+        await session.use_backend(backend.name)
+        assert {tool.name for tool in await session.tools()} & there == expected(backend) & there, backend.name
+        for hidden in there - expected(backend):
+            refused = await session.call(hidden, {})
+            assert refused.error_code == "tool_unavailable", backend.name
+
+
+async def test_an_agent_of_adk_is_shown_what_the_backend_can_do(session: Session) -> None:
+    toolset, there = HandrailToolset(session), await known(session)
+    for backend in walk(kinds(session)):
+        await session.use_backend(backend.name)
+        assert {tool.name for tool in await toolset.get_tools()} & there == expected(backend) & there, backend.name
+
+
+async def test_in_jsonl_the_list_follows_and_a_hidden_tool_is_refused_by_name(
+    session: Session, environment: dict[str, str], tmp_path: Path
+) -> None:
+    there = await known(session)
+    argv = [HANDRAIL, "session", "--jsonl"]
+    with anyio.fail_after(60):
+        async with await anyio.open_process(argv, env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
+            assert process.stdout is not None
+            assert process.stdin is not None
+            answers = lines(TextReceiveStream(process.stdout))
+
+            async def say(**line: Any) -> Any:
+                await process.stdin.send(f"{json.dumps(line)}\n".encode())  # pyright: ignore[reportOptionalMemberAccess]
+                return await anext(answers)
+
+            for backend in walk(kinds(session, OnlyPlans)):
+                assert (await say(control="backend", id=1, name=backend.name))["ok"]
+                told = {tool["name"] for tool in (await say(control="tools", id=2))["tools"]}
+                assert told & there == expected(backend) & there, backend.name
+                for hidden in there - expected(backend):
+                    refused = await say(id=3, tool=hidden, args={})
+                    assert refused["result"]["error"]["code"] == "tool_unavailable"
+            unknown = await say(control="backend", id=4, name="acessibility")
+            assert "did you mean 'accessibility'" in unknown["error"]["message"]
+            await process.stdin.aclose()
+
+
+async def lines(stream: TextReceiveStream) -> AsyncGenerator[Any, None]:
+    rest = ""
+    async for text in stream:
+        *whole, rest = (rest + text).split("\n")
+        for line in whole:
+            yield json.loads(line)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_over_mcp_an_edited_file_changes_the_list_and_the_client_is_told(
+    session: Session, environment: dict[str, str], tmp_path: Path, era: str
+) -> None:
+    there = await known(session)
+    with anyio.fail_after(90):
+        async with served(environment, tmp_path, era) as (client, changes):
+            for backend in walk(kinds(session, OnlyPlans)):
+                new = tmp_path / "new.toml"
+                new.write_text(written(backend.name))
+                new.replace(tmp_path / "handrail.toml")
+                wanted = expected(backend) & there
+                # Nothing but being told makes the client look again.
+                while {tool.name for tool in (await client.list_tools()).tools} & there != wanted:
+                    await changes.get()
+                for hidden in there - wanted:
+                    refused = await client.call_tool(hidden, {})
+                    assert refused.is_error
+                    assert "tool_unavailable" in str(refused.structured_content)
+
+
+@asynccontextmanager
+async def served(environment: dict[str, str], folder: Path, era: str) -> AsyncGenerator[tuple[Client, Any], None]:
+    """A client of `handrail serve`, and where it hears that the list has changed."""
+    changes = asyncio.Queue[None]()
+
+    async def note(message: Any) -> None:
+        if isinstance(message, types.ToolListChangedNotification):
+            changes.put_nowait(None)
+
+    async def listen(client: Client, *, task_status: Any) -> None:
+        async with client.listen(tools_list_changed=True) as heard:
+            task_status.started()
+            async for _ in heard:
+                changes.put_nowait(None)
+
+    parameters = StdioServerParameters(command=HANDRAIL, args=["serve"], env=environment, cwd=folder)
+    async with Client(stdio_client(parameters), mode=era, message_handler=note) as client:
+        await client.list_tools()
+        async with anyio.create_task_group() as group:
+            if era == "auto":
+                await group.start(lambda *, task_status: listen(client, task_status=task_status))
+            yield client, changes
+            group.cancel_scope.cancel()
