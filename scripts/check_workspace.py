@@ -97,7 +97,9 @@ def pin_faults(root: dict[str, Any], members: list[dict[str, Any]], group: str) 
 
 def faults() -> Iterator[str]:
     root = load(ROOT)
-    folders = [ROOT / "core", *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
+    foreign = {ROOT / folder for folder in root["tool"]["uv"]["workspace"].get("exclude", [])}
+    plugins = {path.parent for path in ROOT.glob("plugins/*/pyproject.toml")} - foreign
+    folders = [ROOT / "core", *sorted(plugins)]
     members = [load(folder) for folder in folders]
     packages = {path.name for folder in folders for path in (folder / "src").glob("handrail*")}
     yield from contract_faults(root, packages, packages - {"handrail"})

@@ -116,7 +116,7 @@ async def test_a_backend_that_is_left_is_closed_and_one_to_fall_back_on_stays_op
 
 
 async def test_one_that_is_left_while_it_warms_up_is_closed_as_well() -> None:
-    class Slow(*eyes("slow")):  # type: ignore[misc]
+    class Slow(*eyes("slow")):
         async def warm_up(self) -> None:
             await anyio.sleep_forever()
 

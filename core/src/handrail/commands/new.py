@@ -1,0 +1,73 @@
+"""`handrail new`"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from handrail.errors import HandrailError
+
+TEMPLATE = Path(__file__).parents[1] / "templates" / "plugin"
+SUFFIX = "_test.py.jinja"
+KINDS = sorted(part.name.removesuffix(SUFFIX) for part in TEMPLATE.glob(f"parts/*{SUFFIX}"))
+NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+
+
+@click.command("new")
+@click.argument("kind", type=click.Choice(KINDS), metavar=f"[{'|'.join(KINDS)}]")
+@click.argument("name")
+@click.option(
+    "--into", type=click.Path(path_type=Path, file_okay=False), default=Path(), help="Folder to make it in (this one)."
+)
+def command(kind: str, name: str, into: Path) -> None:
+    """Start a plugin: a package that works, with a test.
+
+    NAME is the plugin's, in lower-case letters, digits and underscores.
+
+    Example: handrail new backend night_vision
+    """
+    if not NAME.fullmatch(name):
+        raise click.UsageError(
+            f"{name!r} is no name for a plugin; take lower-case letters, digits and underscores, like {_proposed(name)!r}"
+        )
+    folder = into / f"handrail-{name.replace('_', '-')}"
+    if folder.exists():
+        raise HandrailError(f"{str(folder)!r} exists already, and nothing was written", hint="choose another name")
+    _render(folder, kind, name)
+    click.echo(f"made {folder}; next: cd {folder} && pip install -e '.[test]' && pytest")
+
+
+def _render(folder: Path, kind: str, name: str) -> None:
+    try:
+        # An extra, as few who run Handrail write plugins.
+        from copier import run_copy
+    except ImportError as exc:
+        raise HandrailError(
+            "the package 'copier' is not installed, which fills the template in",
+            hint="pip install 'handrail-core[new]'",
+        ) from exc
+    given: dict[str, Any] = {
+        "kind": kind,
+        "name": name,
+        "title": "".join(word.title() for word in name.split("_")),
+        "distribution": folder.name,
+        "package": f"handrail_{name}",
+        "core": _core_range(),
+    }
+    run_copy(str(TEMPLATE), folder, data=given, defaults=True, quiet=True)
+
+
+def _core_range() -> str:
+    """The versions of handrail-core that a plugin written for this one works with: before 1.0 a minor version may break it."""
+    from importlib.metadata import version
+
+    major, minor = (int(part) for part in version("handrail-core").split(".")[:2])
+    return f">={major}.{minor},<{major}.{minor + 1}" if major == 0 else f">={major}.{minor},<{major + 1}"
+
+
+def _proposed(name: str) -> str:
+    plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_").lstrip("0123456789_")
+    return plain or "night_vision"
