@@ -24,13 +24,14 @@ from benchmarks import (
     shell,
     start,
     verdicts,
+    vision,
 )
 from benchmarks.measure import Absent, Effort
 from benchmarks.report import Measurement, Row, markdown
 
 ROWS: Mapping[str, Measurement] = {
     name: row
-    for group in (dispatch, shell, files, documents, artifacts, screen, start, serving, servers, declarations)
+    for group in (dispatch, shell, files, documents, artifacts, screen, vision, start, serving, servers, declarations)
     for name, row in group.ROWS.items()
 }
 

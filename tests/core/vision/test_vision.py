@@ -92,6 +92,11 @@ async def test_one_that_fails_is_named_and_the_next_one_answers(wrong: Any, why:
     assert why in seen.note
 
 
+async def test_why_one_does_not_answer_is_told_with_the_cure() -> None:
+    seen = await chain(bad=failing(BackendUnavailable("no key", hint="set a key")), good=Eye()).parse(frame())
+    assert "bad: no key (set a key)" in seen.note
+
+
 async def test_when_none_answers_each_says_why() -> None:
     vision = chain(one=failing(BackendUnavailable("no key")), other=failing(RuntimeError("a bug")))
     with pytest.raises(BackendUnavailable, match=r"one: no key; other: it failed inside \(RuntimeError\)"):

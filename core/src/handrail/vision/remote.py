@@ -71,7 +71,7 @@ class Remote:
         if view.scheme == "http":
             _check_plain(view.host, (view.host,))
         self._headers = {"accept": "application/json", "user-agent": f"handrail/{__version__}", **(headers or {})}
-        self._hidden = tuple(text for text in hidden if text)
+        self._hidden = tuple(text.encode() for text in hidden if text)
         self._tries = tries
         self._web = Web(
             allow_private=(*network.allow_private, view.host),
@@ -107,7 +107,7 @@ class Remote:
             async with self._web.request(
                 f"{self.url}{path}", method=method, headers=headers, content=content
             ) as answer:
-                data = await answer.read()
+                data = self._hide(await answer.read())
                 if answer.status != HTTPStatus.OK:
                     raise self._refusal(answer.status, answer.headers, data)
         except Broken as exc:
@@ -123,9 +123,13 @@ class Remote:
 
     def shown(self, text: str) -> str:
         """The text as it may be told: without keys, and without what steers or hides."""
+        return clean(self._hide(text.encode()).decode()).text
+
+    def _hide(self, data: bytes) -> bytes:
+        """What a server says, without the keys that it was given."""
         for secret in self._hidden:
-            text = text.replace(secret, REDACTED)
-        return clean(text).text
+            data = data.replace(secret, REDACTED.encode())
+        return data
 
     def _refusal(self, status: int, headers: Mapping[str, str], data: bytes) -> Exception:
         phrase = {each.value: each.phrase for each in HTTPStatus}.get(status, "unknown")

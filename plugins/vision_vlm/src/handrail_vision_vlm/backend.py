@@ -13,6 +13,7 @@ from handrail import (
     BackendContext,
     BackendUnavailable,
     Cost,
+    Dialect,
     Element,
     Frame,
     NotFound,
@@ -161,9 +162,12 @@ class Vlm(VisionBackend):
     def _elements(self, found: Sequence[Place], frame: Frame, sent: Size, intent: str) -> list[Element]:
         made: list[Element] = []
         outside = ""
+        usual = dialect(self._counts, self.config)
+        on_screen = Transform(frame.screen, sent.width, sent.height)
         for place in found:
+            counted = dialect(place.coordinates, self.config) if place.coordinates else usual
             try:
-                made.append(_element(place, self._rect(place, frame, sent), intent))
+                made.append(_element(place, _rect(place, counted, on_screen, sent), intent))
             except OutOfRange as exc:
                 outside = str(exc)
         if outside and not made:
@@ -172,17 +176,16 @@ class Vlm(VisionBackend):
             )
         return made
 
-    def _rect(self, place: Place, frame: Frame, sent: Size) -> Rect:
-        """Where on the screen a place is; `OutOfRange` when it is not in the picture."""
-        counted = dialect(place.coordinates or self._counts, self.config)
-        on_screen = Transform(frame.screen, sent.width, sent.height)
-        if len(place.numbers) == 4:
-            x1, y1, x2, y2 = place.numbers
-            return _visible(on_screen.rect_to_screen(counted.box(x1, y1, x2, y2, sent)), frame.screen)
-        x, y = on_screen.to_screen(*counted.point(place.numbers[0], place.numbers[1], sent))
-        screen = frame.screen
-        reach = min(AROUND, x - screen.x, y - screen.y, screen.right - 1 - x, screen.bottom - 1 - y)
-        return Rect(x - reach, y - reach, 2 * reach + 1, 2 * reach + 1)
+
+def _rect(place: Place, counted: Dialect, on_screen: Transform, sent: Size) -> Rect:
+    """Where on the screen a place is; `OutOfRange` when it is not in the picture."""
+    screen = on_screen.screen
+    if len(place.numbers) == 4:
+        x1, y1, x2, y2 = place.numbers
+        return _visible(on_screen.rect_to_screen(counted.box(x1, y1, x2, y2, sent)), screen)
+    x, y = on_screen.to_screen(*counted.point(place.numbers[0], place.numbers[1], sent))
+    reach = min(AROUND, x - screen.x, y - screen.y, screen.right - 1 - x, screen.bottom - 1 - y)
+    return Rect(x - reach, y - reach, 2 * reach + 1, 2 * reach + 1)
 
 
 def _visible(rect: Rect, screen: Rect) -> Rect:

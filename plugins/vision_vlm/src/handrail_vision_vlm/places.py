@@ -18,7 +18,7 @@ from handrail_vision_vlm.config import Coordinates
 
 MOST = 1_000
 # Characters of an answer that are looked at, and openings of JSON in it that lead nowhere.
-LONGEST, WRONG = 400_000, 2_000
+LONGEST, WRONG = 400_000, 200
 DEPTH = 8
 LONGEST_LABEL = 500
 
@@ -151,8 +151,8 @@ def _numbers(value: object) -> tuple[float, ...] | None:
     if not isinstance(value, list):
         return None
     items = cast("list[object]", value)
-    if len(items) == 1:
-        return _numbers(items[0])
+    if len(items) == 1 and isinstance(items[0], list):
+        return _numbers(cast("list[object]", items[0]))
     if len(items) == 2 and all(isinstance(item, list) for item in items):
         items = [number for item in items for number in cast("list[object]", item)]
     if len(items) not in (2, 4):

@@ -1,0 +1,266 @@
+"""What UI-TARS says is read as the vendor's own package reads it, in both dialects, and more forgivingly where that one gives up."""
+
+from __future__ import annotations
+
+import ast
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings, strategies as st
+from ui_tars.action_parser import parse_action_to_structure_output, smart_resize
+
+from handrail import OutOfRange, Plan, Size
+from handrail.vision.coordinates import TO_1000, smart_size
+from handrail_vision_vlm.places import Unreadable
+from handrail_vision_vlm.tars.grammar import Move, read
+from handrail_vision_vlm.tars.planning import plan_of
+
+SIZE = Size(1280, 800)
+
+number = st.integers(0, 1000)
+point = st.tuples(number, number)
+# The package takes quotes, backslashes and brackets at the end of a line for its own; those are tried apart.
+plain = st.text(
+    st.characters(codec="utf-8", exclude_categories=["C", "Zl", "Zp"], exclude_characters="'\"\\()\n"), min_size=1
+)
+words = plain.map(str.strip).filter(lambda text: bool(text) and "Action:" not in text and "point" not in text)
+keys = st.lists(st.sampled_from(["ctrl", "shift", "c", "f5", "pagedown", "enter"]), min_size=1, max_size=3).map(
+    " ".join
+)
+direction = st.sampled_from(["up", "down", "left", "right"])
+at_place = st.sampled_from(["click", "left_double", "right_single"])
+
+
+def box(at: tuple[int, int], name: str = "start_box") -> str:
+    return f"{name}='({at[0]},{at[1]})'"
+
+
+def spot(at: tuple[int, int], name: str = "point") -> str:
+    return f"{name}='<point>{at[0]} {at[1]}</point>'"
+
+
+def action_in(place: Any, start: str, end: str) -> st.SearchStrategy[str]:
+    """One action in a dialect: `place` writes a place, under these names where there are two."""
+    return st.one_of(
+        st.builds(lambda verb, at: f"{verb}({place(at)})", at_place, point),
+        st.builds(lambda a, b: f"drag({place(a, start)}, {place(b, end)})", point, point),
+        st.builds(lambda at, way: f"scroll({place(at)}, direction='{way}')", point, direction),
+        st.builds(lambda held: f"hotkey(key='{held}')", keys),
+        st.builds(lambda text: f"type(content='{text}')", words),
+        st.builds(lambda text: f"finished(content='{text}')", words),
+        st.sampled_from(["wait()", "call_user()"]),
+    )
+
+
+action = st.one_of(action_in(box, "start_box", "end_box"), action_in(spot, "start_point", "end_point"))
+
+
+def vendor(answer: str, kind: str) -> list[dict[str, Any]]:
+    return parse_action_to_structure_output(answer, 1000, SIZE.height, SIZE.width, model_type=kind)
+
+
+def middles(inputs: dict[str, str], name: str) -> tuple[float, float] | None:
+    """The middle of one of the package's boxes, which it gives as text, in ratios."""
+    if name not in inputs:
+        return None
+    x1, y1, x2, y2 = ast.literal_eval(inputs[name])
+    return (x1 + x2) / 2, (y1 + y2) / 2
+
+
+def ratio(at: tuple[float, float] | None, wide: float, high: float) -> Any:
+    return None if at is None else pytest.approx((at[0] / wide, at[1] / high))
+
+
+@pytest.mark.parametrize("kind", ["doubao", "qwen25vl"])
+@settings(deadline=None)
+@given(thought=words, said=action)
+@example(thought="a (1, 2) b", said="click(start_box='(0,0)')")
+def test_thoughts_verbs_places_and_texts_are_those_that_the_vendors_package_reads(
+    kind: str, thought: str, said: str
+) -> None:
+    answer = f"Thought: {thought}\nAction: {said}"
+    (theirs,) = vendor(answer, kind)
+    ours = read(answer)
+    (move,) = ours.moves
+    seen = smart_size(SIZE)
+    wide, high = (seen.width, seen.height) if kind == "qwen25vl" else (1000, 1000)
+    assert ours.thought == theirs["thought"]
+    assert move.verb == theirs["action_type"]
+    inputs = theirs["action_inputs"]
+    assert middles(inputs, "start_box") == ratio(move.start, wide, high)
+    assert middles(inputs, "end_box") == ratio(move.end, wide, high)
+    texts = {name: text for name, text in inputs.items() if name not in ("start_box", "end_box")}
+    assert {name: text.lstrip() for name, text in move.args.items()} == texts
+
+
+@settings(deadline=None)
+@given(first=action, second=action)
+def test_several_actions_are_read_in_order(first: str, second: str) -> None:
+    answer = f"Thought: both\nAction: {first}\n\n{second}"
+    assert [move.verb for move in read(answer).moves] == [each["action_type"] for each in vendor(answer, "doubao")]
+
+
+@settings(deadline=None)
+@given(width=st.integers(1, 5000), height=st.integers(1, 5000))
+def test_pictures_are_sized_as_the_vendors_package_sizes_them(width: int, height: int) -> None:
+    if max(width, height) / min(width, height) > 200:
+        with pytest.raises(OutOfRange):
+            smart_size(Size(width, height))
+    else:
+        high, wide = smart_resize(height, width)
+        seen = smart_size(Size(width, height))
+        # The package may round a side of a very thin picture to nothing.
+        assert (seen.width, seen.height) == (max(28, wide), max(28, high))
+
+
+@settings(deadline=None)
+@given(text=st.text(max_size=60))
+def test_any_text_that_is_escaped_as_the_prompt_says_comes_back_whole(text: str) -> None:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
+    (move,) = read(f"Action: type(content='{escaped}')").moves
+    assert move.args["content"] == text
+
+
+@settings(deadline=None)
+@given(answer=st.text(max_size=300))
+@example(answer="Action: " + "(" * 5000)
+@example(answer="Action: click(start_box='" + "9" * 5000 + "')")
+def test_whatever_is_said_is_read_or_refused(answer: str) -> None:
+    with suppress(Unreadable, OutOfRange):
+        read(answer)
+        plan(answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "move"),
+    [
+        pytest.param(
+            "Thought: go\nAction: click(start_box='<|box_start|>(197,525)<|box_end|>')",
+            Move("click", {}, (197, 525), None),
+            id="marks",
+        ),
+        pytest.param(
+            "Action: click(start_box='[100, 200, 300, 400]')", Move("click", {}, (200, 300), None), id="box-of-four"
+        ),
+        pytest.param(
+            "Action: click(start_box='<bbox>100 200 300 400</bbox>')", Move("click", {}, (200, 300), None), id="bbox"
+        ),
+        pytest.param(
+            "Action: type(content='it's (almost) done')",
+            Move("type", {"content": "it's (almost) done"}, None, None),
+            id="quotes-that-are-not-escaped",
+        ),
+        pytest.param(
+            'Action: type(content="say \\"hi\\"\\n")', Move("type", {"content": 'say "hi"\n'}, None, None), id="double"
+        ),
+        pytest.param(
+            "Action: type(content='a\nb')", Move("type", {"content": "a\nb"}, None, None), id="a-real-new-line"
+        ),
+        pytest.param("Action:\nwait()", Move("wait", {}, None, None), id="on-its-own-line"),
+        pytest.param(
+            "```\nThought: x\nAction: hotkey(key='ctrl c')\n```",
+            Move("hotkey", {"key": "ctrl c"}, None, None),
+            id="fenced",
+        ),
+        pytest.param("Action: wait\nAction: wait( )", Move("wait", {}, None, None), id="the-last-one-counts"),
+    ],
+)
+def test_what_models_really_write_is_read(answer: str, move: Move) -> None:
+    assert read(answer).moves == (move,)
+
+
+def test_of_a_reflection_and_a_summary_the_summary_is_the_thought() -> None:
+    assert read("Reflection: went wrong.\nAction_Summary: try again\nAction: wait()").thought == "try again"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param("I cannot help with that.", id="no-action"),
+        pytest.param("Action: ", id="nothing-after-it"),
+        pytest.param("Action: click(start_box='(1,", id="cut"),
+        pytest.param("Action: click the button", id="in-words"),
+        pytest.param("Action: click(start_box='(1,2,3)')", id="three-numbers"),
+    ],
+)
+def test_what_is_no_action_is_refused(answer: str) -> None:
+    with pytest.raises(Unreadable):
+        read(answer)
+
+
+# From actions to calls
+
+
+def plan(answer: str) -> Plan:
+    return plan_of(answer, lambda x, y: TO_1000.point(x, y, Size(1000, 500)))
+
+
+@pytest.mark.parametrize(
+    ("said", "calls"),
+    [
+        ("click(start_box='(100,200)')", [{"action": "click", "x": 100, "y": 100}]),
+        ("left_double(point='<point>100 200</point>')", [{"action": "double_click", "x": 100, "y": 100}]),
+        ("right_single(start_box='(0,1000)')", [{"action": "right_click", "x": 0, "y": 499}]),
+        (
+            "drag(start_box='(1,2)', end_box='(3,4)')",
+            [{"action": "drag", "x": 1, "y": 1, "to_x": 3, "to_y": 2}],
+        ),
+        ("hotkey(key='ctrl shift t')", [{"action": "hotkey", "keys": ["ctrl", "shift", "t"]}]),
+        ("hotkey(key='enter')", [{"action": "press_key", "key": "enter"}]),
+        ("type(content='find me')", [{"action": "type", "text": "find me"}]),
+        ("type(content='go\\n')", [{"action": "type", "text": "go"}, {"action": "press_key", "key": "enter"}]),
+        ("type(content='\\n')", [{"action": "press_key", "key": "enter"}]),
+        ("scroll(start_box='(1,2)', direction='down')", [{"action": "scroll", "direction": "down", "x": 1, "y": 1}]),
+        ("scroll(direction='up')", [{"action": "scroll", "direction": "up"}]),
+        ("wait()", [{"seconds": 5}]),
+    ],
+)
+def test_actions_become_calls(said: str, calls: list[dict[str, Any]]) -> None:
+    planned = plan(f"Thought: now\nAction: {said}")
+    assert [dict(each.args) for each in planned.actions] == calls
+    assert len({each.id for each in planned.actions}) == 1
+    assert (planned.text, planned.done) == ("now", False)
+
+
+def test_the_calls_that_are_planned_fit_the_tools_they_name() -> None:
+    from handrail.tools.builtin import wait
+    from handrail_gui.tools import execute_gui
+
+    tools = {"execute_gui": execute_gui, "wait": wait}
+    for case in test_actions_become_calls.pytestmark[0].args[1]:
+        for each in plan(f"Action: {case[0]}").actions:
+            tools[each.tool].validate(dict(each.args))
+
+
+def test_the_end_is_told_and_so_is_that_a_person_is_wanted() -> None:
+    finished = plan("Thought: all set\nAction: finished(content='It is saved.')")
+    assert (finished.done, finished.text, finished.actions) == (True, "It is saved.", ())
+    asks = plan("Thought: a password is wanted\nAction: call_user()")
+    assert (asks.done, asks.actions) == (False, ())
+    assert "a password is wanted" in asks.text
+    # What is done last is looked at before it is believed.
+    assert not plan("Action: click(start_box='(1,1)')\n\nfinished(content='x')").done
+
+
+def test_an_action_that_there_is_not_is_told_and_not_tried() -> None:
+    (action,) = plan("Action: open_computer()").actions
+    assert (action.name, action.problem) == ("open_computer", "there is no action 'open_computer' here")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "click()",
+        "click(start_box='')",
+        "drag(start_box='(1,1)')",
+        "scroll(direction='sideways')",
+        "hotkey(key='')",
+        "type(content='')",
+        "click(start_box='(1001,1)')",
+        "click(start_box='(-1,1)')",
+    ],
+)
+def test_what_cannot_be_carried_out_is_refused(said: str) -> None:
+    with pytest.raises((Unreadable, OutOfRange)):
+        plan(f"Action: {said}")
