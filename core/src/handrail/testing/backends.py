@@ -335,6 +335,9 @@ async def _answer(backend: VisionBackend, frame: Frame) -> Any:
 
 def _told(answer: Any, left: int) -> str:
     """An answer without the place of its picture."""
+    if isinstance(answer, Plan):
+        named = [{**action.args, "x": action.args.get("x", left) - left} for action in answer.actions]
+        return f"{answer.text} {named}"
     if not isinstance(answer, Sequence) or isinstance(answer, str):
         return str(answer)
     shown: list[str] = []

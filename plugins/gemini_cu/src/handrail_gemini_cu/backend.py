@@ -1,0 +1,268 @@
+"""The vision backend `gemini_computer_use`: asks Gemini what to do next, through Google's own client. It touches nothing."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, ClassVar, cast
+
+import anyio.lowlevel
+import anyio.to_thread
+from pydantic import BaseModel
+
+from handrail import BackendContext, BackendUnavailable, Cost, Frame, Plan, Turn, VisionBackend
+from handrail_gemini_cu.config import GeminiConfig
+from handrail_gemini_cu.functions import Called, Surface, actions_of
+
+if TYPE_CHECKING:
+    from google.genai import Client, errors, types
+
+# Refused for the moment only.
+RETRIED = [408, 429, 500, 502, 503, 504]
+LONGEST_PAUSE_S = 30.0
+MILLION = 1_000_000
+# Turns of the loop that they take, with some to spare.
+CLOSERS = 8
+# gemini-3.5-flash, models/gemini-2.5-computer-use-preview-10-2025; what a person has tuned is called otherwise, and may do anything.
+VERSION = re.compile(r"(?:.*/)?gemini-(\d+)(?:\.(\d+))?(-.*)?")
+# Before it, only models that say so in their name use a computer, and from the next on there are other environments than a browser.
+FIRST, FIRST_OF_ALL_KINDS = (3, 0), (3, 5)
+# Models that do something else.
+OTHER_TRADES = re.compile(r"-(?:image|tts|live|audio|embedding|robotics|veo|imagen)(?:-|$)")
+KEEP = "set backends.gemini_computer_use.model to one that does, such as 'gemini-3.5-flash'"
+
+ROLES = {
+    "desktop": "You work on the desktop of a computer that runs {platform}.",
+    "browser": "You work in a web browser on the desktop of a computer that runs {platform}.",
+    "mobile": "You work on a phone whose screen shows on the desktop of a computer that runs {platform}.",
+}
+RULES = (
+    "Each response says what became of the action: an error means that it did not happen. Do not repeat what was refused."
+    " When the task is done, or cannot be done, say so in words and call nothing."
+)
+
+
+class GeminiComputerUse(VisionBackend):
+    """Plans actions with Gemini's computer use tool; what it plans is judged and carried out by others."""
+
+    name = "gemini_computer_use"
+    capabilities: ClassVar[frozenset[str]] = frozenset({"plan_actions"})
+    Config = GeminiConfig
+    config: GeminiConfig
+
+    def __init__(self, config: BaseModel | None = None) -> None:
+        super().__init__(config)
+        self.deadline = self.config.deadline
+        self._client: Client | None = None
+
+    @classmethod
+    def missing(cls) -> str | None:
+        """Which package it lacks."""
+        absent = [name for name in ("google.genai", "PIL") if not _installed(name)]
+        return f"it needs {', '.join(absent)}; pip install handrail-gemini-cu brings them" if absent else None
+
+    @classmethod
+    def unfit(cls, config: BaseModel) -> str | None:
+        """Whether the model is one that cannot do this, as far as its name tells."""
+        assert isinstance(config, GeminiConfig)
+        return unsupported(config.model, config.environment)
+
+    async def open(self, context: BackendContext) -> None:
+        """Make the client; nothing is sent."""
+        key = context.environment.get(self.config.key, "")
+        if not key:
+            raise BackendUnavailable(
+                f"there is no API key in the environment variable {self.config.key}; get one from Google AI Studio,"
+                " or name another variable by backends.gemini_computer_use.key"
+            )
+        # A third of a second of imports.
+        self._client = await anyio.to_thread.run_sync(self._made, key)
+
+    async def close(self) -> None:
+        """Close its connections."""
+        if self._client is not None:
+            client, self._client = self._client, None
+            await client.aio.aclose()
+            client.close()
+            # Let go, the client and what is in it close themselves once more, each in a task of its own; those end here, too.
+            del client
+            for _ in range(CLOSERS):
+                await anyio.lowlevel.checkpoint()
+
+    async def plan(self, frame: Frame, instruction: str, history: Sequence[Turn]) -> Plan:
+        """What Gemini wants done next. Words beside a call are its reasoning; words alone end the task."""
+        from handrail_gemini_cu.conversation import Reply, held_after
+        from handrail_gemini_cu.pictures import sent_size
+
+        surface = Surface(frame, sent_size(frame, self.config.longest_side), self.config, sys.platform)
+        held = held_after(history, surface)
+        contents = await anyio.to_thread.run_sync(self._contents, frame, instruction, tuple(history))
+        candidate = await self._asked(contents)
+        content, calls = candidate.content, _calls(candidate)
+        text = _words(candidate)
+        if not calls and not text:
+            raise BackendUnavailable(f"the model {self.config.model!r} answered nothing ({_reason(candidate)})")
+        assert content is not None
+        now = Surface(frame, surface.sent, self.config, sys.platform, held)
+        actions = [action for call in calls for action in actions_of(call, now)]
+        return Plan(tuple(actions), text, done=not calls, ref=Reply(content, calls))
+
+    def _made(self, key: str) -> Client:
+        from google.genai import Client, types
+
+        settings = self.config
+        return Client(
+            api_key=key,
+            vertexai=False,
+            http_options=types.HttpOptions(
+                base_url=settings.url,
+                # Clients from 3.0 on would ask v1, which has no computer use.
+                api_version="v1beta",
+                timeout=int(settings.deadline * 1000),
+                retry_options=types.HttpRetryOptions(
+                    attempts=settings.attempts,
+                    initial_delay=settings.pause,
+                    max_delay=max(settings.pause, LONGEST_PAUSE_S),
+                    http_status_codes=RETRIED,
+                ),
+            ),
+        )
+
+    def _contents(self, frame: Frame, instruction: str, history: Sequence[Turn]) -> list[types.Content]:
+        from handrail_gemini_cu.conversation import Conversation
+
+        settings = self.config
+        return Conversation(
+            instruction, history, frame, _picture(settings.longest_side), settings.entries, settings.pictures
+        ).contents()
+
+    async def _asked(self, contents: list[types.Content]) -> types.Candidate:
+        """The model's answer. A call that the model could not write down rightly is asked for again."""
+        from google.genai import types
+
+        for _ in range(self.config.attempts):
+            candidate = await self._once(contents)
+            if candidate.finish_reason is not types.FinishReason.MALFORMED_FUNCTION_CALL or _calls(candidate):
+                return candidate
+        raise BackendUnavailable(
+            f"the model {self.config.model!r} wrote no valid call in {self.config.attempts} attempts"
+        )
+
+    async def _once(self, contents: list[types.Content]) -> types.Candidate:
+        from google.genai import errors
+
+        if self._client is None:
+            raise BackendUnavailable("it is not open")
+        try:
+            response = await self._client.aio.models.generate_content(
+                model=self.config.model,
+                contents=cast("types.ContentListUnion", contents),
+                config=self._request(),
+            )
+        except errors.APIError as exc:
+            raise BackendUnavailable(_refused(exc, self.config)) from exc
+        # The client works with one of three libraries, each with errors of its own, and lets them through.
+        except Exception as exc:
+            raise BackendUnavailable(f"no answer came from {self.config.url} ({type(exc).__name__})") from exc
+        self._count(response)
+        if not response.candidates:
+            feedback = response.prompt_feedback
+            why = (
+                feedback.block_reason.value
+                if feedback is not None and feedback.block_reason is not None
+                else "no reason"
+            )
+            raise BackendUnavailable(f"the model {self.config.model!r} refused to answer ({why})")
+        return response.candidates[0]
+
+    def _request(self) -> types.GenerateContentConfig:
+        from google.genai import types
+
+        settings = self.config
+        computer = types.ComputerUse(
+            environment=types.Environment[f"ENVIRONMENT_{settings.environment.upper()}"],
+            excluded_predefined_functions=list(settings.excluded) or None,
+            enable_prompt_injection_detection=settings.injection_check or None,
+        )
+        role = ROLES[settings.environment].format(platform=sys.platform)
+        return types.GenerateContentConfig(
+            system_instruction=f"{role} {RULES}",
+            tools=[types.Tool(computer_use=computer)],
+            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+        )
+
+    def _count(self, response: types.GenerateContentResponse) -> None:
+        used = response.usage_metadata
+        if used is None:
+            return
+        read = used.prompt_token_count or 0
+        written = (used.candidates_token_count or 0) + (used.thoughts_token_count or 0)
+        dollars = (read * self.config.input_price + written * self.config.output_price) / MILLION
+        self.cost += Cost(read, written, dollars)
+
+
+def unsupported(model: str, environment: str) -> str | None:
+    """Why a model cannot plan in an environment, by the generation that its name tells; None for a name that tells nothing."""
+    found = VERSION.fullmatch(model)
+    if found is None:
+        other = re.fullmatch(r"(?:models/)?(?:gemma|imagen|veo|text-embedding|embedding|learnlm)\b.*", model)
+        return f"the model {model!r} does not use computers; {KEEP}" if other else None
+    generation, kind = (int(found[1]), int(found[2] or 0)), found[3] or ""
+    if OTHER_TRADES.search(kind) or (generation < FIRST and "computer-use" not in kind):
+        return f"the model {model!r} does not use computers; {KEEP}"
+    if generation < FIRST_OF_ALL_KINDS and environment != "browser":
+        return f"the model {model!r} works in a browser only; {KEEP}, or backends.gemini_computer_use.environment to 'browser'"
+    return None
+
+
+def _installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _picture(longest: int) -> Callable[[Frame], types.FunctionResponsePart]:
+    """Makes parts of frames, each once."""
+    from google.genai import types
+
+    from handrail_gemini_cu.pictures import png
+
+    made: dict[int, types.FunctionResponsePart] = {}
+
+    def picture(frame: Frame) -> types.FunctionResponsePart:
+        if id(frame) not in made:
+            blob = types.FunctionResponseBlob(mime_type="image/png", data=png(frame, longest))
+            made[id(frame)] = types.FunctionResponsePart(inline_data=blob)
+        return made[id(frame)]
+
+    return picture
+
+
+def _calls(candidate: types.Candidate) -> tuple[Called, ...]:
+    parts = (candidate.content.parts if candidate.content else None) or []
+    asked = [part.function_call for part in parts if part.function_call is not None]
+    return tuple(
+        Called(str(number), call.name or "", call.args or {}, call.id) for number, call in enumerate(asked, start=1)
+    )
+
+
+def _words(candidate: types.Candidate) -> str:
+    """What it said, without its thoughts."""
+    parts = (candidate.content.parts if candidate.content else None) or []
+    return "\n".join(part.text for part in parts if part.text and not part.thought).strip()
+
+
+def _reason(candidate: types.Candidate) -> str:
+    return candidate.finish_reason.value if candidate.finish_reason is not None else "no reason is given"
+
+
+def _refused(exc: errors.APIError, config: GeminiConfig) -> str:
+    """What the API said, and the cure where it is plain."""
+    said = " ".join(str(word) for word in (exc.code, exc.status) if word)
+    told = f"the Gemini API answered {said} for the model {config.model!r}: {exc.message}"
+    if exc.code in (401, 403) or "API key" in (exc.message or ""):
+        return f"{told}; check the key in {config.key}"
+    return f"{told}; where this model does not use computers, {KEEP}" if exc.code in (400, 404) else told
