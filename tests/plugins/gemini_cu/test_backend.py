@@ -20,6 +20,7 @@ from handrail import (
     Desktop,
     Frame,
     InvalidArguments,
+    NotFound,
     Plan,
     PlannedAction,
     Rect,
@@ -27,6 +28,7 @@ from handrail import (
     Turn,
     VisionBackend,
 )
+from handrail.config.settings import NetworkSettings
 from handrail.testing import VisionBackendContract
 from handrail_gemini_cu.backend import GeminiComputerUse, unsupported
 from handrail_gemini_cu.config import GeminiConfig
@@ -43,9 +45,15 @@ class Opened:
     """What a backend is given when it opens."""
 
     desktop = Desktop("test", None)
+    network = NetworkSettings()
 
     def __init__(self, **environment: str) -> None:
         self.environment = environment or {"GEMINI_API_KEY": KEY}
+
+    async def secret(self, name: str) -> str:
+        if name != "gemini":
+            raise NotFound(f"there is no secret {name!r}", hint="set it")
+        return KEY
 
     async def service(self, capability: str) -> Any:
         raise AssertionError(f"it asked for {capability}")
@@ -286,7 +294,7 @@ async def test_a_cancelled_question_ends_at_once() -> None:
 
 
 async def test_without_a_key_it_does_not_open_and_names_the_variable() -> None:
-    backend = GeminiComputerUse(GeminiConfig(key="MY_KEY"))
+    backend = GeminiComputerUse(GeminiConfig(key_variable="MY_KEY"))
     with pytest.raises(BackendUnavailable, match="environment variable MY_KEY"):
         await backend.open(Opened(GEMINI_API_KEY=KEY))
     with serving(DONE) as gemini:
@@ -297,6 +305,14 @@ async def test_without_a_key_it_does_not_open_and_names_the_variable() -> None:
         with pytest.raises(BackendUnavailable, match=r"API key not valid.*check the key"):
             await wrong.plan(picture(), "look", ())
         await wrong.close()
+
+
+async def test_the_key_may_be_a_secret() -> None:
+    with serving(DONE) as gemini:
+        async with opened(gemini, key="secret:gemini", key_variable="NOTHING") as backend:
+            assert (await backend.plan(picture(), "look", ())).done
+    with pytest.raises(BackendUnavailable, match=r"gemini_computer_use\.key: there is no secret 'other'; set it"):
+        await GeminiComputerUse(GeminiConfig(key="secret:other")).open(Opened())
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import anyio.lowlevel
 import anyio.to_thread
 from pydantic import BaseModel
 
-from handrail import BackendContext, BackendUnavailable, Cost, Frame, Plan, Turn, VisionBackend
+from handrail import BackendContext, BackendUnavailable, Cost, Frame, NotFound, Plan, Turn, VisionBackend
 from handrail_gemini_cu.config import GeminiConfig
 from handrail_gemini_cu.functions import Called, Surface, actions_of
 
@@ -71,12 +71,7 @@ class GeminiComputerUse(VisionBackend):
 
     async def open(self, context: BackendContext) -> None:
         """Make the client; nothing is sent."""
-        key = context.environment.get(self.config.key, "")
-        if not key:
-            raise BackendUnavailable(
-                f"there is no API key in the environment variable {self.config.key}; get one from Google AI Studio,"
-                " or name another variable by backends.gemini_computer_use.key"
-            )
+        key = await self._key(context)
         # A third of a second of imports.
         self._client = await anyio.to_thread.run_sync(self._made, key)
 
@@ -108,6 +103,19 @@ class GeminiComputerUse(VisionBackend):
         now = Surface(frame, surface.sent, self.config, sys.platform, held)
         actions = [action for call in calls for action in actions_of(call, now)]
         return Plan(tuple(actions), text, done=not calls, ref=Reply(content, calls))
+
+    async def _key(self, context: BackendContext) -> str:
+        if (named := self.config.key) is not None:
+            try:
+                return await context.secret(named.removeprefix("secret:"))
+            except NotFound as exc:
+                raise BackendUnavailable(f"backends.{self.name}.key: {exc}; {exc.hint}") from exc
+        if key := context.environment.get(self.config.key_variable):
+            return key
+        raise BackendUnavailable(
+            f"there is no API key in the environment variable {self.config.key_variable}; get one from Google AI Studio,"
+            f" or name another variable by backends.{self.name}.key_variable, or a secret by its key"
+        )
 
     def _made(self, key: str) -> Client:
         from google.genai import Client, types
@@ -264,5 +272,5 @@ def _refused(exc: errors.APIError, config: GeminiConfig) -> str:
     said = " ".join(str(word) for word in (exc.code, exc.status) if word)
     told = f"the Gemini API answered {said} for the model {config.model!r}: {exc.message}"
     if exc.code in (401, 403) or "API key" in (exc.message or ""):
-        return f"{told}; check the key in {config.key}"
+        return f"{told}; check the key in {config.key or config.key_variable}"
     return f"{told}; where this model does not use computers, {KEEP}" if exc.code in (400, 404) else told

@@ -31,8 +31,13 @@ class GeminiConfig(BaseModel):
         pattern=r"^https?://",
         description="Where the Gemini API is.",
     )
-    key: str = Field(
-        default="GEMINI_API_KEY", min_length=1, description="The environment variable that holds the API key."
+    key: str | None = Field(
+        default=None, pattern=r"^secret:[A-Za-z][A-Za-z0-9_-]{0,63}$", description="The API key, as secret:NAME."
+    )
+    key_variable: str = Field(
+        default="GEMINI_API_KEY",
+        min_length=1,
+        description="The environment variable that has the key where key is unset.",
     )
     excluded: tuple[Annotated[str, AfterValidator(_known_function)], ...] = Field(
         default=(), description="Functions of the model that it shall not have, such as open_app."
