@@ -138,7 +138,9 @@ class Session:
         self.recorder = Recorder(self.history, audit, self.secrets)
         self.pool = Pool(runtime.registry, runtime.toolsets)
         self._backend = runtime.choose_backend(settings.backend)
-        vision = Vision(self._chain(), lambda name: runtime.open_backend(name, self))
+        vision = Vision(
+            self._chain(), lambda name: runtime.open_backend(name, self), lambda: self.settings.backend_merge
+        )
         self.views = Views(vision, self.running, self.bus)
         self._desktop: Desktop | None = None
         self._opening = anyio.Lock()

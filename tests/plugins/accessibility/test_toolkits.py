@@ -200,10 +200,12 @@ def test_what_is_wrong_with_places_is_found_by_the_window(
 def test_a_window_is_known_by_process_and_title() -> None:
     rect = Rect(0, 0, 10, 10)
     one, two = Window("0x1", "Page", "p", 7, rect), Window("0x2", "Other", "p", 7, rect)
-    assert window_of([one, two], pid=7, title="Page") is one
-    assert window_of([one, two], pid=7, title="neither") is None
-    assert window_of([one], pid=7, title="an older title") is one
-    assert window_of([one], pid=8, title="Page") is None
+    front = Window("0x3", "Save Changes", "p", 7, rect, active=True)
+    assert window_of([one, two], pid=7, title="Page", active=True) is one
+    assert window_of([one, two], pid=7, title="neither", active=True) is None
+    assert window_of([one], pid=7, title="an older title", active=False) is one
+    assert window_of([front, one], pid=7, title="Question", active=True) is front
+    assert window_of([one], pid=8, title="Page", active=True) is None
 
 
 @pytest.mark.parametrize(

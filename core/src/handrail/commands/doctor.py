@@ -141,7 +141,9 @@ async def _examined(runtime: Runtime) -> AsyncGenerator[Check]:
 def _backends(runtime: Runtime) -> Iterator[Check]:
     """Every backend; only those that the configuration names are needed."""
     settings = runtime.settings
-    named = {name for name in (settings.backend, *settings.backend_fallback) if name is not None}
+    named = {
+        name for name in (settings.backend, *settings.backend_fallback, *settings.backend_merge) if name is not None
+    }
     for name in sorted(named - set(runtime.backends)):
         yield Check(f"backend {name}", False, "no plugin supplies it", "see `handrail plugins`")
     for name, backend in runtime.backends.items():

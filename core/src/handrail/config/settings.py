@@ -442,6 +442,9 @@ class Settings(Section):
     backend_fallback: tuple[str, ...] = Field(
         default=(), description="Backends tried in order when the active one is missing or fails."
     )
+    backend_merge: tuple[str, ...] = Field(
+        default=(), description="Backends whose elements are added to those of the one that answers, such as ocr."
+    )
     mode: Mode = Field(
         default=Mode.DEFAULT, description="How calls are treated that are neither clearly allowed nor refused."
     )

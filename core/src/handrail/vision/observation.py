@@ -157,6 +157,8 @@ class Element:
     ref: Any = None
     fingerprint: str = ""
     id: str = ""
+    # The other sources that saw the same thing.
+    also: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,4 +283,6 @@ def element_wire(element: Element, transform: Transform | None) -> Mapping[str, 
         wire["confidence"] = round(element.confidence, 3)
     if element.value is not None:
         wire["value"] = element.value
+    if element.also:
+        wire["also"] = list(element.also)
     return wire

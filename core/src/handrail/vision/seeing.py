@@ -22,6 +22,7 @@ from handrail.desktops.desktop import Tree
 from handrail.errors import BackendUnavailable, HandrailError
 from handrail.plugins.services import close
 from handrail.vision.backend import Cost, Plan, Turn, VisionBackend
+from handrail.vision.merging import merged
 from handrail.vision.observation import Element, Frame, Rect
 
 log = logging.getLogger(__name__)
@@ -102,6 +103,8 @@ class Vision:
 
     chain: Sequence[str]
     opening: Callable[[str], Awaitable[VisionBackend]]
+    # Names the backends whose elements are added to those of the one that answers.
+    merge: Callable[[], Sequence[str]] = tuple
     _open: dict[str, _Open] = field(default_factory=dict[str, _Open])
     _health: dict[str, Health] = field(default_factory=dict[str, Health])
     _locks: dict[str, anyio.Lock] = field(default_factory=dict[str, anyio.Lock])
@@ -117,6 +120,7 @@ class Vision:
         """The elements on the screen and the picture they belong to, by the first backend that finds elements.
 
         Where there is none but one that understands pictures, the elements are none. `window`: a part of the title, for backends that read trees.
+        What the backends to be merged make out in the same picture is added; so is what the next of the chain makes out, where a tree has nothing.
         """
 
         async def look(backend: VisionBackend) -> Look:
@@ -127,7 +131,7 @@ class Vision:
             return Look(frame, Tree(await self._parsed(backend, frame, intent)))
 
         try:
-            return await self.ask(SEES | {TREE}, look)
+            return await self._with_others(await self.ask(SEES | {TREE}, look), intent)
         except BackendUnavailable as exc:
             understanding = [
                 n for n in self.chain if n in self._open and "understand" in self._open[n].backend.capabilities
@@ -135,6 +139,31 @@ class Vision:
             if not understanding:
                 raise
             return Answered(Look(await capture(), Tree(())), understanding[0], (Passed(understanding[0], str(exc)),))
+
+    async def _with_others(self, looked: Answered[Look], intent: str) -> Answered[Look]:
+        """The look with what others see in its picture. One that cannot answer is named, and the look is as good as it was."""
+        look, passed = looked.value, list(looked.passed)
+        missed = not any(e.rect and not e.rect.intersect(look.frame.screen).empty for e in look.tree.elements)
+        others = [*self.merge(), *(self.chain if missed and not looked.passed else ())]
+        elements, seen = look.tree.elements, [looked.backend]
+        for name in dict.fromkeys(others):
+            if name in seen:
+                continue
+            try:
+                parsed = await self._answer(name, SEES, lambda backend: self._parsed(backend, look.frame, intent))
+            except BackendUnavailable as exc:
+                passed.append(Passed(name, str(exc)))
+            else:
+                elements = merged(elements, parsed.value)
+                seen.append(name)
+        if len(seen) == 1 and len(passed) == len(looked.passed):
+            return looked
+        return replace(
+            looked,
+            value=Look(look.frame, replace(look.tree, elements=elements)),
+            backend="+".join(seen),
+            passed=tuple(passed),
+        )
 
     async def tree(self, *, window: str | None = None, budget: int = 500) -> Answered[Tree]:
         """What a window shows, by the first backend that reads trees."""

@@ -54,4 +54,6 @@ class Views:
                 self._stop = None
 
     def _let_go(self) -> None:
-        self.now.keep_only({name for vision in (self.now, *self._begun.values()) for name in vision.chain})
+        self.now.keep_only(
+            {name for vision in (self.now, *self._begun.values()) for name in (*vision.chain, *vision.merge())}
+        )

@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from handrail import Downstream, Element, Input, Read, StaleObservation, ToolContext, Transform, element_wire, tool
+from handrail import (
+    Downstream,
+    Element,
+    Input,
+    Read,
+    StaleElement,
+    StaleObservation,
+    ToolContext,
+    Transform,
+    Tree,
+    element_wire,
+    tool,
+)
 from handrail_accessibility.telling import seen, titled
 
 if TYPE_CHECKING:
     from handrail_accessibility.control import Control
 
+BUDGET = 500
+# Elements that are gone through to find the place where to go on.
+FURTHEST = 5_000
 # Shown to whoever sees a screen by elements or text; a backend that only plans has no use for them.
 SEEING = frozenset({"parse_screen", "ocr", "understand", "accessibility_tree"})
 
@@ -24,6 +40,7 @@ async def get_ui_context(
     window: Window = None,
     query: Annotated[str | None, Field(description="Only elements whose name, type or value contains this.")] = None,
     full: Annotated[bool, Field(description="Static text and unnamed boxes too.")] = False,
+    after: Annotated[str | None, Field(description="When truncated: the last id, to go on after it.")] = None,
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
@@ -33,7 +50,10 @@ async def get_ui_context(
     screenshot. A closed menu is one line; its items can still be clicked by name. If no window fits, the error names those there are.
     """
     control: Control = await context.service("accessibility")
-    tree = await control.tree(window=window, max_depth=max_depth, query=query, full=full)
+    budget = BUDGET if after is None else FURTHEST
+    tree = await control.tree(window=window, max_depth=max_depth, query=query, full=full, budget=budget)
+    if after is not None:
+        tree = _rest(context, tree, after)
     observed = context.observations.add(tree.elements, backend="accessibility", truncated=tree.truncated)
     transform, space = _latest_picture(context)
     focused = next((element for element in observed.elements if "focused" in element.states), None)
@@ -107,6 +127,16 @@ async def execute_accessible(
     if outcome.evidence:
         result["evidence"] = list(outcome.evidence)
     return {**result, "note": outcome.note} if outcome.note else result
+
+
+def _rest(context: ToolContext, tree: Tree, after: str) -> Tree:
+    """What follows an element, as far as the budget goes; `StaleElement` when it is not there any more."""
+    numbered = context.observations.number(tree.elements)
+    at = next((at for at, element in enumerate(numbered) if element.id == after), None)
+    if at is None:
+        raise StaleElement(f"{after!r} is not in the window any more, so nothing follows it", hint="read it anew")
+    rest = tree.elements[at + 1 :]
+    return replace(tree, elements=rest[:BUDGET], truncated=tree.truncated or len(rest) > BUDGET)
 
 
 async def _after(control: Control, element: Element) -> Element | None:

@@ -22,7 +22,7 @@ from handrail import (
     ToolUnavailable,
 )
 from handrail.desktops.chords import Chord, blocking, chord_of
-from handrail_gui import aiming, outline, settling
+from handrail_gui import aiming, dialogs, outline, settling
 from handrail_gui.actions import Action, Button, Direction
 from handrail_gui.aiming import Target
 from handrail_gui.config import GuiConfig
@@ -118,7 +118,9 @@ class Acting:
         if request.element_id is not None and request.point is not None:
             raise InvalidArguments("give element_id or x and y, not both")
         if request.element_id is not None:
-            return await aiming.at_element(self.context, self.hands, self.accessibility, request.element_id)
+            return await aiming.at_element(
+                self.context, self.hands, self.screen, self.accessibility, request.element_id
+            )
         if request.point is not None:
             return await aiming.at_point(self.context, self.hands, *request.point, request.observation_id)
         return None
@@ -266,6 +268,8 @@ class Acting:
         if self.before is not None:
             settled = await settling.settle(self.before, self.screen, self.hands, self.accessibility)
             result |= {"settled": settled.settled, "changed": self._for_picture(settled.changed)}
+            if (dialog := await dialogs.opened(self.context, self.accessibility, settled.changed)) is not None:
+                result["dialog"] = dialog
         result["effect"] = await self._effect(settled)
         result["description"] = f"{self.request.told()}: {OUTCOMES[result['effect']]}"
         return result

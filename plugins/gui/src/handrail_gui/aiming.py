@@ -9,8 +9,11 @@ from handrail import (
     Accessibility,
     Downstream,
     Element,
+    HandrailError,
     InvalidArguments,
     OutOfRange,
+    Rect,
+    Screen,
     StaleElement,
     StaleObservation,
     ToolContext,
@@ -20,6 +23,9 @@ from handrail_gui import outline
 from handrail_gui.hands import Hands
 
 LOOK_AGAIN = "call observe_screen again"
+MOST_CANDIDATES = 10
+# Pixels that a part must be wide and high to be clicked.
+SMALLEST = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +57,19 @@ async def at_point(context: ToolContext, hands: Hands, x: int, y: int, observati
 
 
 async def at_element(
-    context: ToolContext, hands: Hands, accessibility: Accessibility | None, element_id: str
+    context: ToolContext, hands: Hands, screen: Screen, accessibility: Accessibility | None, element_id: str
 ) -> Target:
-    """The middle of an element as it is now. Raises `StaleElement` when it is gone, `Downstream` when it cannot be seen."""
+    """The middle of what shows of an element now. Raises `StaleElement`, which names what looks like it, when it is gone, and `Downstream`
+    or `StaleObservation` when it is disabled, hidden, covered or off the screen.
+    """
     element = context.observations.element(element_id)
     surfaces = await hands.surfaces()
     if element.source == "accessibility" and accessibility is not None:
         element = await _refreshed(context, accessibility, element)
-        x, y = _middle(element)
-        _check_uncovered(element, surfaces, x, y)
+        _check_usable(element)
+        x, y = _uncovered(element, surfaces, await screen.monitors())
     else:
-        x, y = _middle(element)
+        x, y = _rect(element).center
         check_fresh(context.observations.get().windows, surfaces, x, y)
     return Target(x, y, f"{element.id} {outline.describe(element)}", _in_picture(context, x, y), element)
 
@@ -69,20 +77,46 @@ async def at_element(
 async def _refreshed(context: ToolContext, accessibility: Accessibility, known: Element) -> Element:
     current = await accessibility.refresh(known)
     if current is None:
+        alike = await _alike(context, accessibility, known)
         raise StaleElement(
-            f"{known.id} ({outline.describe(known)}) is gone", hint="observe again and use an id of the result"
+            f"{known.id} ({outline.describe(known)}) is gone"
+            + ("; what looks like it now is another element" if alike else ""),
+            hint="use a candidate's id, or observe again" if alike else "observe again and use an id of the result",
+            details={"candidates": [{"id": e.id, "role": e.role, "text": outline.seen(e.text)} for e in alike]},
         )
     context.observations.update(current)
     return current
 
 
-def _middle(element: Element) -> tuple[int, int]:
+async def _alike(context: ToolContext, accessibility: Accessibility, known: Element) -> tuple[Element, ...]:
+    """What has the same role and text now, in its window or else the active one."""
+    for window in {known.window or None: None, None: None}:
+        try:
+            tree = await accessibility.tree(window=window, full=True)
+        # The window is gone as well, or its program does not answer.
+        except HandrailError:
+            continue
+        alike = [e for e in tree.elements if known.text and (e.role, e.text) == (known.role, known.text)]
+        return context.observations.number(alike[:MOST_CANDIDATES])
+    return ()
+
+
+def _rect(element: Element) -> Rect:
     if element.rect is None or element.rect.empty or "offscreen" in element.states:
         raise Downstream(
             f"{element.id} ({outline.describe(element)}) cannot be seen now",
             hint="scroll to it, or open what hides it; execute_accessible can do that",
         )
-    return element.rect.center
+    return element.rect
+
+
+def _check_usable(element: Element) -> None:
+    if "disabled" in element.states:
+        raise Downstream(
+            f"{element.id} ({outline.describe(element)}) is disabled; nothing was done",
+            hint="find out what it waits for: a selection, a field to fill, a box to tick",
+            details={"states": sorted(element.states)},
+        )
 
 
 def check_fresh(before: Sequence[Window], now: Sequence[Window], x: int, y: int) -> None:
@@ -102,18 +136,55 @@ def check_fresh(before: Sequence[Window], now: Sequence[Window], x: int, y: int)
         raise StaleObservation(f"{_named(is_now or was)} now covers that point", hint=LOOK_AGAIN)
 
 
-def _check_uncovered(element: Element, surfaces: Sequence[Window], x: int, y: int) -> None:
-    """Refuse an element whose window lies under another one there. Menus and popups belong to whatever they hang over."""
-    top = surface_at(surfaces, x, y)
-    if top is None:
+def _uncovered(element: Element, surfaces: Sequence[Window], monitors: Sequence[Rect]) -> tuple[int, int]:
+    """The middle of the largest part of an element that is on a monitor and under no other window.
+
+    Menus and popups belong to whatever they hang over.
+    """
+    rect = _rect(element)
+    top = surface_at(surfaces, *rect.center)
+    own = next((surface for surface in surfaces if surface.title == element.window and _meet(surface, rect)), None)
+    on_screen = [part for monitor in monitors if not (part := rect.intersect(monitor)).empty]
+    if not on_screen or (top is None and own is None):
         raise OutOfRange(
-            f"{element.id} is at ({x}, {y}), where no window shows", hint="move its window onto the screen"
+            f"{element.id} ({outline.describe(element)}) is at {rect.center}, off the screen",
+            hint="move its window onto the screen",
         )
-    own_is_open = any(surface.title == element.window for surface in surfaces)
-    if top.state != "popup" and own_is_open and top.title != element.window:
+    if own is None or (top is not None and top.state == "popup"):
+        return rect.center
+    above = [surface for surface in surfaces[: surfaces.index(own)] if surface.state != "popup"]
+    showing = shown_part([part.intersect(own.rect) for part in on_screen], [surface.rect for surface in above])
+    if showing is None:
         raise StaleObservation(
-            f"{_named(top)} covers {element.id}", hint=f"bring {element.window!r} to the front by window_focus"
+            f"{_named(next((s for s in above if _meet(s, rect)), own))} covers {element.id}",
+            hint=f"bring {outline.cut(element.window)!r} to the front by window_focus",
         )
+    return showing.center
+
+
+def _meet(surface: Window, rect: Rect) -> bool:
+    return not surface.rect.intersect(rect).empty
+
+
+def shown_part(parts: Sequence[Rect], covers: Iterable[Rect]) -> Rect | None:
+    """The largest rectangle that is left of some when others are laid over them; None when all are too small to be hit."""
+    for cover in covers:
+        parts = [left for part in parts for left in _around(part, cover.intersect(part))]
+    large = [part for part in parts if min(part.width, part.height) >= SMALLEST]
+    return max(large, key=lambda part: part.width * part.height, default=None)
+
+
+def _around(part: Rect, hole: Rect) -> list[Rect]:
+    """The four largest rectangles in a part that leave out a hole in it; they may overlap."""
+    if hole.empty:
+        return [part]
+    sides = (
+        Rect(part.x, part.y, part.width, hole.y - part.y),
+        Rect(part.x, hole.bottom, part.width, part.bottom - hole.bottom),
+        Rect(part.x, part.y, hole.x - part.x, part.height),
+        Rect(hole.right, part.y, part.right - hole.right, part.height),
+    )
+    return [side for side in sides if not side.empty]
 
 
 def _named(window: Window) -> str:

@@ -18,12 +18,16 @@ from handrail import (
     Observation,
     Rect,
     Screen,
+    StaleElement,
     ToolContext,
     Transform,
     Window,
     element_wire,
 )
 from handrail_gui import outline
+
+# Elements that are gone through to find the place where to go on.
+FURTHEST = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ class Wish:
     window: Window | None
     intent: str
     most: int
+    # The id of the element after which to go on.
+    after: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +64,12 @@ async def see(context: ToolContext, screen: Screen, wish: Wish) -> Sight:
             lambda: screen.capture(wish.area),
             intent=wish.intent,
             window=wish.window.title if wish.window else None,
-            budget=wish.most + 1,
+            budget=wish.most + 1 if wish.after is None else FURTHEST,
         )
     frame, tree = looked.value.frame, looked.value.tree
     shown = [element for element in tree.elements if _in_view(element, frame.screen)]
+    if wish.after is not None:
+        shown = after(context, shown, wish.after)
     return Sight(
         frame,
         tuple(shown[: wish.most]),
@@ -71,6 +79,15 @@ async def see(context: ToolContext, screen: Screen, wish: Wish) -> Sight:
         tree.truncated or len(shown) > wish.most,
         "; ".join(note for note in (tree.note, looked.note) if note),
     )
+
+
+def after(context: ToolContext, elements: Sequence[Element], id: str) -> list[Element]:
+    """Those that follow the element with that id; `StaleElement` when it is not among them any more."""
+    numbered = context.observations.number(elements)
+    at = next((at for at, element in enumerate(numbered) if element.id == id), None)
+    if at is None:
+        raise StaleElement(f"{id!r} is not in view any more, so nothing follows it", hint="observe from the beginning")
+    return list(elements[at + 1 :])
 
 
 def _in_view(element: Element, area: Rect) -> bool:
@@ -167,8 +184,20 @@ def told(sight: Sight, seen: Observation) -> str:
     elif not parts:
         parts.append("Nothing that could be named is on the screen.")
     if sight.truncated:
-        parts.append(f"(only the first {len(seen.elements)} elements)")
+        parts.append(f'(only {len(seen.elements)} elements; go on with after="{last_of(seen)}")')
     return "\n".join(parts)
+
+
+def last_of(seen: Observation) -> str:
+    """The id of the last element of an observation; empty when it has none."""
+    return seen.elements[-1].id if seen.elements else ""
+
+
+def window_changes(before: Observation, now: Observation) -> list[str]:
+    """One line for each window that opened or closed in between."""
+    old, new = ({w.id: w for w in seen.windows if w.state != "popup" and w.title} for seen in (before, now))
+    opened = [f'window "{outline.title_of(window)}" opened' for id, window in new.items() if id not in old]
+    return opened + [f'window "{outline.title_of(window)}" closed' for id, window in old.items() if id not in new]
 
 
 def changes(before: Observation, now: Observation) -> dict[str, Any]:

@@ -33,6 +33,17 @@ def lines(elements: Iterable[Element]) -> str:
     return "\n".join(f"{'  ' * min(4, element.depth - top)}{line(element)}" for element in found)
 
 
+def ranges(ids: Iterable[str]) -> str:
+    """Ids of elements in few words: `e3, e7-e12`."""
+    told: list[list[int]] = []
+    for number in sorted(int(id[1:]) for id in ids):
+        if told and number == told[-1][-1] + 1:
+            told[-1] = [told[-1][0], number]
+        else:
+            told.append([number])
+    return ", ".join("-".join(f"e{number}" for number in run) for run in told)
+
+
 def window_lines(windows: Sequence[Window], *, without: str | None = None) -> str:
     """One line a window, topmost first; the one that is described in detail is left out."""
     told = [f"{_quoted(w.title)}{_noted(w)}" for w in windows if not (w.title == without and w.active)]

@@ -19,7 +19,12 @@ if TYPE_CHECKING:
 # Seconds without a change that count as quiet, between two looks, and at most altogether.
 QUIET_S = 0.1
 LOOK_S = 0.02
+# Seconds that the screen is watched before an action, for what moves by itself.
+WATCHED_S = 0.05
 CEILING_S = 2.0
+
+# What may have come of an animation that went on, where there is one.
+BY_ITSELF = frozenset({"tree", "restless"})
 
 # A caret that blinks: no taller and wider than this, in pixels, and nobody did it.
 CARET = (3, 48)
@@ -27,11 +32,15 @@ CARET = (3, 48)
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """The screen at one moment. `tree` is what the accessibility tree says, None where there is none."""
+    """The screen at one moment. `tree` is what the accessibility tree says, None where there is none.
+
+    `restless` is the part of it that changed by itself while it was looked at: an animation, a clock.
+    """
 
     frame: Frame
     windows: Sequence[Window]
     tree: Glance | None
+    restless: Rect | None = None
 
     @property
     def focused(self) -> Element | None:
@@ -44,21 +53,35 @@ class Settled:
 
     settled: bool
     changed: dict[str, Any]
+    restless: bool = False
 
     @property
     def effect(self) -> str:
-        """Confirmed when something changed, none when nothing at all did."""
-        return "confirmed" if self.changed else "none"
+        """Confirmed when something changed, none when nothing did; unverified where it may have changed by itself, as something did before."""
+        told = self.changed.keys() - BY_ITSELF if self.restless else self.changed.keys()
+        return "confirmed" if told else "unverified" if self.changed else "none"
 
 
 async def scene(screen: Screen, accessibility: Accessibility | None) -> Scene:
     """The screen as it is now."""
-    return Scene(await screen.capture(), await screen.windows(), await _glance(accessibility))
+    first, began = await screen.capture(), monotonic()
+    windows, tree = await screen.windows(), await _glance(accessibility)
+    await anyio.sleep(max(0.0, began + WATCHED_S - monotonic()))
+    frame = await screen.capture()
+    restless = changed_region(first, frame)
+    if restless is not None:
+        # What goes on is an animation; what has happened once is how the program shows that the pointer has come.
+        await anyio.sleep(WATCHED_S)
+        first, frame = frame, await screen.capture()
+        restless = changed_region(first, frame)
+    return Scene(frame, windows, tree, restless)
 
 
 async def settle(before: Scene, screen: Screen, hands: Hands, accessibility: Accessibility | None) -> Settled:
     """Wait until nothing has changed for a tenth of a second, two seconds at most, and compare with `before`."""
     deadline = monotonic() + CEILING_S
+    # A whole screen that moves is not ignored: nothing would be left to be seen.
+    ignored = before.restless if before.restless and _is_small(before.restless, before.frame.screen) else None
     await hands.worked_through()
     frame, tree = await screen.capture(), await _glance(accessibility)
     quiet_since = monotonic()
@@ -66,7 +89,7 @@ async def settle(before: Scene, screen: Screen, hands: Hands, accessibility: Acc
     while monotonic() < deadline:
         await anyio.sleep(LOOK_S)
         now = await screen.capture()
-        if not _same(frame, now):
+        if not _same(frame, now, ignored):
             frame, quiet_since = now, monotonic()
         elif monotonic() - quiet_since >= QUIET_S:
             current = await _glance(accessibility)
@@ -76,7 +99,7 @@ async def settle(before: Scene, screen: Screen, hands: Hands, accessibility: Acc
                 break
             tree, quiet_since = current, monotonic()
     after = Scene(frame, await screen.windows(), tree)
-    return Settled(settled, compare(before, after))
+    return Settled(settled, compare(before, after), restless=before.restless is not None)
 
 
 def compare(before: Scene, after: Scene) -> dict[str, Any]:
@@ -84,32 +107,44 @@ def compare(before: Scene, after: Scene) -> dict[str, Any]:
     changed = _windows(before.windows, after.windows)
     if (focus := _identity(after.focused)) != _identity(before.focused) and after.focused is not None and focus:
         changed["focused"] = outline.describe(after.focused)
-    region = changed_region(before.frame, after.frame)
+    region = changed_region(before.frame, after.frame, before.restless)
     if region is not None:
         changed["region"] = region.corners()
+    elif before.restless is not None and not _is_small(before.restless, before.frame.screen):
+        changed["restless"] = True
     if None not in (_said(before.tree), _said(after.tree)) and _said(before.tree) != _said(after.tree):
         changed["tree"] = True
     return changed
 
 
-def changed_region(before: Frame, after: Frame) -> Rect | None:
-    """The part of the screen that differs, in screen pixels; None when none does, or no more than a caret."""
+def changed_region(before: Frame, after: Frame, ignored: Rect | None = None) -> Rect | None:
+    """The part of the screen that differs, in screen pixels; None when none does, or no more than a caret. `ignored`: a part that may."""
     from handrail_gui.opencv import cv2
 
     if before.pixels.shape != after.pixels.shape:
         return after.screen
     was: MatLike = before.pixels
     now: MatLike = after.pixels
-    x, y, width, height = cv2.boundingRect(cv2.absdiff(was, now).max(axis=2))
+    different = cv2.absdiff(was, now).max(axis=2)
+    if ignored is not None:
+        x, y = ignored.x - before.screen.x, ignored.y - before.screen.y
+        different[max(0, y) : max(0, y + ignored.height), max(0, x) : max(0, x + ignored.width)] = 0
+    x, y, width, height = cv2.boundingRect(different)
     if width == 0 or (width <= CARET[0] and height <= CARET[1]):
         return None
     return Rect(before.screen.x + x, before.screen.y + y, width, height)
 
 
-def _same(one: Frame, other: Frame) -> bool:
+def _same(one: Frame, other: Frame, ignored: Rect | None) -> bool:
     import numpy as np
 
-    return bool(np.array_equal(one.pixels, other.pixels))
+    if np.array_equal(one.pixels, other.pixels):
+        return True
+    return ignored is not None and changed_region(one, other, ignored) is None
+
+
+def _is_small(part: Rect, whole: Rect) -> bool:
+    return 4 * part.width * part.height < whole.width * whole.height
 
 
 def _windows(before: Sequence[Window], after: Sequence[Window]) -> dict[str, Any]:

@@ -45,6 +45,7 @@ async def observe_screen(
         Field(description="Picture to return. Default annotated (ids on the elements); none with `since`."),
     ] = None,
     since: Annotated[str | None, Field(description="An observation_id: return only what changed since.")] = None,
+    after: Annotated[str | None, Field(description="When truncated: the last id, to go on after it.")] = None,
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
@@ -56,7 +57,7 @@ async def observe_screen(
     before = context.observations.get(since) if since else None
     found = looking.find_window(await screen.windows(), window) if window else None
     area = await looking.area_of(screen, region=region, window=found, monitor=monitor, last=_latest(context))
-    wish = looking.Wish(area, found, intent or "", max_elements)
+    wish = looking.Wish(area, found, intent or "", max_elements, after)
     sight = await looking.see(context, screen, wish)
     seen = context.observations.add(
         sight.elements,
@@ -96,9 +97,10 @@ def _result(sight: looking.Sight, seen: Observation, before: Observation | None)
         fresh = {*changed["added"], *changed["changed"]}
         told = [element for element in seen.elements if element.id in fresh]
         lines = [outline.lines(told)] if told else []
-        gone = [f"gone: {', '.join(changed['removed'])}"] if changed["removed"] else []
+        gone = [f"gone: {outline.ranges(changed['removed'])}"] if changed["removed"] else []
+        windows = looking.window_changes(before, seen)
         result |= {
-            "stdout": "\n".join([*lines, *gone]) or "nothing changed",
+            "stdout": "\n".join([*windows, *lines, *gone]) or "nothing changed",
             "ui_elements": looking.wire(told, seen.transform),
             "changed": changed,
         }

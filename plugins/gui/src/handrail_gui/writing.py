@@ -17,7 +17,7 @@ Route = Literal["accessibility", "clipboard", "keys"]
 
 PASTE = Chord(("ctrl", "v"))
 # Seconds that a program is given to show what it was given, and between two looks.
-SHOWN_S = 1.0
+SHOWN_S = 2.0
 LOOK_S = 0.02
 # Text up to this length goes by keys where nothing is known of the program.
 SHORT = 200

@@ -10,6 +10,7 @@ from handrail import Rect, ToolUnavailable, Window
 from handrail_accessibility.atspi.bus import DBUS, Bus, maybe, together
 from handrail_accessibility.atspi.nodes import Node, extents, fetch_node
 from handrail_accessibility.atspi.placing import AS_TOLD, Placing, placing, window_of
+from handrail_accessibility.atspi.roles import State
 from handrail_accessibility.atspi.toolkits import toolkit_of
 
 Services = Callable[[str], Awaitable[Any]]
@@ -43,7 +44,7 @@ class Places:
         return AS_TOLD if node is None else (await self.of([node], [pane]))[window, pane]
 
     async def _of_window(self, window: Node, pid: int | None, shown: Sequence[Window]) -> Placing | None:
-        real = window_of(shown, pid=pid, title=window.name)
+        real = window_of(shown, pid=pid, title=window.name, active=window.has(State.ACTIVE))
         if real is None:
             return None
         toolkit = await toolkit_of(self.bus, window.app)

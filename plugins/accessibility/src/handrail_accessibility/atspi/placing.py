@@ -60,8 +60,10 @@ def placing(real: Rect | None, told: Rect | None, *, relative: bool) -> Placing:
     return Placing(scale, round(left), round(top))
 
 
-def window_of(windows: Sequence[Window], *, pid: int | None, title: str) -> Window | None:
-    """The window of that process with that title; None where it is not clear which it is."""
+def window_of(windows: Sequence[Window], *, pid: int | None, title: str, active: bool) -> Window | None:
+    """The window of that process with that title, else its active one; None where it is not clear which it is."""
     own = [window for window in windows if window.pid == pid and window.state != "minimized"]
-    fitting = [window for window in own if window.title == title] or own
+    fitting = [window for window in own if window.title == title]
+    # What GTK calls "Question" has another title on the screen.
+    fitting = fitting or [window for window in own if active and window.active] or own
     return fitting[0] if len(fitting) == 1 else None

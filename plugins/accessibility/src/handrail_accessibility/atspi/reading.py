@@ -70,7 +70,8 @@ class Reading:
         counted = 0
         for line in every:
             counted += line.node.address is None
-            if counted > limit:
+            # What lies in one box is put in order by its place: all of it, or more of it at another time would come between.
+            if counted > limit and line.parent != self._listed[-1].parent:
                 self.truncated = True
                 break
             self._listed.append(line)
