@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
 from time import process_time
 
 import pytest
@@ -10,9 +12,20 @@ from hypothesis import given, settings, strategies as st
 from handrail.results.values import Source
 from handrail.untrusted import envelope as untrusted
 from handrail.untrusted.envelope import clean, envelope, shown
-from handrail.untrusted.terminal import STEERING
+from handrail.untrusted.terminal import STEERING, as_seen
+from handrail.untrusted.unseen import RARE, made_visible
 
 ESC, BEL, ST = "\x1b", "\x07", "\x1b\\"
+
+
+def test_what_is_told_at_a_glance_to_be_plain_is_what_a_closer_look_leaves_as_it_is() -> None:
+    rare = set(RARE.findall("".join(map(chr, range(sys.maxunicode + 1)))))
+    ordinary = "".join(letter for letter in map(chr, range(sys.maxunicode + 1)) if letter not in rare)
+    removed: Counter[str] = Counter()
+    assert untrusted.plain(ordinary)
+    assert made_visible(as_seen(ordinary, removed), removed) == ordinary
+    assert not removed
+
 
 HONEST = [
     pytest.param("plain text\twith tabs\r\nand lines\n", id="ascii"),

@@ -57,6 +57,12 @@ _ONE_EMOJI = f"[{_EMOJI}][{_TONES}]?[\ufe0e\ufe0f]?"
 # The only flags of regions that are recommended for interchange: England, Scotland, Wales.
 _REGIONS = "|".join(map(_tagged, ("eng", "sct", "wls")))
 
+# Letters and signs of most texts: none of them is unsure, steers a terminal, or is a mark that is stacked.
+_ORDINARY = (
+    "\t\n\x20-\x7e\xa0-\xac\xae-\u02ff\u0370-\u0482\u048a-\u058f\u2010-\u2027\u2030-\u205f\u20a0-\u20cf\u2100-\u2fff"
+    "\u3000-\u3163\u3165-\ua4cf\uac00-\ud7a3\uff01-\uff9f"
+)
+RARE = re.compile(f"[^{_ORDINARY}]")
 _UNSURE = re.compile(f"[{_UNSEEN}{_BREAKS}{_PRIVATE}{_FAR_PRIVATE}{_NO_CHARACTERS}\ud800-\udfff]")
 _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
 _LETTERS = re.compile(
