@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -18,7 +18,6 @@ from handrail.files.opened import Expected, Opened
 
 if TYPE_CHECKING:
     from handrail.parsing.process import Parsers
-    from handrail_documents.office import Office
 
 CONVERT_S = 120.0
 MAX_INPUT = 268_435_456
@@ -84,12 +83,20 @@ class Conversion(BaseModel):
         return PurePath(self.input_path).suffix.lower()
 
 
+class Converter(Protocol):
+    """An office suite that is ready for one conversion."""
+
+    async def convert(self, source: bytes, suffix: str, wanted: str, *, reading: str | None = None) -> dict[str, bytes]:
+        """What it makes of a file, by name. `wanted`: a suffix, or `suffix:filter:options`; `reading`: the filter that reads the file."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Made:
     """A finished conversion: the new file's bytes, and how they came about."""
 
     data: bytes
-    method: Literal["libreoffice", "python"]
+    method: Literal["office", "libreoffice", "python"]
     sheet: str | None = None
     notes: Sequence[str] = ()
 
@@ -103,7 +110,7 @@ class Made:
     describe=lambda asked: f"Convert {asked.input_path} to {asked.output_format.upper()}, as {asked.output_path}",
 )
 async def convert_document(asked: Conversion, context: ToolContext) -> Mapping[str, Any]:
-    """Convert a document, spreadsheet or picture to pdf, csv, png, jpg or html, and return output_path and method (libreoffice or python).
+    """Convert a document, spreadsheet or picture to pdf, csv, png, jpg or html, and return output_path and method (office, libreoffice or python).
 
     Of several pages png and jpg show the first; csv holds one sheet. A file that is there already is replaced.
     """
@@ -177,13 +184,16 @@ class _Work:
             job = "redraw" if self._kind == "picture" else "first_page"
             result, data = await self._parsers.run(job, {"to": to}, fd=self._file.fd)
             return Made(data, "python", notes=result["notes"])
-        from handrail_documents import office
+        from handrail_documents import office, office_com
 
+        if (application := office_com.application(suffix, to)) is not None:
+            with office_com.opened(application) as com:
+                return await self._by_office(com, "office")
         program = None if to == "csv" and suffix in BY_COMMAS else office.program(self._context.host_environment)
         if program is None:
             return await self._by_python()
         with office.opened(program, self._context.host_environment) as prepared:
-            return await self._by_office(prepared)
+            return await self._by_office(prepared, "libreoffice")
 
     async def _by_python(self) -> Made:
         to = self._asked.output_format
@@ -196,7 +206,7 @@ class _Work:
         result, data = await self._parsers.run("table", {"sheet": self._asked.sheet_name, "to": to}, fd=self._file.fd)
         return Made(data, "python", result["sheet_name"])
 
-    async def _by_office(self, office: Office) -> Made:
+    async def _by_office(self, office: Converter, method: Literal["office", "libreoffice"]) -> Made:
         to, suffix, sheet = self._asked.output_format, self._asked.suffix, self._asked.sheet_name
         reading, number = None, 1
         if suffix in BY_COMMAS:
@@ -216,7 +226,7 @@ class _Work:
             with _unnamed(data) as file:
                 result, data = await self._parsers.run("first_page", {"to": to}, fd=file.fileno())
             notes += result["notes"]
-        return Made(data, "libreoffice", sheet, notes)
+        return Made(data, method, sheet, notes)
 
     async def _only(self, sheet: str | None, data: bytes) -> tuple[str, int, bytes]:
         """The name and number of the sheet that is meant, and the workbook with no other to be seen."""
@@ -236,7 +246,7 @@ def _main(made: Mapping[str, bytes], suffix: str) -> tuple[bytes, int]:
     """The file that was wanted of those that were made, and how many lie beside it."""
     name = next((name for name in sorted(made) if name.endswith(f".{suffix}")), None)
     if name is None:
-        raise Downstream(f"LibreOffice made no {suffix} of it, but {', '.join(sorted(made))[:200]}")
+        raise Downstream(f"no {suffix} was made of it, but {', '.join(sorted(made))[:200]}")
     return made[name], len(made) - 1
 
 

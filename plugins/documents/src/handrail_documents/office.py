@@ -80,7 +80,7 @@ class Office:
             code, said = await self._run(orders)
             if code != AGAIN:
                 break
-        made = await anyio.to_thread.run_sync(_made, out)
+        made = await anyio.to_thread.run_sync(made_in, out)
         if not made:
             raise Downstream(f"LibreOffice made nothing of it{f': {said}' if said else ''}")
         return made
@@ -131,7 +131,7 @@ def opened(program: str, environment: Mapping[str, str]) -> Generator[Office, No
         yield Office(program, folder, environment)
 
 
-def _made(out: Path) -> dict[str, bytes]:
+def made_in(out: Path) -> dict[str, bytes]:
     """The ordinary files that lie there. They were made from a stranger's file: their size is asked first."""
     made: dict[str, bytes] = {}
     for entry in os.scandir(out):

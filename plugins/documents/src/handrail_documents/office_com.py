@@ -1,0 +1,94 @@
+"""Microsoft Office on Windows: one conversion a process, which drives Word, Excel or PowerPoint by COM and ends with its call.
+
+It is used as `office.Office` is. What the applications are told is in `office_com_start`.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from handrail import Downstream
+from handrail_documents.office import made_in
+from handrail_documents.office_com_start import PID, Application, application_for
+
+
+def application(suffix: str, to: str) -> Application | None:
+    """The application that makes such a file of one with this suffix; None where Office is not installed, or makes none."""
+    found = application_for(suffix, to)
+    return found if found is not None and _registered(found.program) else None
+
+
+def _registered(program: str) -> bool:
+    if sys.platform != "win32":
+        return False
+    import winreg
+
+    try:
+        winreg.CloseKey(winreg.OpenKey(winreg.HKEY_CLASSES_ROOT, rf"{program}\CLSID"))
+    except OSError:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class ComOffice:
+    """An application, and the folder for one conversion: `in.<suffix>` is read, what it makes lies in `out`."""
+
+    application: Application
+    folder: Path
+
+    async def convert(self, source: bytes, suffix: str, wanted: str, *, reading: str | None = None) -> dict[str, bytes]:
+        """What it makes of a file, by name. Of `wanted` the suffix counts; filters (`reading`) are LibreOffice's.
+
+        Raises `Downstream` when it makes nothing of it. Cancelled, it is killed with its application.
+        """
+        given, out = self.folder / f"in{suffix}", self.folder / "out"
+        out.mkdir(exist_ok=True)
+        for old in out.iterdir():
+            old.unlink()
+        await anyio.to_thread.run_sync(given.write_bytes, source)
+        code, said = await self._run(given, out, wanted.partition(":")[0])
+        made = await anyio.to_thread.run_sync(made_in, out)
+        if code or not made:
+            raise Downstream(f"{self.application.program} made nothing of it{f': {said}' if said else ''}")
+        return {name: data.removeprefix(codecs.BOM_UTF8) for name, data in made.items()}
+
+    async def _run(self, given: Path, out: Path, to: str) -> tuple[int, str]:
+        argv = [sys.executable, "-P", "-m", "handrail_documents.office_com_start", self.application.program]
+        with (self.folder / "said").open("w+b") as said:
+            # Started as it stands: it is there in a millisecond.
+            process = subprocess.Popen(  # noqa: ASYNC220
+                [*argv, str(given), str(out / f"in.{to}"), to], stdin=subprocess.DEVNULL, stdout=said, stderr=said
+            )
+            try:
+                code = await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True)
+            finally:
+                process.kill()
+                process.wait()
+                self._end_application()
+            said.seek(0)
+            return code, said.read(20_000).decode(errors="replace").strip().rpartition("\n")[2][:300]
+
+    def _end_application(self) -> None:
+        """End the application, which is no child of the one that drives it."""
+        with suppress(OSError, ValueError):
+            os.kill(int((self.folder / PID).read_text()), signal.SIGTERM)
+
+
+@contextmanager
+def opened(application: Application) -> Generator[ComOffice, None, None]:
+    """A folder for one conversion, gone with the block."""
+    with tempfile.TemporaryDirectory(prefix="handrail-office-", ignore_cleanup_errors=True) as name:
+        yield ComOffice(application, Path(name))
