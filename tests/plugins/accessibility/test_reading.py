@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import signal
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from handrail import NotFound, Session
 from handrail_accessibility.control import Control
 
-from .conftest import Launch
+from .conftest import Launch, begin, until
 from .published import BUTTON, ENTRY, LABEL, LIST, PASSWORD, SHOWING, USABLE, Published, Thing
 
 pytestmark = pytest.mark.anyio
@@ -98,6 +99,18 @@ async def test_a_window_that_is_not_there_is_answered_with_those_that_are(sessio
     result = await session.call("get_ui_context", {"window": "no such window"})
     assert result.error_code == "not_found"
     assert "galculator" in result["error"]["message"]
+
+
+async def test_a_program_that_publishes_nothing_is_named_with_the_cure(
+    session: Session, programs: list[Any], environment: dict[str, str], tmp_path: Path
+) -> None:
+    programs.append(begin(("xterm", "-T", "silent"), environment, tmp_path))
+
+    async def named_in_the_note() -> bool:
+        return "'silent' is of xterm" in (await look(session)).get("note", "")
+
+    await until(named_in_the_note, "a note that names it")
+    assert "--force-renderer-accessibility" in (await look(session))["note"]
 
 
 async def test_an_empty_desktop_is_said_and_is_no_error(session: Session) -> None:

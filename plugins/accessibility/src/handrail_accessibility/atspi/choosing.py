@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from handrail import AmbiguousElement, Downstream, NotFound, ToolUnavailable
+from handrail import AmbiguousElement, Downstream, NotFound, ToolUnavailable, Window
 from handrail_accessibility.atspi.windows import TopLevel, Windows
 from handrail_accessibility.telling import titled
 
@@ -46,19 +46,32 @@ def note_about(windows: Windows, chosen: TopLevel | None, *, late: bool) -> str:
     return "; ".join(notes)
 
 
+async def unpublished(services: Callable[[str], Awaitable[Any]]) -> str:
+    """What to say of an active window whose program publishes no tree, with the cures; empty where there is no such window."""
+    active = await _active_window(services)
+    if active is None:
+        return ""
+    return (
+        f"the active window {titled(active.title)!r} is of {active.process or 'a program'}, which publishes no tree: start it again with "
+        "--force-renderer-accessibility (Chromium, Electron) or QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1 (Qt), on a desktop whose "
+        'toolkit-accessibility is on, or have its picture read (backend_fallback = ["ocr"])'
+    )
+
+
 async def _active(shown: Sequence[TopLevel], services: Callable[[str], Awaitable[Any]]) -> TopLevel | None:
     active = [window for window in shown if window.active]
     if len(active) == 1:
         return active[0]
     # A toolkit may claim it for several windows, or for none: the window manager knows.
-    title = await _title_by_window_manager(services)
+    known = await _active_window(services)
+    title = known and known.title
     return next((window for window in active or shown if window.title == title), active[0] if active else None)
 
 
-async def _title_by_window_manager(services: Callable[[str], Awaitable[Any]]) -> str | None:
+async def _active_window(services: Callable[[str], Awaitable[Any]]) -> Window | None:
     try:
         screen = await services("screen")
-        return next((window.title for window in await screen.windows() if window.active), None)
+        return next((window for window in await screen.windows() if window.active), None)
     # No plugin knows the screen. That the screen is gone is an answer, and not this one.
     except ToolUnavailable:
         return None

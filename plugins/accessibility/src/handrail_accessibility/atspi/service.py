@@ -14,7 +14,7 @@ import anyio
 from handrail import Desktop, Downstream, Element, Glance, StaleElement, ToolUnavailable, Tree
 from handrail_accessibility.atspi import actions, texts
 from handrail_accessibility.atspi.bus import REGISTRY, Bus, BusLost, CallFailed, NoAnswer, maybe
-from handrail_accessibility.atspi.choosing import choose, note_about
+from handrail_accessibility.atspi.choosing import choose, note_about, unpublished
 from handrail_accessibility.atspi.elements import Line, element_of
 from handrail_accessibility.atspi.forest import as_shown
 from handrail_accessibility.atspi.hidden import closed_items
@@ -76,6 +76,8 @@ class AtSpi:
                     reading = Reading(bus, chosen, windows.popups_of(chosen.node.app), wanted, self._places(bus))
                     await reading.run()
         note = note_about(windows, chosen, late=clock.cancelled_caught)
+        if chosen is None and window is None:
+            note = "; ".join(part for part in (note, await unpublished(self._services)) if part)
         if chosen is None or reading is None:
             return Tree((), note=note, truncated=clock.cancelled_caught)
         elements = reading.elements
