@@ -131,7 +131,9 @@ def wanted(tool: Tool) -> set[str]:
             return {"gui"}
     if any(isinstance(effect, Send) and effect.arg for effect in tool.effects):
         return {"url"}
-    if tool.kind == "edit" and any(effect.what == "file" and isinstance(effect, Write) for effect in tool.effects):
+    if tool.kind == "edit" and any(
+        effect.what in ("file", "skill") and isinstance(effect, Write) for effect in tool.effects
+    ):
         # Of what is no text there is no diff.
         return {"edit", "info"}
     return {"info"}

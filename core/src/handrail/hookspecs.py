@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pluggy
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import click
     from pydantic import BaseModel
 
@@ -54,8 +56,8 @@ def handrail_register_sandboxes() -> Iterable[type[Sandbox]]:
 
 
 @hookspec
-def handrail_register_skills() -> Iterable[Any]:
-    """Return folders of skills that ship with this plugin."""
+def handrail_register_skills() -> Iterable[Path]:
+    """Return folders that hold skills, each in a folder of its own, which ship with this plugin."""
     return ()
 
 

@@ -182,6 +182,11 @@ class Runtime:
         """What plugins registered to look at calls, by name."""
         return self._registered.observers
 
+    @property
+    def skills(self) -> Sequence[tuple[Path, str]]:
+        """The folders of skills that plugins brought, each with its plugin."""
+        return self._registered.skills
+
     def plugin_config(self, plugin: str) -> BaseModel:
         """A plugin's validated settings."""
         return self._registered.configs.get(plugin) or NoSettings()

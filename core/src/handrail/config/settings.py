@@ -235,6 +235,15 @@ class SandboxSettings(Section):
     file_size: int = Field(default=4096, ge=1, description="Megabytes that one file written in the sandbox may have.")
 
 
+class SkillSettings(Section):
+    """Skills that an agent may load."""
+
+    enabled: tuple[Word, ...] = Field(
+        default=("advanced-workflows",),
+        description="Skills that an agent may load. One with code that no plugin brought needs `handrail skills enable`.",
+    )
+
+
 class TelemetrySettings(Section):
     """`[telemetry]`: spans of OpenTelemetry."""
 
@@ -466,6 +475,7 @@ class Settings(Section):
     confirmation: ConfirmationSettings = ConfirmationSettings()
     network: NetworkSettings = NetworkSettings()
     secrets: SecretSettings = SecretSettings()
+    skills: SkillSettings = SkillSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
     observers: tuple[ObserverSettings, ...] = Field(default=(), description="Commands that look at calls.")
     audit: AuditSettings = AuditSettings()

@@ -7,7 +7,8 @@
     writing in the workspace                                         confirm; allow in the mode accept_edits
     ending plan mode                                                 always confirm
     sending, downloading, writing elsewhere, deleting, settings,
-    installing, running code                                         confirm
+    installing                                                       confirm
+    running code                                                     allow in the sandbox where its tool can be shut in, else confirm
     secrets, devices, start-up files, Handrail's own files, private
     addresses                                                        never without a rule of a person that says so
 
@@ -18,12 +19,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from handrail.calls.invocation import Invocation, paths_in
 from handrail.files import paths
 from handrail.judging import path_opinions
 from handrail.judging.opinions import allowed, asked, combined, touching
-from handrail.judging.verdicts import Decision, Evaluator, Judging, Opinion, Reason, Touch, Touching
+from handrail.judging.verdicts import Decision, Evaluator, Judging, Opinion, Reason, Route, Touch, Touching
 from handrail.tools.contract import Delete, Effect, Input, Read, Run, Send, Write
 
 HARMLESS = allowed("harmless")
@@ -43,6 +45,7 @@ CLIPBOARD = asked("clipboard", "it reads your clipboard", remember="clipboard")
 FETCHING = allowed("fetch")
 NETWORK = asked("network", "it reaches out over the network")
 CODE = asked("runs_code", "it runs code")
+SHUT_IN = allowed("shut_in")
 ASKED_SERVER = asked("server_read", "another server is asked, and told what the call says")
 SERVER = asked("server", "another server does it, and nothing here knows what it does there")
 
@@ -145,7 +148,11 @@ def _of_running(effect: Effect, invocation: Invocation, judging: Judging) -> Opi
         return SERVER
     if effect.what == "steps":
         return STEPS
-    return None if effect.what == "shell" else touching(CODE, Touch("execute", effect.what))
+    if effect.what == "shell":
+        return None
+    if invocation.tool.confinable and judging.sandbox is not None:
+        return replace(touching(SHUT_IN, Touch("execute", effect.what)), route=Route.SANDBOX)
+    return touching(CODE, Touch("execute", effect.what))
 
 
 def _of_sending(effect: Effect, invocation: Invocation, judging: Judging) -> Opinion:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from handrail.judging.verdicts import Decision, Opinion, Part, Reason, Touch, strictest
+from handrail.judging.verdicts import Decision, Opinion, Part, Reason, Route, Touch, strictest
 
 
 def allowed(code: str, *touches: Touch) -> Opinion:
@@ -56,6 +56,7 @@ def combined(views: Sequence[Opinion | None]) -> Opinion | None:
         weighty[0].rule,
         suggestion=suggestion,
         floor=floor,
+        route=Route.SANDBOX if any(o.route is Route.SANDBOX for o in opinions) else Route.HOST,
         reasons=tuple(dict.fromkeys(reason for o in weighty for reason in o.reasons)),
         parts=part(
             [touch for o in opinions for each in o.parts for touch in each.touches],

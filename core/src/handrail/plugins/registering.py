@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -40,6 +41,7 @@ class Registered:
     configs: dict[str, BaseModel] = field(default_factory=dict[str, BaseModel])
     observers: dict[str, Observer] = field(default_factory=dict[str, Observer])
     rules: list[tuple[Rule, str]] = field(default_factory=list[tuple[Rule, str]])
+    skills: list[tuple[Path, str]] = field(default_factory=list[tuple[Path, str]])
 
 
 # What may be registered by each hook; anything else would fail at some later call, far from who gave it.
@@ -56,6 +58,7 @@ FITTING: Mapping[str, Callable[[Any], bool]] = {
     ),
     "services": lambda given: isinstance(given, Service),
     "rules": lambda given: isinstance(given, Rule),
+    "skills": lambda given: isinstance(given, Path) and given.is_absolute(),
     "observers": lambda given: isinstance(given, Observer) and isinstance(getattr(given, "name", None), str),
 }
 
@@ -95,6 +98,7 @@ def _register_one(before: Registered, plugin: Plugin, plugins: Plugins, settings
         dict(before.configs),
         dict(before.observers),
         [*before.rules, *((rule, name) for rule in answers("rules"))],
+        [*before.skills, *((folder, name) for folder in answers("skills"))],
     )
     for backend in answers("vision_backends"):
         _claim(after.backends, backend.name, backend, what="vision backend", plugin=name)

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from handrail.desktops.desktop import Desktop
 
 if TYPE_CHECKING:
+    from handrail.calls.context import ToolContext
     from handrail.session import Session
 
 log = logging.getLogger(__name__)
@@ -59,6 +60,11 @@ class ServiceContext(Protocol):
         ...
 
     @property
+    def session(self) -> Session | None:
+        """The session it is opened for, which only a service of scope session may keep."""
+        ...
+
+    @property
     def workspace(self) -> tuple[Path, ...]:
         """The roots that file tools of its session may write; none for a service of scope process."""
         ...
@@ -91,6 +97,19 @@ class Memory(Closable, Protocol):
 
     async def text(self) -> str:
         """All of it, as Markdown."""
+        ...
+
+
+class Shell(Closable, Protocol):
+    """What a service of the capability `shell` offers to other tools beside its own."""
+
+    async def run(
+        self, argv: Sequence[str], context: ToolContext, *, timeout: float, readable: Sequence[Path] = ()
+    ) -> Mapping[str, Any]:
+        """Run a program for a call, in the session's folder, shut in where the call is: its stdout, stderr and exit_code.
+
+        `timeout` in seconds. `readable` are folders that it may read beside what the sandbox shows. What was judged is the caller's business.
+        """
         ...
 
 

@@ -207,12 +207,15 @@ def _finite(value: Any, depth: int) -> bool:
     return True
 
 
-def faults(plan: Plan, tools: Mapping[str, Tool]) -> list[str]:
-    """What would go wrong with a plan however it is run: tools and arguments that do not exist, variables that nothing sets before."""
+def faults(plan: Plan, tools: Mapping[str, Tool | None]) -> list[str]:
+    """What would go wrong with a plan however it is run: tools and arguments that do not exist, variables that nothing sets before.
+
+    None stands for a tool of whose arguments nothing is known.
+    """
     return list(_faults(plan.steps, {*GIVEN, *plan.parameters}, tools, ""))
 
 
-def _faults(steps: Sequence[Step], known: set[str], tools: Mapping[str, Tool], above: str) -> Iterator[str]:
+def _faults(steps: Sequence[Step], known: set[str], tools: Mapping[str, Tool | None], above: str) -> Iterator[str]:
     for number, step in enumerate(steps, start=1):
         place = f"{above}{number}"
         for name in dict.fromkeys(variables_in([step.args, step.expect, step.set])):
@@ -227,10 +230,11 @@ def _faults(steps: Sequence[Step], known: set[str], tools: Mapping[str, Tool], a
         known |= {*step.set, *step.save}
 
 
-def _misuse(step: Step, tools: Mapping[str, Tool]) -> Iterator[str]:
-    tool = tools.get(step.tool)
-    if tool is None:
+def _misuse(step: Step, tools: Mapping[str, Tool | None]) -> Iterator[str]:
+    if step.tool not in tools:
         yield f"there is no tool {step.tool!r}{nearest(step.tool, tools)}"
+        return
+    if (tool := tools[step.tool]) is None:
         return
     properties: Mapping[str, Any] = tool.input_schema.get("properties", {})
     for name in step.args:

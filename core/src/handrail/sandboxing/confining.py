@@ -119,6 +119,10 @@ class Confinement:
         confined = self.sandbox.confine(argv, cwd=cwd, environment=given, bounds=self.bounds)
         return replace(confined, ended=self.confines.following(self, confined.ended))
 
+    def reading(self, *folders: Path) -> Confinement:
+        """The same with these folders to read, at their own places."""
+        return replace(self, bounds=replace(self.bounds, readable=(*self.bounds.readable, *folders)))
+
     def denied(self, output: str, exit_code: int) -> Denial | None:
         """What the sandbox seems to have refused of a command that ended so; None when nothing points to it."""
         return self.sandbox.denied(output, exit_code, self.bounds)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, cast, get_args, get_type_hints
 
@@ -290,6 +290,10 @@ class Tool:
         if problems := given.problems(args):
             raise _misfit(self.name, problems)
         return schema.GivenArguments.model_construct(args=dict(args))
+
+    def changed(self, **fields: Unpack[Declared]) -> Tool:
+        """The same tool with other words about it: who brings it, what else it does."""
+        return replace(self, handler=self._run, **fields)
 
     def timeout_for(self, params: BaseModel) -> float | None:
         """Seconds that a call with these parameters may take; None for no limit."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -130,6 +132,19 @@ async def execute_cli(command: Command, context: ToolContext) -> Mapping[str, An
     if command.background:
         return _background(process, processes, context)
     return await _foreground(Attention(process, rules), command, context, processes)
+
+
+async def run_words(
+    argv: Sequence[str], context: ToolContext, processes: Processes, *, timeout: float, readable: Sequence[Path]
+) -> Mapping[str, Any]:
+    """Run a program for another tool, as `execute_cli` runs a command; the session's folder and variables stay as they are."""
+    from handrail_cli.waiting import Attention
+
+    command = Command(command=f"exec {shlex.join(argv)}", timeout=timeout)
+    launch = await _launch(command, context, processes, keeps=False, answered=False)
+    if context.sandbox is not None:
+        launch = replace(launch, sandbox=context.sandbox.reading(*readable))
+    return await _foreground(Attention(processes.start(launch), ()), command, context, processes)
 
 
 def _rules(context: ToolContext) -> Sequence[AnswerRule]:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import asyncio
 import secrets
 import sys
-from collections.abc import Mapping
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 from handrail import NotFound, ServiceContext
 from handrail.records.redaction import without_credentials
 from handrail_cli.process import TERM_S, Launch, Process
 from handrail_cli.shell import Left, outside
 from handrail_cli.warden import Warden
+
+if TYPE_CHECKING:
+    from handrail import ToolContext
 
 # A command that runs no longer than this is not told to the warden.
 UNWATCHED_S = 0.02
@@ -101,6 +105,14 @@ class Processes:
         # Most commands are over before the warden would have read of them.
         process.watch = asyncio.get_running_loop().call_later(UNWATCHED_S, self._watch_over, process)
         return process
+
+    async def run(
+        self, argv: Sequence[str], context: ToolContext, *, timeout: float, readable: Sequence[Path] = ()
+    ) -> Mapping[str, Any]:
+        """Run a program for a call of another tool (`handrail.plugins.services.Shell`)."""
+        from handrail_cli.execute import run_words
+
+        return await run_words(argv, context, self, timeout=timeout, readable=readable)
 
     def _watch_over(self, process: Process) -> None:
         if self._warden is None:

@@ -1,0 +1,1 @@
+"""Skills: instructions, workflows, tools and scripts that an agent loads when it needs them."""

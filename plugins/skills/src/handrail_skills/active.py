@@ -1,0 +1,113 @@
+"""The skills of one session: what may be loaded, and what is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import anyio.to_thread
+
+from handrail import NotFound, ServiceContext, Session, Tool, ToolUnavailable
+from handrail_skills.code import tools_of
+from handrail_skills.document import SkillError
+from handrail_skills.enabling import Enabling
+from handrail_skills.library import Library, shelves
+from handrail_skills.skill import Skill
+
+CAPABILITY = "skills"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A skill that is loaded: its own tools, and those of the session that came with it."""
+
+    skill: Skill
+    tools: tuple[Tool, ...]
+    others: tuple[str, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return (*(tool.name for tool in self.tools), *self.others)
+
+
+class Skills:
+    """Service `skills`, scope session. `loaded` holds what is loaded, by name, in the order it was."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        runtime = session.runtime
+        self.library = Library(shelves(runtime.places, session.workspace, runtime.skills))
+        self.loaded: dict[str, Loaded] = {}
+        # One skill at a time: its code runs while it is imported.
+        self._loading = anyio.Lock()
+
+    @property
+    def enabling(self) -> Enabling:
+        return Enabling.of(self._session.runtime.places, self._session.settings.skills.enabled)
+
+    @property
+    def any_enabled(self) -> bool:
+        """Whether there is a skill to load, by its name and folder alone."""
+        return any(self.library.has(name) for name in self.enabling.names())
+
+    def enabled(self, name: str) -> Skill:
+        """The skill of that name; `ToolUnavailable` when no person has enabled it as it is now."""
+        skill = self.library.get(name)
+        if (why := self.enabling.refusal(skill)) is not None:
+            raise ToolUnavailable(f"the skill {name!r} cannot be used: {why}")
+        return skill
+
+    async def load(self, name: str) -> Loaded:
+        """Load a skill with its tools, all or nothing. One that is loaded is loaded anew, as it is now."""
+        async with self._loading:
+            skill = await anyio.to_thread.run_sync(self.enabled, name)
+            tools = await anyio.to_thread.run_sync(tools_of, skill)
+            self._check(skill, tools)
+            own = {tool.name for tool in tools}
+            others = tuple(each for each in skill.document.frontmatter.tools if each not in own)
+            try:
+                await self._session.load_tools(others, source=skill.source)
+            except NotFound as exc:
+                raise SkillError(f"the skill {name!r} was not loaded: {exc}") from exc
+            loaded = self.loaded[name] = Loaded(skill, tools, others)
+            # Its own tools come from this plugin's toolset, which is asked again now.
+            await self._session.all_tools()
+            return loaded
+
+    async def unload(self, name: str) -> Loaded:
+        """Take back a skill's tools; `NotFound` when it is not loaded."""
+        if name not in self.loaded:
+            known = ", ".join(self.loaded) or "none"
+            raise NotFound(f"the skill {name!r} is not loaded; loaded are: {known}")
+        loaded = self.loaded.pop(name)
+        await self._session.unload_tools(loaded.skill.source)
+        await self._session.all_tools()
+        return loaded
+
+    def tools(self) -> Iterable[Tool]:
+        """The own tools of the skills that are loaded, the latest last."""
+        return (tool for each in self.loaded.values() for tool in each.tools)
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+    def _check(self, skill: Skill, tools: Sequence[Tool]) -> None:
+        names = [tool.name for tool in tools]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise SkillError(f"the skill {skill.name!r} was not loaded: it defines the tool {twice!r} twice")
+        for name in names:
+            known = self._session.known(name)
+            if known is not None and known.skill != skill.name:
+                raise SkillError(f"the skill {skill.name!r} was not loaded: the tool name {name!r} is taken")
+
+
+async def open_skills(context: ServiceContext) -> Skills:
+    """The skills of the session."""
+    assert context.session is not None
+    return Skills(context.session)
+
+
+async def skills_of(session: Session) -> Skills:
+    """The skills of a session, wherever its tools are called."""
+    found: Skills = await session.service(CAPABILITY)
+    return found

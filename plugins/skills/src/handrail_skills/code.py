@@ -1,0 +1,54 @@
+"""The tools that a skill brings as Python: imported once it is loaded, never before."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+
+from handrail import Run, Tool
+from handrail_skills.document import SkillError
+from handrail_skills.skill import Skill
+
+
+def tools_of(skill: Skill) -> tuple[Tool, ...]:
+    """Its tools, each with the skill's name. Importing runs its code: to be called in a thread, of an enabled skill only.
+
+    Code that no plugin brought runs with what it says it does, and as code: a person is asked before it does.
+    """
+    found = [tool for file in skill.modules for tool in _defined(_imported(skill, file))]
+    effects = () if skill.origin == "plugin" else (Run(f"code of the skill {skill.name}"),)
+    return tuple(
+        tool.changed(
+            skill=skill.name, trusted=tool.trusted and skill.origin == "plugin", effects=(*tool.effects, *effects)
+        )
+        for tool in found
+    )
+
+
+def _imported(skill: Skill, file: str) -> ModuleType:
+    path = skill.folder / file
+    name = f"_handrail_skill_{skill.name}_{path.stem}".replace("-", "_")
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # Dataclasses and type hints look their module up; the name stays taken by the newest.
+    sys.modules[name] = module
+    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        spec.loader.exec_module(module)
+    # Code of the skill: whatever goes wrong in it, the skill is not loaded and the session goes on.
+    except Exception as exc:
+        del sys.modules[name]
+        raise SkillError(f"{file} of the skill {skill.name!r} does not import: {type(exc).__name__}: {exc}") from exc
+    finally:
+        sys.dont_write_bytecode = written
+    return module
+
+
+def _defined(module: ModuleType) -> Iterator[Tool]:
+    for name, value in vars(module).items():
+        if isinstance(value, Tool) and not name.startswith("_"):
+            yield value

@@ -1,0 +1,147 @@
+"""SKILL.md, read strictly: a block of YAML between two lines `---`, and Markdown. Source: https://agentskills.io/specification"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
+
+from handrail import HandrailError
+from handrail.tools import mistakes
+from handrail.words import nearest
+
+NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+LONGEST_NAME = 64
+MAX_BYTES = 1_048_576
+MAX_FRONTMATTER = 65_536
+FENCE = "---"
+FILE = "SKILL.md"
+# Names of other tools of the session that are loaded with the skill.
+TOOLS = "adk_additional_tools"
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class SkillError(HandrailError):
+    """A skill that cannot be used as it is."""
+
+
+class Frontmatter(BaseModel):
+    """What stands between the fences. Keys that the specification does not know are kept, and told as remarks."""
+
+    model_config = ConfigDict(extra="allow", populate_by_name=True)
+
+    name: Text
+    description: Annotated[Text, StringConstraints(max_length=1024)]
+    license: Text | None = None
+    compatibility: Annotated[Text, StringConstraints(max_length=500)] | None = None
+    metadata: dict[str, str | list[str]] = Field(default_factory=dict[str, "str | list[str]"])
+    allowed_tools: tuple[str, ...] = Field(default=(), alias="allowed-tools")
+
+    @field_validator("name")
+    @classmethod
+    def _kebab(cls, name: str) -> str:
+        name = unicodedata.normalize("NFKC", name)
+        if not NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+            raise ValueError(f"{name!r} is no name: 1 to 64 of a-z, 0-9 and single hyphens inside")
+        return name
+
+    @field_validator("allowed_tools", mode="before")
+    @classmethod
+    def _listed(cls, given: Any) -> Any:
+        return given.split() if isinstance(given, str) else given
+
+    @field_validator("metadata", mode="before")
+    @classmethod
+    def _texts(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        plain = cast("dict[str, Any]", given)
+        return {key: str(value) if isinstance(value, int | float) else value for key, value in plain.items()}
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The tools of the session that are loaded with the skill; a list, or a text with spaces between them."""
+        named = self.metadata.get(TOOLS, ())
+        return tuple(dict.fromkeys(named.split() if isinstance(named, str) else named))
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A SKILL.md: its frontmatter, its Markdown, and what is odd about it without being wrong."""
+
+    frontmatter: Frontmatter
+    body: str
+    remarks: tuple[str, ...] = ()
+
+
+def parse(data: bytes) -> Document:
+    """The document; `SkillError` says what is wrong, with the line where that is known."""
+    if len(data) > MAX_BYTES:
+        raise SkillError(f"{FILE} has more than {MAX_BYTES:,} bytes")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        raise SkillError(f"{FILE} is not UTF-8 (byte {exc.start})") from exc
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if lines[0].rstrip(" \t") != FENCE:
+        raise SkillError(f"{FILE} does not begin with a line {FENCE!r}")
+    end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip(" \t") == FENCE), None)
+    if end is None:
+        raise SkillError(f"{FILE} has no second line {FENCE!r}, which ends the frontmatter")
+    inside = "\n".join(lines[1:end])
+    if len(inside) > MAX_FRONTMATTER:
+        raise SkillError(f"the frontmatter of {FILE} has more than {MAX_FRONTMATTER:,} characters")
+    frontmatter = _frontmatter(inside)
+    return Document(frontmatter, "\n".join(lines[end + 1 :]).strip("\n") + "\n", tuple(_remarks(frontmatter)))
+
+
+def _frontmatter(text: str) -> Frontmatter:
+    try:
+        for line, why in _traps(yaml.compose(text, yaml.SafeLoader), set()):
+            raise SkillError(f"{FILE}, line {line}: {why}")
+        content: Any = yaml.safe_load(text)
+    except yaml.MarkedYAMLError as exc:
+        # The first line is the fence.
+        line = f", line {exc.problem_mark.line + 2}" if exc.problem_mark else ""
+        raise SkillError(f"{FILE}{line}: {exc.problem}") from exc
+    except (yaml.YAMLError, RecursionError) as exc:
+        raise SkillError(f"{FILE}: the frontmatter is not YAML ({type(exc).__name__})") from exc
+    if not isinstance(content, dict):
+        raise SkillError(f"{FILE}: the frontmatter is not a mapping of keys and values")
+    try:
+        return Frontmatter.model_validate(cast("Mapping[str, Any]", content))
+    except ValidationError as exc:
+        raise SkillError(f"{FILE}: {mistakes.told(mistakes.first(exc), Frontmatter)}") from exc
+
+
+def _traps(node: yaml.Node | None, seen: set[int]) -> Iterator[tuple[int, str]]:
+    """What YAML takes and a reader would not expect: a key that stands there twice, and an alias. With the line of each."""
+    if node is None:
+        return
+    if id(node) in seen:
+        yield node.start_mark.line + 2, "aliases are not taken"
+        return
+    seen.add(id(node))
+    if isinstance(node, yaml.MappingNode):
+        names = set[str]()
+        for key, value in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value in names:
+                yield key.start_mark.line + 2, f"the key {key.value!r} is there twice"
+            names.add(key.value if isinstance(key, yaml.ScalarNode) else "")
+            yield from _traps(value, seen)
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _traps(item, seen)
+
+
+def _remarks(frontmatter: Frontmatter) -> list[str]:
+    known = [field.alias or name for name, field in Frontmatter.model_fields.items()]
+    return [f"{key!r} is no key of the specification{nearest(key, known)}" for key in frontmatter.model_extra or {}] + (
+        ["allowed-tools allows nothing here: policy does"] if frontmatter.allowed_tools else []
+    )

@@ -1,0 +1,158 @@
+"""One skill as it lies in its folder: what it is, what it holds, and what it is known again by."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from handrail_skills.document import FILE, MAX_BYTES, Document, SkillError, parse
+
+Origin = Literal["project", "user", "plugin"]
+
+# Of one skill; what is larger is no set of instructions and helpers.
+MOST_FILES = 2_000
+MOST_BYTES = 32 * 2**20
+WORKFLOWS, TOOLS, SCRIPTS = "workflows", "tools", "scripts"
+WORKFLOW_ENDINGS = (".yaml", ".yml")
+# What programs leave behind and is no part of it.
+LEFTOVERS = frozenset(("__pycache__", ".git", ".DS_Store"))
+
+
+@dataclass(frozen=True)
+class Skill:
+    """A skill that can be read. `of` is the plugin that brought it, or the project or person whose folder it is in."""
+
+    folder: Path
+    document: Document
+    origin: Origin
+    of: str
+
+    @property
+    def name(self) -> str:
+        return self.document.frontmatter.name
+
+    @property
+    def description(self) -> str:
+        return " ".join(self.document.frontmatter.description.split())
+
+    @property
+    def source(self) -> str:
+        """What its tools are loaded by."""
+        return f"skill:{self.name}"
+
+    @cached_property
+    def files(self) -> tuple[str, ...]:
+        """Its files by their paths inside, sorted; `SkillError` for one that leads out of it or is no file, and for too many."""
+        return tuple(sorted(_inside(self.folder)))
+
+    @property
+    def workflows(self) -> tuple[str, ...]:
+        """The names of its workflow files."""
+        named = (Path(file) for file in self._in(WORKFLOWS) if file.endswith(WORKFLOW_ENDINGS))
+        return tuple(path.relative_to(WORKFLOWS).with_suffix("").as_posix() for path in named)
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """Its Python files that define tools."""
+        return tuple(file for file in self._in(TOOLS) if file.endswith(".py") and not Path(file).name.startswith("_"))
+
+    @property
+    def scripts(self) -> tuple[str, ...]:
+        return self._in(SCRIPTS)
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """What can be read and is nothing of the others."""
+        others = {
+            FILE,
+            *self.scripts,
+            *self._in(TOOLS),
+            *(f for f in self._in(WORKFLOWS) if f.endswith(WORKFLOW_ENDINGS)),
+        }
+        return tuple(file for file in self.files if file not in others)
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """What it is made of, in one word each."""
+        held = {
+            "workflows": self.workflows,
+            "tools": self.modules,
+            "scripts": self.scripts,
+            "resources": self.resources,
+        }
+        return ("instructions", *(kind for kind, files in held.items() if files))
+
+    @property
+    def has_code(self) -> bool:
+        return bool(self._in(TOOLS) or self.scripts)
+
+    def workflow(self, name: str) -> Path:
+        """The file of one of its workflows; the only one where no name is given."""
+        for file in self._in(WORKFLOWS):
+            if file in (f"{WORKFLOWS}/{name}{ending}" for ending in WORKFLOW_ENDINGS):
+                return self.folder / file
+        known = ", ".join(self.workflows) or "none"
+        raise SkillError(f"the skill {self.name!r} has no workflow {name!r}; there are: {known}")
+
+    def fingerprint(self) -> str:
+        """Stands for all of its content: another name, byte or permission to run gives another one."""
+        whole = hashlib.sha256()
+        for file in self.files:
+            path = self.folder / file
+            content = hashlib.sha256(read(path, MOST_BYTES)).hexdigest()
+            runs = "x" if path.stat().st_mode & stat.S_IXUSR else "-"
+            whole.update(f"{runs} {content} {file}\n".encode("utf-8", "surrogateescape"))
+        return whole.hexdigest()
+
+    def _in(self, folder: str) -> tuple[str, ...]:
+        return tuple(file for file in self.files if file.startswith(f"{folder}/"))
+
+
+def read_skill(folder: Path, origin: Origin, of: str) -> Skill:
+    """The skill in a folder; `SkillError` says what is wrong with it."""
+    document = parse(read(folder / FILE, MAX_BYTES + 1))
+    if document.frontmatter.name != folder.name:
+        raise SkillError(
+            f"the skill in {str(folder)!r} calls itself {document.frontmatter.name!r}",
+            hint="the folder and the name in the frontmatter are the same",
+        )
+    return Skill(folder, document, origin, of)
+
+
+def read(path: Path, most: int) -> bytes:
+    """At most so many bytes of an ordinary file. Neither a link nor a pipe is read; `SkillError` says why."""
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, flags)
+    except OSError as exc:
+        raise SkillError(f"{str(path)!r} cannot be read: {exc.strerror}") from exc
+    with open(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise SkillError(f"{str(path)!r} is no ordinary file")
+        return file.read(most)
+
+
+def _inside(folder: Path) -> Iterator[str]:
+    count = size = 0
+    for where, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name not in LEFTOVERS)
+        for name in (*folders, *names):
+            if name in LEFTOVERS:
+                continue
+            path = Path(where, name)
+            found = path.lstat()
+            shown = path.relative_to(folder).as_posix()
+            if stat.S_ISDIR(found.st_mode):
+                continue
+            if not stat.S_ISREG(found.st_mode):
+                raise SkillError(f"{shown!r} in the skill {folder.name!r} is no ordinary file", hint="put a copy there")
+            count, size = count + 1, size + found.st_size
+            if count > MOST_FILES or size > MOST_BYTES:
+                raise SkillError(f"the skill {folder.name!r} has more than {MOST_FILES} files or {MOST_BYTES:,} bytes")
+            yield shown

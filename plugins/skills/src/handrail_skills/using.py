@@ -1,0 +1,244 @@
+"""The tools that list, load and use skills."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
+
+import anyio.to_thread
+from pydantic import Field
+
+from handrail import (
+    Downstream,
+    InvalidArguments,
+    Media,
+    NotFound,
+    Read,
+    Run,
+    Tool,
+    ToolContext,
+    ToolResult,
+    tool,
+)
+from handrail.plugins.services import Shell
+from handrail.records.plans import Plan, read_plan
+from handrail.records.replaying import StepDone, run_plan
+from handrail.words import nearest, visible
+from handrail_skills.active import Loaded, Skills, skills_of
+from handrail_skills.document import SkillError
+from handrail_skills.skill import MOST_BYTES, Skill, read
+
+Name = Annotated[str, Field(max_length=64, description="The skill's name.")]
+Inside = Annotated[str, Field(max_length=1_024, description="Its path inside the skill, as load_skill lists it.")]
+
+SCRIPT_S = 300.0
+# What a closing call needs beside the script's own time.
+CLOSING_S = 15.0
+# What runs a script that does not say so itself.
+INTERPRETERS: Mapping[str, str] = {".py": "python3", ".sh": "bash", ".bash": "bash", ".js": "node", ".mjs": "node"}
+IMAGES: Mapping[str, str] = {
+    ".png": "image/png",
+    ".jpg": "image/jpeg",
+    ".jpeg": "image/jpeg",
+    ".gif": "image/gif",
+    ".webp": "image/webp",
+}
+
+
+@tool(layer="skill", title="List skills", effects=[Read("session")], trusted=True)
+async def list_skills(*, context: ToolContext) -> dict[str, Any]:
+    """Skills: instructions and tools for kinds of work, to be loaded. Returns skills (name, description, enabled, active)."""
+    skills = await skills_of(context.session)
+    return {"skills": await anyio.to_thread.run_sync(_told, skills)}
+
+
+def _told(skills: Skills) -> list[dict[str, Any]]:
+    enabling = skills.enabling
+    told: list[dict[str, Any]] = []
+    for skill in skills.library.skills().values():
+        refusal = _refusal(skill, enabling.refusal)
+        told.append(
+            {
+                "name": skill.name,
+                "description": visible(skill.description),
+                "enabled": refusal is None,
+                "active": skill.name in skills.loaded,
+                **({} if refusal is None else {"reason": refusal}),
+            }
+        )
+    return told
+
+
+def _refusal(skill: Skill, refusal: Any) -> str | None:
+    try:
+        return refusal(skill)
+    except SkillError as exc:
+        return str(exc)
+
+
+@tool(layer="skill", title="Load a skill", effects=[Read("session")], trusted=True)
+async def load_skill(skill_name: Name, *, context: ToolContext) -> dict[str, Any]:
+    """Load a skill before work of its kind. Returns its instructions, and what it brings: workflows, scripts, resources, and tools, which
+    are there from the next step on.
+    """
+    skills = await skills_of(context.session)
+    loaded = await skills.load(skill_name)
+    return await anyio.to_thread.run_sync(_contents, loaded)
+
+
+def _contents(loaded: Loaded) -> dict[str, Any]:
+    skill = loaded.skill
+    lists = {
+        "tools": list(loaded.names),
+        "workflows": [_workflow(skill, name) for name in skill.workflows],
+        "scripts": list(skill.scripts),
+        "resources": list(skill.resources),
+    }
+    return {
+        "skill_name": skill.name,
+        "instructions": skill.document.body,
+        **{key: each for key, each in lists.items() if each},
+    }
+
+
+def _workflow(skill: Skill, name: str) -> dict[str, Any]:
+    plan = read_plan(skill.workflow(name))
+    params = {key: parameter.model_dump(exclude_defaults=True) for key, parameter in plan.parameters.items()}
+    return {"workflow": name, "description": plan.description or plan.name, **({"params": params} if params else {})}
+
+
+@tool(layer="skill", title="Unload a skill", effects=[Read("session")], trusted=True)
+async def unload_skill(skill_name: Name, *, context: ToolContext) -> dict[str, Any]:
+    """Take back a skill's tools when its work is done. Returns the tools that are gone."""
+    skills = await skills_of(context.session)
+    unloaded = await skills.unload(skill_name)
+    return {"skill_name": skill_name, "tools": list(unloaded.names)}
+
+
+@tool(layer="skill", title="Read of a skill", effects=[Read("session")], trusted=True)
+async def load_skill_resource(skill_name: Name, file_path: Inside, *, context: ToolContext) -> Any:
+    """Read a file of a skill that its instructions name. Returns its content; a picture as a picture."""
+    skills = await skills_of(context.session)
+    skill = await anyio.to_thread.run_sync(skills.enabled, skill_name)
+    path = _file(skill, file_path, skill.files)
+    data = await anyio.to_thread.run_sync(read, path, MOST_BYTES)
+    if (picture := IMAGES.get(path.suffix.lower())) is not None:
+        return {"file_path": file_path, "media": [Media("image", picture, data=data)]}
+    try:
+        return {"file_path": file_path, "content": data.decode("utf-8-sig")}
+    except UnicodeDecodeError as exc:
+        raise Downstream(f"{file_path!r} is no text; it lies at {str(path)!r}") from exc
+
+
+@tool(
+    layer="skill",
+    title="Run a script of a skill",
+    effects=[Run("script")],
+    timeout=SCRIPT_S + CLOSING_S,
+    live=True,
+    confinable=True,
+)
+async def run_skill_script(
+    skill_name: Name,
+    file_path: Inside,
+    args: Annotated[Sequence[str], Field(max_length=200, description="Its arguments.")] = (),
+    *,
+    context: ToolContext,
+) -> Mapping[str, Any]:
+    """Run a script of a skill in the session's folder, in the sandbox where there is one. Returns stdout, stderr and exit_code."""
+    skills = await skills_of(context.session)
+    skill = await anyio.to_thread.run_sync(skills.enabled, skill_name)
+    path = _file(skill, file_path, skill.scripts)
+    shell: Shell = await context.service("shell")
+    return await shell.run([*_runner(path), *args], context, timeout=SCRIPT_S, readable=(skill.folder,))
+
+
+def _runner(path: Path) -> list[str]:
+    if read(path, 2) == b"#!" and path.stat().st_mode & 0o100:
+        return [str(path)]
+    if (interpreter := INTERPRETERS.get(path.suffix.lower())) is None:
+        raise InvalidArguments(
+            f"nothing here runs {path.name!r}",
+            hint=f"it begins with #! and may be executed, or ends in {', '.join(INTERPRETERS)}",
+        )
+    return [interpreter, str(path)]
+
+
+@tool(layer="skill", title="Run a workflow of a skill", effects=[Run("steps")], timeout=None)
+async def execute_skill(
+    skill_name: Name,
+    params: Annotated[dict[str, Any] | None, Field(description="The workflow's parameters.")] = None,
+    workflow: Annotated[
+        str | None, Field(max_length=255, description="Its name; needed where there are several.")
+    ] = None,
+    *,
+    context: ToolContext,
+) -> dict[str, Any]:
+    """Run a workflow: the skill's tool calls, each judged for itself, until one does not do what is expected. Returns steps with their results."""
+    skills = await skills_of(context.session)
+    skill = await anyio.to_thread.run_sync(skills.enabled, skill_name)
+    plan = await anyio.to_thread.run_sync(read_plan, skill.workflow(_chosen(skill, workflow)))
+    done = await run_plan(plan, context.session, params=params, call=_nested(context), told=_progress(plan, context))
+    steps = [_step(each) for each in done]
+    report = {"skill_name": skill.name, "steps": steps, "steps_executed": sum(not each.skipped for each in done)}
+    failed = next((each for each in done if each.failure is not None), None)
+    if failed is None:
+        return report
+    error = Downstream(f"step {failed.number} ({failed.step.title}) is not as expected: {failed.failure}")
+    return {**report, **ToolResult.failure(error, title="Run a workflow of a skill")}
+
+
+def _chosen(skill: Skill, workflow: str | None) -> str:
+    if workflow is not None:
+        return workflow
+    if len(skill.workflows) == 1:
+        return skill.workflows[0]
+    known = ", ".join(skill.workflows) or "none"
+    raise InvalidArguments(f"say which workflow of {skill.name!r}; there are: {known}")
+
+
+def _nested(context: ToolContext) -> Any:
+    async def call(name: str, args: Mapping[str, Any], call_id: str, /) -> ToolResult:
+        context.checkpoint()
+        return await context.call(name, args)
+
+    return call
+
+
+def _progress(plan: Plan, context: ToolContext) -> Any:
+    finished = 0
+
+    def told(done: StepDone) -> None:
+        nonlocal finished
+        finished += 1
+        context.progress(finished / plan.count, done.step.title)
+
+    return told
+
+
+def _step(done: StepDone) -> dict[str, Any]:
+    if done.skipped:
+        return {"step": done.number, "name": done.step.title, "skipped": True}
+    said = {"step": done.number, "name": done.step.title}
+    if done.failure is not None:
+        said["failure"] = done.failure
+    return said if done.result is None else {**said, "tool": done.step.tool, "result": done.result}
+
+
+def _file(skill: Skill, text: str, known: Sequence[str]) -> Path:
+    """One of the skill's files, by the path that the call says; nothing else can be reached by it."""
+    named = PurePosixPath(text).as_posix()
+    if named not in known:
+        raise NotFound(f"the skill {skill.name!r} has no {text!r} there{nearest(named, known)}")
+    return skill.folder / named
+
+
+TOOLS: Sequence[Tool] = (
+    list_skills,
+    load_skill,
+    load_skill_resource,
+    run_skill_script,
+    execute_skill,
+    unload_skill,
+)

@@ -1,0 +1,114 @@
+"""Scripts and workflows of skills, each call through the whole path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail.testing import ScriptedConfirmer
+
+from .shelf import enable, own, session_in, write
+
+PLAN = """
+name: greet
+description: Says hello in a file.
+parameters:
+  whom: {description: Who is greeted.}
+steps:
+  - name: write
+    tool: execute_cli
+    args: {command: "printf 'hello, ${whom}' > greeting.txt"}
+  - name: read
+    tool: execute_cli
+    args: {command: cat greeting.txt}
+    expect: {stdout: "hello, B"}
+"""
+SCRIPT = "import os, sys; print(sys.argv[1:], os.getcwd()); open('made.txt', 'w').write('x')"
+
+
+async def executed(folder: Path, **args: Any) -> Any:
+    async with session_in(folder, "tidy") as session:
+        return await session.call("execute_skill", {"skill_name": "tidy", **args})
+
+
+async def test_a_workflow_runs_step_by_step(tmp_path: Path) -> None:
+    write(own(tmp_path), workflows__greet_dot_yaml=PLAN)
+    done = await executed(tmp_path, params={"whom": "B"})
+    assert (done["status"], done["steps_executed"]) == ("success", 2)
+    assert [step["name"] for step in done["steps"]] == ["write", "read"]
+    assert (tmp_path / "work" / "greeting.txt").read_text() == "hello, B"
+
+
+async def test_a_workflow_stops_at_the_first_failure_with_its_own_result(tmp_path: Path) -> None:
+    write(own(tmp_path), workflows__greet_dot_yaml=PLAN)
+    done = await executed(tmp_path, params={"whom": "C"})
+    assert done["status"] == "error"
+    assert "step 2 (read) is not as expected" in done["error"]["message"]
+    assert done["steps"][1]["result"]["stdout"] == "hello, C"
+
+
+async def test_each_step_is_judged_for_itself(tmp_path: Path) -> None:
+    write(own(tmp_path), workflows__bad_dot_yaml=PLAN.replace("cat greeting.txt", "rm -rf --no-preserve-root /"))
+    done = await executed(tmp_path, params={"whom": "B"})
+    assert done["steps"][1]["result"]["error"]["code"] == "denied_by_policy"
+
+
+@pytest.mark.parametrize(
+    ("args", "told"),
+    [
+        ({}, "needs the parameter 'whom'"),
+        ({"params": {"whom": "B", "how": 1}}, "no parameter 'how'"),
+        ({"workflow": "../../other"}, "has no workflow '../../other'; there are: greet"),
+    ],
+)
+async def test_a_workflow_that_cannot_run_says_why(tmp_path: Path, args: dict[str, Any], told: str) -> None:
+    write(own(tmp_path), workflows__greet_dot_yaml=PLAN)
+    done = await executed(tmp_path, **args)
+    assert done["status"] == "error"
+    assert told in done["error"]["message"]
+
+
+async def test_loading_shows_workflows_with_their_parameters(tmp_path: Path) -> None:
+    write(own(tmp_path), workflows__greet_dot_yaml=PLAN)
+    async with session_in(tmp_path, "tidy") as session:
+        loaded = await session.call("load_skill", {"skill_name": "tidy"})
+    assert loaded["workflows"] == [
+        {
+            "workflow": "greet",
+            "description": "Says hello in a file.",
+            "params": {"whom": {"description": "Who is greeted."}},
+        }
+    ]
+
+
+async def test_a_script_runs_in_the_sandbox_in_the_sessions_folder(tmp_path: Path) -> None:
+    write(own(tmp_path), scripts__run_dot_py=f"{SCRIPT}\nopen('/etc/passwd', 'a')")
+    enable(tmp_path, "tidy")
+    async with session_in(tmp_path) as session:
+        wanted = {"skill_name": "tidy", "file_path": "scripts/run.py", "args": ["a b", "$HOME"]}
+        done = await session.call("run_skill_script", wanted)
+    assert done["stdout"] == f"['a b', '$HOME'] {tmp_path / 'work'}\n"
+    assert done["exit_code"] == 1
+    assert (tmp_path / "work" / "made.txt").read_text() == "x"
+
+
+async def test_without_a_sandbox_a_script_is_asked_about(tmp_path: Path) -> None:
+    write(own(tmp_path), scripts__run_dot_py=SCRIPT)
+    enable(tmp_path, "tidy")
+    person = ScriptedConfirmer("deny")
+    wanted = {"skill_name": "tidy", "file_path": "scripts/run.py"}
+    async with session_in(tmp_path, confirm=person, sandbox={"use": ["none"]}) as session:
+        done = await session.call("run_skill_script", wanted)
+    assert done.error_code == "denied_by_user"
+    assert not (tmp_path / "work" / "made.txt").exists()
+
+
+async def test_a_script_that_has_changed_since_is_not_run(tmp_path: Path) -> None:
+    folder = write(own(tmp_path), scripts__run_dot_py=SCRIPT)
+    enable(tmp_path, "tidy")
+    async with session_in(tmp_path) as session:
+        (folder / "scripts" / "run.py").write_text("print('other')")
+        done = await session.call("run_skill_script", {"skill_name": "tidy", "file_path": "scripts/run.py"})
+    assert "has changed since it was enabled" in done["error"]["message"]
