@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.plugins.gui.conftest import until
+from tests.plugins.gui.conftest import PLAIN_WINDOW, Programs, until
 from tests.plugins.vision_omniparser import omni
 from tests.plugins.vision_vlm import models
 from tests.plugins.vision_vlm.models import completion
@@ -52,7 +52,7 @@ async def session(
     async with serving(servers.answer) as served:
         ours = {name: {"url": f"{served.url}/{name}", "tries": 1} for name in ("qwen", "kimi", "ui_tars")}
         backends = {**ours, "omniparser": {"url": served.url}, **tables}
-        plugins = ["gui", "vision_vlm", "vision_omniparser"]
+        plugins = ["gui", "vision_vlm", "vision_omniparser", "gemini_cu", "session"]
         environment = {**os.environ, "HANDRAIL_SECRET_MODEL": KEY}
         async with handrail.open(
             desktop="private",
@@ -157,6 +157,38 @@ async def test_while_a_server_is_loading_the_call_says_so(tmp_path: Path) -> Non
         async with events:
             told = [event.message async for event in until_finished(events) if isinstance(event, Progress)]
         assert told[0] == "omniparser starts its server (1 s)"
+
+
+async def test_ui_tars_carries_out_a_task_and_is_told_what_became_of_each_step(tmp_path: Path) -> None:
+    written = tmp_path / "written"
+    steps = iter(
+        [
+            "Thought: the window first\nAction: click(start_box='<|box_start|>(156,187)<|box_end|>')",
+            "Thought: now the text\nAction: type(content='abc\\n')",
+            "Thought: typed\nAction: finished(content='The word is there.')",
+        ]
+    )
+
+    async def tars(asked: Asked) -> Answer:
+        models.checked(asked)
+        return Answer(completion(next(steps)))
+
+    servers = Servers()
+    async with serving(tars) as served:
+        table = {"url": served.url, "version": "1.0"}
+        async with session(tmp_path, servers, "ui_tars", ui_tars=table) as found:
+            desktop, screen = await found.desktop(), await found.service("screen")
+            with ExitStack() as stack:
+                await Programs(stack).open(desktop, screen, sys.executable, PLAIN_WINDOW, str(written))
+                done = await found.call("execute_computer_use", {"instruction": "write abc into the window"})
+    assert done.ok, done
+    assert done["description"] == "The word is there."
+    assert [each["function"] for each in done["actions_taken"]] == ["click", "type", "type"]
+    assert written.read_text().startswith("abc")
+    last = served.bodies[-1]["messages"]
+    assert [message["role"] for message in last] == ["user", "assistant", "user", "assistant", "user"]
+    assert last[3]["content"].endswith("Action: type(content='abc\\n')")
+    assert "carried out" in str(last[-1]["content"])
 
 
 async def until_finished(events: Any) -> AsyncGenerator[Any, None]:

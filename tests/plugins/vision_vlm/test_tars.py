@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -10,11 +11,14 @@ import pytest
 from hypothesis import example, given, settings, strategies as st
 from ui_tars.action_parser import parse_action_to_structure_output, smart_resize
 
-from handrail import OutOfRange, Plan, Size
+from handrail import OutOfRange, Plan, Size, ToolResult, Turn
+from handrail.tools.builtin import wait
 from handrail.vision.coordinates import TO_1000, smart_size
+from handrail_gui.tools import execute_gui
+from handrail_session.asking import ask_user
 from handrail_vision_vlm.places import Unreadable
 from handrail_vision_vlm.tars.grammar import Move, read
-from handrail_vision_vlm.tars.planning import plan_of
+from handrail_vision_vlm.tars.planning import plan_of, told_after
 
 SIZE = Size(1280, 800)
 
@@ -196,26 +200,26 @@ def plan(answer: str) -> Plan:
     return plan_of(answer, lambda x, y: TO_1000.point(x, y, Size(1000, 500)))
 
 
-@pytest.mark.parametrize(
-    ("said", "calls"),
-    [
-        ("click(start_box='(100,200)')", [{"action": "click", "x": 100, "y": 100}]),
-        ("left_double(point='<point>100 200</point>')", [{"action": "double_click", "x": 100, "y": 100}]),
-        ("right_single(start_box='(0,1000)')", [{"action": "right_click", "x": 0, "y": 499}]),
-        (
-            "drag(start_box='(1,2)', end_box='(3,4)')",
-            [{"action": "drag", "x": 1, "y": 1, "to_x": 3, "to_y": 2}],
-        ),
-        ("hotkey(key='ctrl shift t')", [{"action": "hotkey", "keys": ["ctrl", "shift", "t"]}]),
-        ("hotkey(key='enter')", [{"action": "press_key", "key": "enter"}]),
-        ("type(content='find me')", [{"action": "type", "text": "find me"}]),
-        ("type(content='go\\n')", [{"action": "type", "text": "go"}, {"action": "press_key", "key": "enter"}]),
-        ("type(content='\\n')", [{"action": "press_key", "key": "enter"}]),
-        ("scroll(start_box='(1,2)', direction='down')", [{"action": "scroll", "direction": "down", "x": 1, "y": 1}]),
-        ("scroll(direction='up')", [{"action": "scroll", "direction": "up"}]),
-        ("wait()", [{"seconds": 5}]),
-    ],
-)
+SAID: Sequence[tuple[str, Any]] = [
+    ("click(start_box='(100,200)')", [{"action": "click", "x": 100, "y": 100}]),
+    ("left_double(point='<point>100 200</point>')", [{"action": "double_click", "x": 100, "y": 100}]),
+    ("right_single(start_box='(0,1000)')", [{"action": "right_click", "x": 0, "y": 499}]),
+    (
+        "drag(start_box='(1,2)', end_box='(3,4)')",
+        [{"action": "drag", "x": 1, "y": 1, "to_x": 3, "to_y": 2}],
+    ),
+    ("hotkey(key='ctrl shift t')", [{"action": "hotkey", "keys": ["ctrl", "shift", "t"]}]),
+    ("hotkey(key='enter')", [{"action": "press_key", "key": "enter"}]),
+    ("type(content='find me')", [{"action": "type", "text": "find me"}]),
+    ("type(content='go\\n')", [{"action": "type", "text": "go"}, {"action": "press_key", "key": "enter"}]),
+    ("type(content='\\n')", [{"action": "press_key", "key": "enter"}]),
+    ("scroll(start_box='(1,2)', direction='down')", [{"action": "scroll", "direction": "down", "x": 1, "y": 1}]),
+    ("scroll(direction='up')", [{"action": "scroll", "direction": "up"}]),
+    ("wait()", [{"seconds": 5}]),
+]
+
+
+@pytest.mark.parametrize(("said", "calls"), SAID)
 def test_actions_become_calls(said: str, calls: list[dict[str, Any]]) -> None:
     planned = plan(f"Thought: now\nAction: {said}")
     assert [dict(each.args) for each in planned.actions] == calls
@@ -224,21 +228,19 @@ def test_actions_become_calls(said: str, calls: list[dict[str, Any]]) -> None:
 
 
 def test_the_calls_that_are_planned_fit_the_tools_they_name() -> None:
-    from handrail.tools.builtin import wait
-    from handrail_gui.tools import execute_gui
-
-    tools = {"execute_gui": execute_gui, "wait": wait}
-    for case in test_actions_become_calls.pytestmark[0].args[1]:
-        for each in plan(f"Action: {case[0]}").actions:
+    tools = {"execute_gui": execute_gui, "wait": wait, "ask_user": ask_user}
+    for said, *_ in (*SAID, ("call_user()",)):
+        for each in plan(f"Action: {said}").actions:
             tools[each.tool].validate(dict(each.args))
 
 
 def test_the_end_is_told_and_so_is_that_a_person_is_wanted() -> None:
     finished = plan("Thought: all set\nAction: finished(content='It is saved.')")
     assert (finished.done, finished.text, finished.actions) == (True, "It is saved.", ())
-    asks = plan("Thought: a password is wanted\nAction: call_user()")
-    assert (asks.done, asks.actions) == (False, ())
-    assert "a password is wanted" in asks.text
+    (asks,) = plan("Thought: Which of the two files?\nAction: call_user()").actions
+    assert (asks.tool, dict(asks.args)) == ("ask_user", {"questions": [{"question": "Which of the two files?"}]})
+    told = told_after(Turn(Plan((asks,)), (ToolResult({"status": "success", "answers": [{"answer": "the first"}]}),)))
+    assert told == "The user answers: the first"
     # What is done last is looked at before it is believed.
     assert not plan("Action: click(start_box='(1,1)')\n\nfinished(content='x')").done
 

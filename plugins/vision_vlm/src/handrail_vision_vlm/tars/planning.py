@@ -28,16 +28,18 @@ DIRECTIONS = frozenset({"up", "down", "left", "right"})
 # As the prompt says.
 WAIT_S = 5
 CARRIED_OUT = "The action was carried out."
-ASKS = "The model asks for a person's help."
+ASKS = "The model asks for your help. What should it do?"
+LONGEST_QUESTION = 2_000
 
 
 def plan_of(answer: str, at: At) -> Plan:
     """What to do next; `Unreadable` where an action is not whole, `OutOfRange` for a place outside the picture. `ref` is the answer."""
     words = read(answer)
-    actions = tuple(action for number, move in enumerate(words.moves) for action in _actions(str(number), move, at))
+    question = words.thought[:LONGEST_QUESTION] or ASKS
+    actions = tuple(
+        action for number, move in enumerate(words.moves) for action in _actions(str(number), move, at, question)
+    )
     last = words.moves[-1]
-    if last.verb == "call_user":
-        return Plan(actions, "\n".join(filter(None, (words.thought, ASKS))), ref=answer)
     if last.verb == "finished":
         # What is still to be done is looked at before it is believed.
         return Plan(actions, last.args.get("content") or words.thought, done=not actions, ref=answer)
@@ -52,16 +54,20 @@ def said_before(turn: Turn) -> str:
 def told_after(turn: Turn) -> str:
     """What became of an earlier turn."""
     failed = [f"The action failed: {result['error']['message']}" for result in turn.results if not result.ok]
-    return "\n".join(filter(None, (*(failed or [CARRIED_OUT]), turn.note)))
+    answers = [each["answer"] for result in turn.results if result.ok for each in result.get("answers", ())]
+    answered = [f"The user answers: {'nothing' if answer is None else answer}" for answer in answers]
+    return "\n".join(filter(None, (*(failed or answered or [CARRIED_OUT]), turn.note)))
 
 
-def _actions(id: str, move: Move, at: At) -> Iterator[PlannedAction]:
+def _actions(id: str, move: Move, at: At, question: str) -> Iterator[PlannedAction]:
     def hands(action: str, **args: Any) -> PlannedAction:
         return PlannedAction(HANDS, {"action": action, **args}, id=id, name=move.verb)
 
     match move.verb:
-        case "finished" | "call_user":
+        case "finished":
             return
+        case "call_user":
+            yield PlannedAction("ask_user", {"questions": [{"question": question}]}, id=id, name=move.verb)
         case "wait":
             yield PlannedAction("wait", {"seconds": WAIT_S}, id=id, name=move.verb)
         case "drag" | "select":
