@@ -19,6 +19,7 @@ from benchmarks import (
     documents,
     files,
     screen,
+    seeing,
     servers,
     serving,
     shell,
@@ -31,7 +32,20 @@ from benchmarks.report import Measurement, Row, markdown
 
 ROWS: Mapping[str, Measurement] = {
     name: row
-    for group in (dispatch, shell, files, documents, artifacts, screen, vision, start, serving, servers, declarations)
+    for group in (
+        dispatch,
+        shell,
+        files,
+        documents,
+        artifacts,
+        screen,
+        vision,
+        seeing,
+        start,
+        serving,
+        servers,
+        declarations,
+    )
     for name, row in group.ROWS.items()
 }
 

@@ -55,13 +55,13 @@ NOTES_CJK = """会议记录 三月十四日
 資料を確認してから設定を変更してください。
 """
 PAGE = """<!doctype html><meta charset="utf-8"><title>Orders</title>
-<style>body{font:16px sans-serif;margin:24px}td,th{padding:4px 16px;text-align:left}label{display:block;margin:8px 0}</style>
+<style>html{zoom:SCALE}body{font:16px sans-serif;margin:24px}td,th{padding:4px 16px;text-align:left}label{display:block;margin:8px 0}</style>
 <h1>Orders of this week</h1><p>There are three open orders. Choose one to see its details.</p>
 <table><tr><th>Number<th>Customer<th>Total<tr><td>10481<td>Brunner Optik<td>129.90
 <tr><td>10482<td>Casa Verde<td>1,048.00<tr><td>10483<td>Nordwind Reisen<td>76.25</table>
 <label>Search <input value="Nordwind"></label><label><input type="checkbox" checked> Show closed orders</label>
 <button>Refresh list</button> <button>Export as CSV</button> <a href="#help">Help and contact</a>"""
-PAGE_CJK = """<!doctype html><meta charset="utf-8"><title>订单</title><style>body{font:18px sans-serif;margin:24px}</style>
+PAGE_CJK = """<!doctype html><meta charset="utf-8"><title>订单</title><style>html{zoom:SCALE}body{font:18px sans-serif;margin:24px}</style>
 <h1>本周订单</h1><p>有三个未完成的订单。请选择一个查看详细信息。</p>
 <button>刷新列表</button> <button>导出文件</button> <p>注文を確認してください。</p><button>設定を変更</button> <button>保存する</button>"""
 
@@ -85,7 +85,7 @@ SHEET = (
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """A program to look at. `argv` may name files of `files`, which are written before."""
+    """A program to look at. `argv` may name files of `files`, which are written before, with the scale for the word SCALE."""
 
     name: str
     argv: tuple[str, ...]
@@ -93,8 +93,8 @@ class Program:
 
     def command(self, folder: Path, scale: float) -> list[str]:
         for name, text in self.files:
-            folder.joinpath(name).write_text(text, encoding="utf-8")
-        return [part.format(folder=folder, scale=scale) for part in self.argv]
+            folder.joinpath(name).write_text(text.replace("SCALE", f"{scale:g}"), encoding="utf-8")
+        return [part.format(folder=folder) for part in self.argv]
 
 
 CHROMIUM = (
@@ -103,7 +103,6 @@ CHROMIUM = (
     "--no-first-run",
     "--disable-gpu",
     "--force-renderer-accessibility",
-    "--force-device-scale-factor={scale}",
     "--user-data-dir={folder}/profile",
 )
 PROGRAMS = (
@@ -151,7 +150,7 @@ def score(
     words, named, unnamed = [0, 0], [0, 0], [0, 0]
     for element in tree:
         assert element.rect is not None
-        told = words_of(f"{element.text} {element.value or ''}" if element.value != element.text else element.text)
+        told = words_of(label(element))
         if written(element, scale):
             near = {word for one in seen if one.rect and touch(one.rect, element.rect) for word in words_of(one.text)}
             words[0] += sum(word in near for word in told)
@@ -168,10 +167,16 @@ def score(
     return (words[0], words[1]), (named[0], named[1]), (unnamed[0], unnamed[1])
 
 
+def label(element: Element) -> str:
+    """What may be written on it: its name, and what somebody typed into it. Other values, as how many items a menu has, are only told."""
+    typed = element.value if "editable" in element.states and element.value != element.text else None
+    return f"{element.text} {typed or ''}".strip()
+
+
 def written(element: Element, scale: float) -> bool:
     """Whether what the tree calls it can be written in its rectangle; else it is an icon's name."""
     assert element.rect is not None
-    text = element.text or element.value or ""
+    text = label(element)
     square = element.rect.width <= 1.4 * element.rect.height and len(text) > 2
     return bool(words_of(text)) and not square and element.rect.width >= NARROWEST * scale * min(len(text), 40)
 
@@ -186,19 +191,20 @@ def touch(one: Rect, other: Rect) -> bool:
 
 async def shown(program: Program, scale: float) -> Shown:
     """The program on a private desktop that is as large as the scale asks for."""
-    async with _desktop(scale) as (session, variables):
+    async with scaled_desktop(scale) as (session, variables):
         folder = Path(variables["HANDRAIL_HOME"])
-        with _running(program.command(folder, scale), {**variables, **_scaled(scale)}):
-            return Shown(program.name, scale, *await _settled(session))
+        with running(program.command(folder, scale), {**variables, **enlarged(scale)}):
+            return Shown(program.name, scale, *await settled(session))
 
 
-def _scaled(scale: float) -> Mapping[str, str]:
+def enlarged(scale: float) -> Mapping[str, str]:
     """What tells GTK, and what is drawn by it, how large letters are. With GDK_SCALE the tree would tell places in other pixels."""
     return {"GDK_DPI_SCALE": f"{scale:g}"}
 
 
 @asynccontextmanager
-async def _desktop(scale: float) -> AsyncGenerator[tuple[Session, Mapping[str, str]], None]:
+async def scaled_desktop(scale: float) -> AsyncGenerator[tuple[Session, Mapping[str, str]], None]:
+    """A session on a private desktop of so many times 1280x800, and what a program needs to find it."""
     width, height = (round(side * scale) for side in SIZE)
     with environment(HANDRAIL_BACKEND="accessibility") as variables:
         folder = Path(variables["HANDRAIL_HOME"])
@@ -212,7 +218,8 @@ async def _desktop(scale: float) -> AsyncGenerator[tuple[Session, Mapping[str, s
 
 
 @contextmanager
-def _running(argv: Sequence[str], variables: Mapping[str, str]) -> Iterator[None]:
+def running(argv: Sequence[str], variables: Mapping[str, str]) -> Iterator[None]:
+    """A program with all that it starts; gone afterwards."""
     try:
         process = subprocess.Popen(
             argv, env=dict(variables), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
@@ -227,8 +234,8 @@ def _running(argv: Sequence[str], variables: Mapping[str, str]) -> Iterator[None
         process.wait()
 
 
-async def _settled(session: Session) -> tuple[Frame, tuple[Element, ...]]:
-    """The picture of the active window and its tree, once the program has drawn and told all."""
+async def settled(session: Session) -> tuple[Frame, tuple[Element, ...]]:
+    """The active window's picture and tree, once it is drawn."""
     screen = await session.service("screen")
     # Away from everything that would show a hint.
     await (await session.service("hands")).move(0, 0)

@@ -103,7 +103,8 @@ def blank(pixels: MatLike) -> NDArray[np.bool_]:
     """Where a picture shows nothing but its ground: pixels that are as those around them are."""
     low = cv2.erode(pixels, np.ones((3, 3), np.uint8))
     high = cv2.dilate(pixels, np.ones((3, 3), np.uint8))
-    return cv2.subtract(high, low).max(axis=2) < DETAIL
+    blue, green, red = cv2.split(cv2.subtract(high, low))
+    return cv2.max(cv2.max(blue, green), red) < DETAIL
 
 
 @dataclass(slots=True)
@@ -117,10 +118,14 @@ class _Room:
     _details: MatLike = field(init=False)
     _taken: NDArray[np.bool_] = field(init=False)
     _holders: list[Rect] = field(init=False)
+    _leaves: list[Rect] = field(init=False)
+    _corners: Numbers = field(init=False)
 
     def __post_init__(self) -> None:
-        leaves = _leaves(self.boxes)
-        self._holders = [box for box in self.boxes if box not in leaves]
+        self._leaves = leaves = _leaves(self.boxes)
+        self._corners = np.array([box.corners() for box in leaves], np.int64).reshape(-1, 4)
+        kept = set(leaves)
+        self._holders = [box for box in self.boxes if box not in kept]
         self._taken = _painted(self.pixels.shape, leaves)
         self._things = cv2.integral(self._taken.astype(np.uint8))
         self._details = cv2.integral((~blank(self.pixels)).astype(np.uint8))
@@ -177,12 +182,16 @@ class _Room:
             places = places[(clear_x | clear_y).all(axis=1)]
         return places
 
-    def _overlapping(self, box: Rect) -> Iterator[Rect]:
+    def _overlapping(self, box: Rect) -> list[Rect]:
         """Other things that lie on it, as the sum of all cannot tell them apart there."""
-        if box not in self._holders:
-            others = list(self.boxes)
-            others.remove(box)
-            yield from (o for o in others if not o.intersect(box).empty and o not in self._holders)
+        if box in self._holders:
+            return []
+        x1, y1, x2, y2 = self._corners.T
+        near = np.flatnonzero((x1 < box.right) & (x2 > box.x) & (y1 < box.bottom) & (y2 > box.y))
+        others = [self._leaves[index] for index in near]
+        # One of them is the box itself.
+        others.remove(box)
+        return others
 
     def _in_sight(self, box: Rect, tag: Rect) -> bool:
         """Whether the line between them crosses no other thing and no tag."""
