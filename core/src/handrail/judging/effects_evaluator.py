@@ -4,6 +4,7 @@
     working by calls of other tools, each of which is judged         allow
     fetching a public page, with nothing sent along                  allow
     input, windows, clipboard                                        allow on a private desktop, else confirm once a session
+    input to web pages in a browser of ours                          confirm once a session
     writing in the workspace                                         confirm; allow in the mode accept_edits
     ending plan mode                                                 always confirm
     sending, downloading, writing elsewhere, deleting, settings,
@@ -41,6 +42,7 @@ LOOSENED = Opinion(
 )
 HANDS = asked("desktop_input", "it acts on your own desktop", Touch("input", "desktop"), remember="desktop_input")
 PRIVATE_CLIPBOARD = allowed("private_desktop")
+PAGE = asked("page_input", "it acts on web pages", Touch("input", "page"), remember="page_input")
 CLIPBOARD = asked("clipboard", "it reads your clipboard", remember="clipboard")
 FETCHING = allowed("fetch")
 NETWORK = asked("network", "it reaches out over the network")
@@ -51,7 +53,20 @@ SERVER = asked("server", "another server does it, and nothing here knows what it
 
 # What may be looked at without asking. Anything else that a tool says it reads is asked about.
 OPEN_TO_VIEW = frozenset(
-    ("screen", "windows", "processes", "tree", "system", "monitors", "time", "session", "artifact", "history", "memory")
+    (
+        "screen",
+        "page",
+        "windows",
+        "processes",
+        "tree",
+        "system",
+        "monitors",
+        "time",
+        "session",
+        "artifact",
+        "history",
+        "memory",
+    )
 )
 # State of the session itself, which ends with it; and what it remembers, where a third party's text is asked about by itself.
 OWN = frozenset(("session", "artifact", "todos", "plan", "memory"))
@@ -102,6 +117,9 @@ def _own_folder(judging: Judging) -> tuple[object, ...] | None:
 
 
 def _of_effect(effect: Effect, invocation: Invocation, judging: Judging) -> Opinion | None:
+    if effect.arg is not None and invocation.argument(effect) == ():
+        # A tool of many actions says which of its effects this one has: none that it names nothing for.
+        return HARMLESS
     judge = JUDGES.get(type(effect))
     if judge is None:
         text = f"it does something unknown ({type(effect).__name__.lower()} {effect.what})"
@@ -181,6 +199,8 @@ def _of_input(effect: Effect, invocation: Invocation, judging: Judging) -> Opini
     # Text typed into a terminal is a command: whoever can read commands judges it as one, beside this, and the stricter view counts.
     if effect.what in DESKTOP:
         return PRIVATE if judging.private_desktop else HANDS
+    if effect.what == "page":
+        return PAGE
     return asked("input", f"it gives input to {effect.what}", Touch("input", effect.what))
 
 

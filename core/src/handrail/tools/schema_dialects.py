@@ -65,6 +65,9 @@ GEMINI = SchemaDialect(
 # https://modelcontextprotocol.io/specification/draft/server/tools
 MCP = SchemaDialect(name=re.compile(r"[A-Za-z0-9_.-]{1,128}"), root_unions=True)
 
+# What is said only where a dialect wants it said.
+LENGTHS = frozenset({"minLength", "maxLength"})
+CLOSED = frozenset({"additionalProperties"})
 # Keywords that say nothing to a model.
 SILENT = frozenset(
     {
@@ -95,6 +98,16 @@ TYPES = ("string", "number", "boolean", "object", "array")
 KINDS: Mapping[type[Any], str] = {str: "string", bool: "boolean", int: "integer", float: "number"}
 
 
+def _brief(node: Any) -> Any:
+    """The same without what models take for granted: that there are no other keys, and how long texts may be. Calls are checked here anyhow."""
+    if isinstance(node, dict):
+        told = cast("dict[str, Any]", node)
+        closed = told.get("additionalProperties") is False
+        gone = LENGTHS if told.get("type") == "string" else CLOSED if closed else frozenset[str]()
+        return {key: _brief(value) for key, value in told.items() if key not in gone}
+    return [_brief(each) for each in cast("list[Any]", node)] if isinstance(node, list) else node
+
+
 def fitted(schema: Mapping[str, Any], dialect: SchemaDialect, *, tool: str) -> Schema:
     """The schema of a tool's arguments in a dialect. Raises `PluginError` for what cannot be said in it."""
     for key in schema.get("properties", {}):
@@ -104,7 +117,7 @@ def fitted(schema: Mapping[str, Any], dialect: SchemaDialect, *, tool: str) -> S
             )
     given = dict(schema) if dialect.root_unions else _of_one_shape(schema)
     if dialect.keywords is None:
-        return given
+        return _brief(given)
     return _Fitting(dialect, given, tool).node(given)
 
 

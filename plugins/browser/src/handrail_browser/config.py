@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -42,4 +43,21 @@ class BrowserConfig(BaseModel):
     respect_robots: bool = Field(default=False, description="Whether what a host's robots.txt forbids is not fetched.")
     cache_bytes: int = Field(default=50_000_000, ge=0, description="Bytes of pages that are kept; 0: none is kept.")
     cache_days: float = Field(default=7, gt=0, description="Days that a page is kept.")
+    executable: Path | None = Field(
+        default=None, description="The Chromium to run; unset: the first that is installed."
+    )
+    profile: Path | None = Field(
+        default=None, description="A browser profile of your own; unset: an empty one, which is removed."
+    )
+    headless: bool = Field(default=True, description="Whether the browser has no window.")
+    window: tuple[int, int] = Field(default=(1280, 900), description="Width and height of the browser's window.")
+    allowed_domains: tuple[str, ...] = Field(
+        default=(), description="The only sites a browser may reach, each with all below it."
+    )
+    denied_domains: tuple[str, ...] = Field(
+        default=(), description="Sites that a browser may not reach, each with all below it."
+    )
+    download_max_bytes: int = Field(
+        default=500_000_000, ge=1, description="Bytes of a file that a browser may download."
+    )
     search: SearchConfig = Field(default=SearchConfig(), description="The search engine.")

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 from handrail import hookimpl
 
 if TYPE_CHECKING:
-    from handrail import Service, ServiceContext, Tool
+    from handrail import Evaluator, Service, ServiceContext, Tool
     from handrail_browser.config import BrowserConfig
     from handrail_browser.web.reader import Reader
 
 
 @hookimpl
 def handrail_register_tools() -> Iterable[Tool]:
-    """`web_fetch`, `web_search`."""
+    """`execute_browser`, `web_fetch`, `web_search`."""
+    from handrail_browser.browsing.tool import execute_browser
     from handrail_browser.search.tool import web_search
     from handrail_browser.web.tool import web_fetch
 
-    return [web_fetch, web_search]
+    return [execute_browser, web_fetch, web_search]
 
 
 @hookimpl
@@ -32,10 +33,19 @@ def handrail_register_config() -> type[BrowserConfig]:
 
 @hookimpl
 def handrail_register_services() -> Iterable[Service]:
-    """What a session's pages are read with."""
+    """A session's browser, and what its pages are read with."""
     from handrail import Service
+    from handrail_browser.browsing.service import browsers
 
-    return [Service("page_reader", open_reader, scope="session")]
+    return [browsers(), Service("page_reader", open_reader, scope="session")]
+
+
+@hookimpl
+def handrail_register_evaluators() -> Iterable[Evaluator]:
+    """The judge of files that are given away, and of browsers that are a person's own."""
+    from handrail_browser.browsing.judging import BrowserEvaluator
+
+    return [BrowserEvaluator()]
 
 
 async def open_reader(context: ServiceContext) -> Reader:

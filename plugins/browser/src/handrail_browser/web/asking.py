@@ -32,9 +32,7 @@ class WebFetchParams(BaseModel):
     url: Annotated[tuple[str, ...], WithJsonSchema({"type": "string"})] = Field(
         default=(), description="Address of a page, http or https.", json_schema_extra=_required_or_not_at_all
     )
-    prompt: str | None = Field(
-        default=None, max_length=100_000, description=f"A text with up to {MOST} addresses, all of which are fetched."
-    )
+    prompt: str | None = Field(default=None, max_length=100_000, description=f"A text with up to {MOST} addresses.")
 
     @model_validator(mode="before")
     @classmethod

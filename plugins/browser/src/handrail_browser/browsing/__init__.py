@@ -1,0 +1,1 @@
+"""The tool `execute_browser`, whichever browser it drives."""

@@ -1,0 +1,218 @@
+"""What `execute_browser` asks of a browser, whichever it is: the values and the interface that every driver keeps to.
+
+A driver that cannot do something raises `Downstream` with the way round it. Nothing here numbers elements: a driver gives nodes with a handle and
+a fingerprint of its own, and the tool gives them the ids of the session.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from handrail import AmbiguousElement, Element, StaleElement
+
+Effect = Literal["confirmed", "none", "unverified"]
+Until = Literal["load", "dom", "network"]
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A page that is open. `state` is `open`, `dialog`, `file_chooser`, `crashed`; `asks` says what a dialog or chooser asks."""
+
+    id: str
+    url: str
+    title: str = ""
+    active: bool = False
+    state: Literal["open", "dialog", "file_chooser", "crashed"] = "open"
+    asks: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One thing on a page, or a piece of its text (`role` text). `handle` and `fingerprint` are the driver's; without one it cannot be acted on."""
+
+    role: str
+    name: str
+    value: str | None = None
+    states: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    url: str = ""
+    depth: int = 0
+    level: int = 0
+    box: tuple[int, int, int, int] | None = None
+    handle: Any = None
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is on a page, in order. `total` counts what there is; `whole` is false where looking took too long."""
+
+    nodes: tuple[Node, ...]
+    total: int
+    whole: bool = True
+    position: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of an action. `evidence` says in words what was seen to change; `more` are further keys of the result."""
+
+    effect: Effect
+    evidence: tuple[str, ...] = ()
+    settled: bool | None = None
+    more: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The text of a page: `html` as it is seen, or `text`. `hidden` characters were left out since nobody would see them."""
+
+    html: str = ""
+    text: str = ""
+    content_type: str = "text/html"
+    hidden: int = 0
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Gotten:
+    """A file that the browser downloaded, in a folder of the driver's own; whoever takes it moves it away."""
+
+    path: Path
+    name: str
+    url: str
+    size: int
+
+
+class Interrupted(Exception):
+    """The page asks something, and does nothing else until it is answered."""
+
+
+class Stale(StaleElement):
+    """With the things that it may be now, still without ids."""
+
+    def __init__(self, message: str, nodes: Sequence[Node]) -> None:
+        super().__init__(message, hint="use a candidate's id, or take a new snapshot")
+        self.nodes = nodes
+
+
+class Several(AmbiguousElement):
+    """With the first of them, still without ids."""
+
+    def __init__(self, message: str, nodes: Sequence[Node]) -> None:
+        super().__init__(message, hint="use a candidate's id")
+        self.nodes = nodes
+
+
+class Driver(ABC):
+    """One session's browser."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    async def tabs(self) -> Sequence[Tab]:
+        """The open tabs, in the order they were opened."""
+
+    @abstractmethod
+    async def tab(self, id: str | None) -> Tab:
+        """The tab of that id, or the active one; `NotFound` names those there are."""
+
+    @abstractmethod
+    async def open_tab(self, url: str | None) -> Tab:
+        """A new tab, which becomes the active one."""
+
+    @abstractmethod
+    async def close_tab(self, tab: Tab) -> Done:
+        """Close it, without asking the page."""
+
+    @abstractmethod
+    async def navigate(
+        self, tab: Tab, url: str, *, until: Until, seconds: float, login: tuple[str, str] | None = None
+    ) -> Done:
+        """Go to an address."""
+
+    @abstractmethod
+    async def travel(self, tab: Tab, where: Literal["back", "forward", "reload"], *, seconds: float) -> Done:
+        """Go through the tab's history."""
+
+    @abstractmethod
+    async def snapshot(self, tab: Tab, *, everything: bool, selector: str | None, most: int, skip: int) -> Snapshot:
+        """What can be used on the page; with `everything` its text, too."""
+
+    @abstractmethod
+    async def locate(self, element: Element) -> Node:
+        """An element that was seen before, as it is now; `StaleElement` with candidates when it is gone or has become another."""
+
+    @abstractmethod
+    async def pick(self, tab: Tab, *, selector: str | None, text: str | None, role: str | None = None) -> Node:
+        """The one thing that a selector or a text names; `NotFound`, or `AmbiguousElement` with candidates."""
+
+    @abstractmethod
+    async def click(self, tab: Tab, node: Node, *, button: str, count: int, seconds: float) -> Done:
+        """Click it when it is there, still, able and on top."""
+
+    @abstractmethod
+    async def hover(self, tab: Tab, node: Node, *, seconds: float) -> Done:
+        """Put the pointer over it."""
+
+    @abstractmethod
+    async def fill(self, tab: Tab, node: Node, text: str, *, submit: bool, seconds: float) -> Done:
+        """Replace its text, and read it back."""
+
+    @abstractmethod
+    async def press(self, tab: Tab, node: Node | None, key: str, *, seconds: float) -> Done:
+        """Press a key or chord (`Enter`, `Control+A`), on the node or what has the focus."""
+
+    @abstractmethod
+    async def select(self, tab: Tab, node: Node, values: Sequence[str], *, seconds: float) -> Done:
+        """Choose from a list by value or label."""
+
+    @abstractmethod
+    async def upload(self, tab: Tab, node: Node | None, paths: Sequence[Path], *, seconds: float) -> Done:
+        """Give files to a file field, or to the chooser that is open."""
+
+    @abstractmethod
+    async def scroll(self, tab: Tab, node: Node | None, direction: str, amount: float) -> Done:
+        """Scroll by `amount` views, or to an end."""
+
+    @abstractmethod
+    async def dialog(self, tab: Tab, *, accept: bool, text: str | None, seconds: float) -> Done:
+        """Answer the dialog, or close the file chooser, that the page has opened."""
+
+    @abstractmethod
+    async def wait(
+        self,
+        tab: Tab,
+        *,
+        text: str | None,
+        gone: bool,
+        selector: str | None,
+        url: str | None,
+        until: Until | None,
+        seconds: float,
+    ) -> bool:
+        """Whether it came to be so in time."""
+
+    @abstractmethod
+    async def read(self, tab: Tab, selector: str | None) -> Reading:
+        """The page's text, or that of a part of it."""
+
+    @abstractmethod
+    async def screenshot(self, tab: Tab, node: Node | None, *, full: bool) -> bytes:
+        """A picture, PNG."""
+
+    @abstractmethod
+    async def download(self, tab: Tab, node: Node | None, url: str | None, *, seconds: float) -> Gotten:
+        """The file that a link or an address gives."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """End it; nothing of it is left."""
+
+    def refused(self) -> Sequence[str]:
+        """Where pages wanted to go since the last question, and may not."""
+        return ()

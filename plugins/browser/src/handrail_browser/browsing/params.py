@@ -1,0 +1,282 @@
+"""What each action of `execute_browser` takes: one model an action. What a model is shown is all of their fields together, each told once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, cast
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
+from pydantic.json_schema import SkipJsonSchema
+
+Text = Annotated[str, Field(max_length=200_000)]
+# What is shown of a field; the limits of one are told when they are passed.
+SHOWN = ("type", "enum", "items", "description")
+TOLD = "ref, selector or name: the element. dialog, fill, wait: text. press: key (Control+A). select: values. upload: paths. download: path."
+Until = Literal["load", "dom", "network"]
+
+
+class ActionParams(BaseModel):
+    """Of every action. `acts` says that it does something to a page, `needs_url` whether an address belongs to it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    acts: ClassVar[bool] = False
+    needs_url: ClassVar[bool | None] = False
+
+    timeout: float = Field(default=10, gt=0, le=120)
+
+
+class OnTab(ActionParams):
+    """In one tab."""
+
+    tab_id: str | None = None
+
+
+class OnElement(OnTab):
+    """On one element, named in one way."""
+
+    ref: str | None = None
+    selector: str | None = None
+    name: str | None = None
+    optional: ClassVar[bool] = False
+
+    @model_validator(mode="after")
+    def _one(self) -> OnElement:
+        given = [each for each in ("ref", "selector", "name") if getattr(self, each) is not None]
+        if len(given) > 1 or not (given or self.optional):
+            raise ValueError("name the element by one of ref, selector, name")
+        return self
+
+
+class Navigate(OnTab):
+    """Go to `url`."""
+
+    needs_url = True
+    until: Until = "load"
+    username: str | None = None
+    password: str | None = None
+
+
+class Travel(OnTab):
+    """Go through the history, or load again."""
+
+
+class OpenTab(ActionParams):
+    """Open a tab, at `url` if given."""
+
+    needs_url = None
+
+
+class CloseTab(OnTab):
+    """Close a tab."""
+
+
+class ListTabs(ActionParams):
+    """What is open."""
+
+
+class Click(OnElement):
+    """Click an element."""
+
+    acts = True
+    button: Literal["left", "right", "middle"] = "left"
+    clicks: int = Field(default=1, ge=1, le=3)
+
+
+class Hover(OnElement):
+    """Put the pointer over an element."""
+
+    acts = True
+
+
+class Fill(OnElement):
+    """Replace a field's text."""
+
+    acts = True
+    text: Text
+    submit: bool = False
+
+
+class Press(OnElement):
+    """Press a key, on an element or on what has the focus."""
+
+    acts = True
+    optional = True
+    key: str = Field(max_length=60)
+
+
+class Select(OnElement):
+    """Choose from a list."""
+
+    acts = True
+    values: list[str] = Field(min_length=1, max_length=100)
+
+
+class Upload(OnElement):
+    """Give files to a file field, or to the chooser that is open."""
+
+    acts = True
+    optional = True
+    paths: list[str] = Field(min_length=1, max_length=20)
+
+
+class Download(OnElement):
+    """Save what a link or `url` gives."""
+
+    acts = True
+    optional = True
+    needs_url = None
+    path: str
+
+
+class Dialog(OnTab):
+    """Answer a dialog, or close a file chooser."""
+
+    acts = True
+    accept: bool = True
+    text: Annotated[str | None, Field(max_length=20_000)] = None
+
+
+class Scroll(OnElement):
+    """Scroll the page, or the box that an element is in."""
+
+    optional = True
+    direction: Literal["down", "up", "left", "right", "top", "bottom", "into"] = "down"
+    amount: float = Field(default=0.8, gt=0, le=100)
+
+
+class Wait(OnTab):
+    """Wait until something is so."""
+
+    text: Annotated[str | None, Field(max_length=2_000)] = None
+    selector: str | None = None
+    gone: bool = False
+    url_part: str | None = None
+    until: Until | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> Wait:
+        if self.text is None and self.selector is None and self.url_part is None and self.until is None:
+            raise ValueError("say what to wait for: text, selector, url_part or until")
+        return self
+
+
+class SnapshotOf(OnTab):
+    """List what can be used on the page."""
+
+    filter: Literal["interactive", "all"] = "interactive"
+    selector: str | None = None
+    diff: bool = False
+    limit: int = Field(default=200, ge=1, le=2_000)
+    offset: int = Field(default=0, ge=0)
+
+
+class ExtractText(OnTab):
+    """Read the page."""
+
+    selector: str | None = None
+
+
+class Screenshot(OnElement):
+    """Take a picture of the window, the whole page or an element."""
+
+    optional = True
+    full: bool = False
+
+
+class ConnectCdp(ActionParams):
+    """Use a browser on this machine that a person started for debugging, at `url`."""
+
+    needs_url = True
+
+
+ACTIONS: Mapping[str, type[ActionParams]] = {
+    "navigate": Navigate, "click": Click, "fill": Fill, "press": Press, "extract_text": ExtractText, "snapshot": SnapshotOf,
+    "open_tab": OpenTab, "close_tab": CloseTab, "list_tabs": ListTabs, "select": Select, "wait": Wait, "screenshot": Screenshot,
+    "back": Travel, "forward": Travel, "reload": Travel, "scroll": Scroll, "hover": Hover, "dialog": Dialog, "upload": Upload,
+    "download": Download, "connect_cdp": ConnectCdp,
+}  # fmt: skip
+Action = Literal[
+    "navigate", "click", "fill", "press", "extract_text", "snapshot", "open_tab", "close_tab", "list_tabs", "select", "wait", "screenshot",
+    "back", "forward", "reload", "scroll", "hover", "dialog", "upload", "download", "connect_cdp",
+]  # fmt: skip
+
+
+def _together(schema: dict[str, Any]) -> None:
+    """The fields of all actions as one object. Which action takes which is told once, in words: each field by itself would say it again."""
+    fields: dict[str, Any] = {}
+    for model in ACTIONS.values():
+        for name, field in model.model_json_schema()["properties"].items():
+            plain = next((each for each in field.get("anyOf", ()) if each.get("type") != "null"), field)
+            fields.setdefault(name, {key: plain[key] for key in SHOWN if key in plain})
+    schema.clear()
+    schema |= {"type": "object", "additionalProperties": False, "properties": fields, "description": TOLD}
+
+
+class BrowserParams(BaseModel):
+    """One action. `given` is its checked `params`; `goes_to`, `acts_on`, `reads` and `writes` are what is judged, found in them."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    action: Action = Field(description="What to do.")
+    url: str | None = Field(default=None, description="Where to go.")
+    params: Annotated[dict[str, Any], WithJsonSchema({"type": "object"})] = Field(
+        default_factory=dict[str, Any], json_schema_extra=_together
+    )
+    goes_to: SkipJsonSchema[tuple[str, ...]] = Field(default=(), init=False)
+    acts_on: SkipJsonSchema[tuple[str, ...]] = Field(default=(), init=False)
+    reads: SkipJsonSchema[tuple[str, ...]] = Field(default=(), init=False)
+    writes: SkipJsonSchema[tuple[str, ...]] = Field(default=(), init=False)
+    _given: ActionParams | None = None
+
+    @property
+    def given(self) -> ActionParams:
+        assert self._given is not None
+        return self._given
+
+    @model_validator(mode="before")
+    @classmethod
+    def _judged(cls, data: Any) -> Any:
+        """What is judged is made here alone: nobody can say it in the place of the arguments that it is about."""
+        if not isinstance(data, Mapping):
+            return data
+        told = dict(cast("Mapping[str, Any]", data))
+        for name in ("goes_to", "acts_on", "reads", "writes"):
+            if name in told:
+                raise ValueError(f"there is no such argument: {name}")
+        if told.get("params") is None:
+            told.pop("params", None)
+        return told
+
+    @model_validator(mode="after")
+    def _checked(self) -> BrowserParams:
+        model = ACTIONS[self.action]
+        try:
+            given = model.model_validate(self.params)
+        except ValidationError as exc:
+            raise ValueError("; ".join(_told(error, model) for error in exc.errors())) from None
+        if model.needs_url is True and not self.url:
+            raise ValueError(f"{self.action} needs url")
+        if model.needs_url is False and self.url:
+            raise ValueError(f"{self.action} takes no url; navigate goes to one")
+        if isinstance(given, Download) and (self.url is None) == all(
+            each is None for each in (given.ref, given.selector, given.name)
+        ):
+            raise ValueError("download takes either url or an element")
+        set_field = object.__setattr__
+        self._given = given
+        if self.url and self.action != "connect_cdp":
+            set_field(self, "goes_to", (self.url,))
+        if given.acts:
+            set_field(self, "acts_on", (self.action,))
+        if isinstance(given, Upload):
+            set_field(self, "reads", tuple(given.paths))
+        if isinstance(given, Download):
+            set_field(self, "writes", (given.path,))
+        return self
+
+
+def _told(error: Any, model: type[ActionParams]) -> str:
+    place = ".".join(str(each) for each in error["loc"])
+    if error["type"] == "extra_forbidden":
+        return f"params.{place}: there is no such argument; it takes {', '.join(model.model_fields)}"
+    return f"params.{place}: {error['msg']}" if place else error["msg"].removeprefix("Value error, ")

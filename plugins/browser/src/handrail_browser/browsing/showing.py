@@ -1,0 +1,93 @@
+"""What a model is shown of a page: one line a thing, and what is different from the last time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from handrail import Element, Observations, Rect
+from handrail_browser.browsing.driver import Node, Snapshot
+
+if TYPE_CHECKING:
+    from handrail_browser.browsing.driver import Tab
+
+LONGEST = 160
+
+
+def numbered(nodes: Sequence[Node], observations: Observations) -> list[tuple[Node, Element | None]]:
+    """Each node with its element of the session, None for what cannot be acted on."""
+    elements = iter(observations.number([_element(node) for node in nodes if node.handle is not None]))
+    return [(node, next(elements) if node.handle is not None else None) for node in nodes]
+
+
+def _element(node: Node) -> Element:
+    return Element(
+        node.role, node.name, Rect(*node.box) if node.box else None, frozenset(node.states), source="dom", value=node.value,
+        depth=node.depth, ref=node.handle, fingerprint=node.fingerprint,
+    )  # fmt: skip
+
+
+def line(node: Node, element: Element | None) -> str:
+    """`button "Save" [e12] disabled`."""
+    indent = "  " * node.depth
+    if node.role == "text":
+        return indent + node.name
+    if node.role == "heading":
+        return f"{indent}{'#' * (node.level or 2)} {node.name}" + (f" [{element.id}]" if element else "")
+    parts = [node.role, f'"{_short(node.name)}"' if node.name else "", f"[{element.id}]" if element else ""]
+    parts += [f'= "{_short(node.value)}"' if node.value is not None else "", " ".join(node.states)]
+    if node.options:
+        parts.append(f"({' | '.join(node.options)})")
+    if node.url and not node.url.startswith("javascript:"):
+        parts.append(f"-> {_short(node.url, 60)}")
+    return indent + " ".join(part for part in parts if part)
+
+
+def candidates(nodes: Sequence[Node], observations: Observations) -> list[dict[str, Any]]:
+    """Things that may be meant, with their ids."""
+    return [
+        {"id": e.id, "role": node.role, "text": node.name, "states": list(node.states)}
+        for node, e in numbered(nodes, observations)
+        if e
+    ]
+
+
+def different(before: Sequence[str], now: Sequence[str]) -> str:
+    """What went and what came, in order; `= N lines` where nothing changed."""
+    from difflib import SequenceMatcher
+
+    out: list[str] = []
+    for kind, a, b, c, d in SequenceMatcher(None, before, now, autojunk=False).get_opcodes():
+        if kind == "equal":
+            out.append(f"= {b - a} lines")
+        else:
+            out += [*(f"- {each}" for each in before[a:b]), *(f"+ {each}" for each in now[c:d])]
+    return "\n".join(out)
+
+
+def counted(snapshot: Snapshot, skip: int, most: int) -> dict[str, Any]:
+    """How much there is, and how to see the rest."""
+    shown = min(max(snapshot.total - skip, 0), most)
+    told: dict[str, Any] = {"elements": snapshot.total}
+    if snapshot.total > skip + shown or not snapshot.whole:
+        told["truncated"] = True
+        told["note"] = (
+            f"{shown} of {snapshot.total} lines are shown: go on with offset={skip + shown}, or name a part by selector."
+            if snapshot.whole
+            else "The page is so large that looking at it was cut short: name a part by selector."
+        )
+    return told | dict(snapshot.position)
+
+
+def tabs(found: Sequence[Tab]) -> str:
+    """One line a tab."""
+    return "\n".join(
+        f"{'*' if tab.active else '-'} {tab.id} {_short(tab.title, 80) or '(no title)'} {_short(tab.url, 200)}"
+        + ("" if tab.state == "open" else f" [{tab.state}]")
+        for tab in found
+    )
+
+
+def _short(text: str, most: int = LONGEST) -> str:
+    plain = text.replace("\n", " ")
+    return plain if len(plain) <= most else f"{plain[: most - 1]}…"

@@ -1,0 +1,1 @@
+"""A Chromium of our own, over the DevTools protocol."""

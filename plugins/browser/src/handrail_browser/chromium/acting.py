@@ -1,0 +1,310 @@
+"""Mouse, keys, fields, files and dialogs of a Chromium: the half of `ChromiumDriver` that changes pages."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from handrail import Downstream, InvalidArguments, NotFound, StaleElement
+from handrail_browser.browsing.driver import Done, Driver, Gotten, Interrupted, Node, Tab, Until
+from handrail_browser.chromium import frames, keys, settling
+from handrail_browser.chromium.browser import Browser
+from handrail_browser.chromium.cdp import Gone
+from handrail_browser.chromium.frames import Frame
+from handrail_browser.chromium.nodes import Handle, called
+from handrail_browser.chromium.tabs import Page
+
+# What a new tab is waited for.
+NEW_TAB_S = 3.0
+BUTTONS = {"left": 1, "right": 2, "middle": 4}
+
+
+class Acting(Driver):
+    """What is done to pages by the hands of a person."""
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+
+    async def click(self, tab: Tab, node: Node, *, button: str, count: int, seconds: float) -> Done:
+        page, handle = self._of(tab, node)
+        x, y = await self._ready(page, handle, node, seconds, enabled=True)
+        return await self._doing(page, self._clicked(page, x, y, button, count), self._frame(page, handle))
+
+    async def _clicked(self, page: Page, x: float, y: float, button: str, count: int) -> None:
+        mouse = {"x": x, "y": y, "button": button, "modifiers": 0}
+        send = self._browser.connection.send
+        steps = [
+            send("Input.dispatchMouseEvent", {**mouse, "type": "mouseMoved", "button": "none"}, session=page.session)
+        ]
+        for nth in range(1, count + 1):
+            steps.append(
+                send(
+                    "Input.dispatchMouseEvent",
+                    {**mouse, "type": "mousePressed", "clickCount": nth, "buttons": BUTTONS[button]},
+                    session=page.session,
+                )
+            )
+            steps.append(
+                send(
+                    "Input.dispatchMouseEvent",
+                    {**mouse, "type": "mouseReleased", "clickCount": nth, "buttons": 0},
+                    session=page.session,
+                )
+            )
+        # They go out one behind the other, and are answered in that order.
+        await asyncio.gather(*steps)
+
+    async def hover(self, tab: Tab, node: Node, *, seconds: float) -> Done:
+        page, handle = self._of(tab, node)
+        x, y = await self._ready(page, handle, node, seconds, enabled=False)
+        moved = self._browser.connection.send(
+            "Input.dispatchMouseEvent", {"type": "mouseMoved", "x": x, "y": y}, session=page.session
+        )
+        return await self._doing(page, moved, self._frame(page, handle))
+
+    async def fill(self, tab: Tab, node: Node, text: str, *, submit: bool, seconds: float) -> Done:
+        page, handle = self._of(tab, node)
+        frame = self._frame(page, handle)
+        await self._ready(page, handle, node, seconds, enabled=True, editable=True)
+        cleared = await page.ask("clear", {"n": handle.number}, frame=frame)
+        if "wrong" in cleared:
+            raise InvalidArguments(
+                f"{called(node)} takes no text",
+                hint="use select for lists, click for boxes and buttons, upload for files",
+            )
+        if cleared.get("set"):
+            done = await self._doing(page, page.ask("set", {"n": handle.number, "value": text}, frame=frame), frame)
+        else:
+            done = await self._doing(page, self._typed(page, text), frame)
+        read = await self._read_back(page, frame, handle, text)
+        if read is not None and not read["same"]:
+            evidence = (
+                f"it holds {read['shown']!r}" if read["shown"] != "•••" else f"it holds {read['length']} characters",
+            )
+            note = "The field did not take the text as it was given: it may have a form or a length of its own."
+            done = replace(
+                done, effect="unverified", evidence=evidence, more={**done.more, "value": read["shown"], "note": note}
+            )
+        elif read is not None:
+            done = replace(
+                done,
+                effect="confirmed",
+                evidence=("it holds the text", *(e for e in done.evidence if "focus on" not in e)),
+            )
+        if not submit or page.interrupted:
+            return done
+        sent = await self._doing(page, self._pressed(page, keys.chord("Enter")), frame)
+        return replace(sent, evidence=(*done.evidence[:1], *sent.evidence), more={**done.more, **sent.more})
+
+    async def _typed(self, page: Page, text: str) -> None:
+        send = self._browser.connection.send
+        if text:
+            await send("Input.insertText", {"text": text}, session=page.session)
+        else:
+            await self._pressed(page, keys.chord("Delete"))
+
+    async def _read_back(self, page: Page, frame: Frame, handle: Handle, text: str) -> dict[str, Any] | None:
+        if page.interrupted:
+            return None
+        with suppress(Downstream, Interrupted):
+            read = await page.ask("filled", {"n": handle.number, "value": text}, frame=frame)
+            return None if read.get("gone") else read
+        return None
+
+    async def press(self, tab: Tab, node: Node | None, key: str, *, seconds: float) -> Done:
+        chord = keys.chord(key)
+        page = self._browser.page(tab.id)
+        if node is not None:
+            _, handle = self._of(tab, node)
+            if not await page.ask("focus", {"n": handle.number}, frame=self._frame(page, handle)):
+                raise Downstream(f"{called(node)} does not take the focus")
+        return await self._doing(page, self._pressed(page, chord))
+
+    async def _pressed(self, page: Page, chord: keys.Chord) -> None:
+        send = self._browser.connection.send
+        await asyncio.gather(*(send("Input.dispatchKeyEvent", event, session=page.session) for event in chord.events()))
+
+    async def select(self, tab: Tab, node: Node, values: Sequence[str], *, seconds: float) -> Done:
+        page, handle = self._of(tab, node)
+        told: dict[str, Any] = {}
+
+        async def choose() -> None:
+            told.update(
+                await page.ask("choose", {"n": handle.number, "values": list(values)}, frame=self._frame(page, handle))
+            )
+
+        done = await self._doing(page, choose())
+        if "wrong" in told:
+            raise InvalidArguments(
+                f"{called(node)} is no list of choices", hint="open it by click, and click the choice"
+            )
+        if "missing" in told:
+            raise NotFound(f"{called(node)} has no choice {told['missing'][0]!r}", details={"choices": told["options"]})
+        if told.get("disabled") or told.get("single"):
+            raise Downstream(
+                f"{called(node)}: " + ("the choice is disabled" if told.get("disabled") else "only one can be chosen")
+            )
+        effect = "confirmed" if told.get("changed") else "none"
+        return replace(done, effect=effect, evidence=(f"chosen: {told.get('shown')!r}", *done.evidence))
+
+    async def upload(self, tab: Tab, node: Node | None, paths: Sequence[Path], *, seconds: float) -> Done:
+        page = self._browser.page(tab.id)
+        if page.chooser is not None:
+            where: dict[str, Any] = {"backendNodeId": page.chooser["backendNodeId"]}
+            session = page.chooser["session"]
+            page.chooser = None
+        else:
+            if node is None:
+                raise InvalidArguments(
+                    "no file chooser is open", hint="name the file field by params.ref or params.selector"
+                )
+            _, handle = self._of(tab, node)
+            frame = self._frame(page, handle)
+            where, session = {"objectId": await page.ask("elementAt", {"n": handle.number}, frame=frame)}, frame.session
+        files = [str(path) for path in paths]
+        done = await self._doing(
+            page, page.connection.send("DOM.setFileInputFiles", {"files": files, **where}, session=session)
+        )
+        return replace(
+            done,
+            effect="confirmed",
+            evidence=(f"{len(files)} file{'s' if len(files) > 1 else ''} given", *done.evidence),
+        )
+
+    async def scroll(self, tab: Tab, node: Node | None, direction: str, amount: float) -> Done:
+        page = self._browser.page(tab.id)
+        x, y = {"up": (0, -amount), "down": (0, amount), "left": (-amount, 0), "right": (amount, 0)}.get(
+            direction, (0, 0)
+        )
+        handle = node.handle if node is not None else None
+        told: dict[str, Any] = {}
+
+        async def move() -> None:
+            args = {"n": handle.number if handle else None, "x": x, "y": y, "to": direction}
+            told.update(await page.ask("scroll", args, frame=self._frame(page, handle) if handle else None))
+
+        done = await self._doing(page, move())
+        if not told.get("moved"):
+            return replace(done, effect="none", evidence=("it is at its end already", *done.evidence))
+        return replace(
+            done, effect="confirmed", more={**done.more, **{k: told[k] for k in ("at", "height", "view") if k in told}}
+        )
+
+    async def dialog(self, tab: Tab, *, accept: bool, text: str | None, seconds: float) -> Done:
+        page = self._browser.page(tab.id)
+        if page.chooser is not None and page.dialog is None:
+            page.chooser = None
+            return Done("confirmed", ("no file was given",), True)
+        if page.dialog is None:
+            raise NotFound("the page asks nothing")
+        was = settling.before(page, frozenset(self._browser.pages))
+        kind = page.dialog["kind"]
+        answer: dict[str, Any] = {"accept": accept}
+        if text is not None:
+            answer["promptText"] = text
+        page.dialog = None
+        await page.connection.send("Page.handleJavaScriptDialog", answer, session=page.session)
+        if kind == "beforeunload" and accept:
+            await settling.loaded(page, "load", seconds)
+        rest, _ = await settling.settled(page, was)
+        more: dict[str, Any] = {"dialog": dict(page.dialog)} if page.dialog is not None else {}
+        evidence = ("accepted" if accept else "dismissed", *((f"now at {page.url}",) if page.url != was.url else ()))
+        return Done("confirmed", evidence, rest, more)
+
+    async def wait(
+        self,
+        tab: Tab,
+        *,
+        text: str | None,
+        gone: bool,
+        selector: str | None,
+        url: str | None,
+        until: Until | None,
+        seconds: float,
+    ) -> bool:
+        page = self._browser.page(tab.id)
+        ends = monotonic() + seconds
+        if url is not None and not await page.until(lambda: page.interrupted or url in page.url, seconds):
+            return False
+        if until == "network":
+            return await settling.quiet(page, ends - monotonic())
+        if until is not None and not await page.until(lambda: page.interrupted or not page.loading, ends - monotonic()):
+            return False
+        while (text is not None or selector is not None) and (left := ends - monotonic()) > 0:
+            args = {"text": text, "gone": gone, "selector": selector, "ms": left * 1000}
+            try:
+                met = await page.ask("waited", args, seconds=left + 2)
+            except Gone:
+                if page.crashed:
+                    raise
+                continue
+            if isinstance(met, dict):
+                raise InvalidArguments(f"{selector!r} is no CSS selector")
+            return met is True
+        return text is None and selector is None
+
+    async def download(self, tab: Tab, node: Node | None, url: str | None, *, seconds: float) -> Gotten:
+        page = self._browser.page(tab.id)
+        coming = self._browser.coming(page)
+        try:
+            if node is not None:
+                _, handle = self._of(tab, node)
+                x, y = await self._ready(page, handle, node, 5.0, enabled=True)
+                await page.unless_asked(self._clicked(page, x, y, "left", 1))
+            else:
+                with suppress(Downstream):
+                    await page.unless_asked(
+                        page.connection.send("Page.navigate", {"url": url}, session=page.session, seconds=seconds)
+                    )
+            return await coming.taken(seconds)
+        finally:
+            coming.over()
+
+    def _of(self, tab: Tab, node: Node) -> tuple[Page, Handle]:
+        handle = node.handle
+        if not isinstance(handle, Handle):
+            raise InvalidArguments(f"{called(node)} cannot be acted on")
+        if handle.page != tab.id:
+            raise InvalidArguments(
+                f"{called(node)} is in the tab {handle.page}, not in {tab.id}",
+                hint=f"leave out tab_id, or give {handle.page!r}",
+            )
+        return self._browser.page(tab.id), handle
+
+    def _frame(self, page: Page, handle: Handle) -> Frame:
+        frame = page.frames.get(handle.frame)
+        if frame is None:
+            raise StaleElement("the frame that it was in is gone", hint="take a new snapshot")
+        return frame
+
+    async def _ready(
+        self, page: Page, handle: Handle, node: Node, seconds: float, *, enabled: bool, editable: bool = False
+    ) -> tuple[float, float]:
+        """Where it can be clicked, in the window of its tab."""
+        frame = self._frame(page, handle)
+        args = {"n": handle.number, "ms": seconds * 1000, "enabled": enabled, "editable": editable}
+        told = await page.ask("ready", args, frame=frame, seconds=seconds + 5)
+        if told.get("gone"):
+            raise StaleElement(f"{called(node)} is gone", hint="take a new snapshot")
+        if "why" in told:
+            raise Downstream(
+                f"{called(node)} cannot be used: {told['why']}",
+                hint="wait, scroll, or close what is in the way; then try again",
+            )
+        x, y = await frames.offset(page.connection, page.frames, frame)
+        return told["x"] + x, told["y"] + y
+
+    async def _doing(self, page: Page, action: Coroutine[Any, Any, Any], frame: Frame | None = None) -> Done:
+        was = settling.before(page, frozenset(self._browser.pages))
+        done = await settling.perform(page, action, was, lambda: list(self._browser.pages), frame)
+        opened = [self._browser.pages[id] for id in done.more.get("opened_tabs", ()) if id in self._browser.pages]
+        for each in opened:
+            await each.until(
+                lambda each=each: each.interrupted or ("load" in each.reached and not each.fresh), NEW_TAB_S
+            )
+        return done

@@ -1,0 +1,242 @@
+"""One browser and its tabs: those that were asked for, and those that pages open."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from handrail import Denied, Downstream, NotFound, TimedOut
+from handrail_browser.browsing.driver import Gotten
+from handrail_browser.chromium.cdp import Connection, Gone
+from handrail_browser.chromium.tabs import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from handrail_browser.chromium.proxy import Proxy, Refusal
+
+PAGES = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True, "filter": [{"type": "page"}]}
+MOST_TABS = 30
+
+
+@dataclass(slots=True)
+class Coming:
+    """A download that is waited for: the first that a tab begins."""
+
+    browser: Browser
+    page: Page
+    guid: str | None = None
+    name: str = ""
+    url: str = ""
+    state: str = "none"
+    got: int = 0
+    turn: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def told(self, method: str, params: Mapping[str, Any]) -> None:
+        """What the browser says of downloads."""
+        if method == "Browser.downloadWillBegin" and self.guid is None and params["frameId"] in self.page.frames:
+            self.guid, self.name, self.url, self.state = (
+                params["guid"],
+                params.get("suggestedFilename", ""),
+                params["url"],
+                "begun",
+            )
+        elif method == "Browser.downloadProgress" and params["guid"] == self.guid:
+            self.state, self.got = params["state"], int(params.get("receivedBytes", 0))
+        self.turn.set()
+
+    async def taken(self, seconds: float) -> Gotten:
+        """The file, once it is whole."""
+        ends = monotonic() + seconds
+        begins = monotonic() + min(10.0, seconds)
+        while self.state not in ("completed", "canceled"):
+            left = (begins if self.state == "none" else ends) - monotonic()
+            if left <= 0 or self.browser.connection.closed.is_set():
+                break
+            self.turn.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(left, 1.0)):
+                    await self.turn.wait()
+            if self.got > self.browser.most_bytes:
+                self._cancel()
+                raise Downstream(
+                    f"the file is larger than {self.browser.most_bytes:,} bytes",
+                    hint="plugins.browser.download_max_bytes is the limit",
+                )
+        if self.state == "completed" and self.guid is not None:
+            path = self.browser.downloads / self.guid
+            return Gotten(path, self.name, self.url, path.stat().st_size)
+        if self.state == "none":
+            raise self._nothing()
+        self._cancel()
+        if self.state == "canceled":
+            raise Downstream("the download broke off", hint="try again")
+        raise TimedOut(f"the download took longer than {seconds:g} s")
+
+    def _nothing(self) -> Downstream | Denied:
+        if refused := self.browser.refused():
+            return Denied(
+                refused[-1].reason.text,
+                details={"reason": refused[-1].reason.code, "rule": f"browser:{refused[-1].reason.code}"},
+            )
+        return Downstream("no download began", hint="what was named shows a page: use navigate or click")
+
+    def _cancel(self) -> None:
+        if self.guid is not None:
+            self.browser.connection.tell("Browser.cancelDownload", {"guid": self.guid})
+
+    def over(self) -> None:
+        """Nobody waits for it any more."""
+        self.browser.waiting.discard(self)
+
+    __hash__ = object.__hash__
+
+
+class Browser:
+    """The tabs of one browser. `active` is the tab that is meant where none is named."""
+
+    def __init__(
+        self, connection: Connection, *, proxy: Proxy | None, most_bytes: int, end: Callable[[], Awaitable[None]]
+    ) -> None:
+        self.connection = connection
+        self.proxy = proxy
+        self.pages: dict[str, Page] = {}
+        self.active: str | None = None
+        self.most_bytes = most_bytes
+        self.downloads = Path(tempfile.mkdtemp(prefix="handrail-downloads-"))
+        self.waiting: set[Coming] = set()
+        self._end = end
+        self._count = 0
+        self._by_session: dict[str, Page] = {}
+        self._preparing: set[asyncio.Task[None]] = set()
+        self._turn = asyncio.Event()
+        connection.listen(None, self._told)
+
+    async def start(self) -> None:
+        """Take up the tabs that there are, and every one that is opened."""
+        send = self.connection.send
+        await asyncio.gather(
+            send("Target.setAutoAttach", PAGES),
+            send(
+                "Browser.setDownloadBehavior",
+                {"behavior": "allowAndName", "downloadPath": str(self.downloads), "eventsEnabled": True},
+            ),
+        )
+        await asyncio.gather(*self._preparing)
+
+    def page(self, id: str | None) -> Page:
+        """The tab of that id, or the active one."""
+        if self.connection.closed.is_set():
+            raise Gone("the browser has ended", hint="call again: a new one is started")
+        found = self.pages.get(id or self.active or "")
+        if found is None:
+            there = ", ".join(self.pages) or "none"
+            raise NotFound(
+                f"there is no tab {id!r}" if id else "no tab is open",
+                hint=f"there are: {there}; open one by open_tab or navigate",
+            )
+        self.active = found.id
+        return found
+
+    async def new_page(self) -> Page:
+        """A new, empty tab."""
+        if len(self.pages) >= MOST_TABS:
+            raise Downstream(f"{MOST_TABS} tabs are open", hint="close some by close_tab")
+        target = (await self.connection.send("Target.createTarget", {"url": "about:blank"}))["targetId"]
+        ends = monotonic() + 10
+        while (page := next((each for each in self.pages.values() if each.target == target), None)) is None:
+            if monotonic() > ends:
+                raise Downstream("the browser opened no tab")
+            self._turn.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(1):
+                    await self._turn.wait()
+        if self._preparing:
+            await asyncio.gather(*self._preparing)
+        self.active = page.id
+        return page
+
+    async def close_page(self, page: Page) -> None:
+        """Close a tab; one that hangs is closed by the browser all the same."""
+        # Closing as such asks nothing of the page.
+        await self.connection.send("Target.closeTarget", {"targetId": page.target}, seconds=10)
+        ends = monotonic() + 5
+        while page.id in self.pages and monotonic() < ends:
+            self._turn.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(0.5):
+                    await self._turn.wait()
+        self._drop(page)
+
+    def coming(self, page: Page) -> Coming:
+        """Wait for a download of a tab; to be said before what begins it."""
+        coming = Coming(self, page)
+        self.waiting.add(coming)
+        return coming
+
+    def refused(self) -> list[Refusal]:
+        """Connections that pages wanted and did not get, since this was last asked."""
+        if self.proxy is None:
+            return []
+        found = list(self.proxy.refusals)
+        self.proxy.refusals.clear()
+        return found
+
+    def trouble(self, host: str) -> str | None:
+        """Why a host could not be reached, where that is known."""
+        return self.proxy.errors.pop(host, None) if self.proxy is not None else None
+
+    async def close(self) -> None:
+        """End the browser if it is ours; else close nothing but the connection."""
+        for task in self._preparing:
+            task.cancel()
+        await self._end()
+        await asyncio.to_thread(shutil.rmtree, self.downloads, ignore_errors=True)
+
+    def _told(self, method: str, params: dict[str, Any]) -> None:
+        if method == "Target.attachedToTarget":
+            self._attached(params)
+        elif method == "Target.detachedFromTarget":
+            page = self._by_session.pop(params["sessionId"], None)
+            self.connection.forget(params["sessionId"])
+            if page is not None:
+                self._drop(page)
+        elif method.startswith("Browser.download"):
+            for coming in list(self.waiting):
+                coming.told(method, params)
+        self._turn.set()
+
+    def _attached(self, params: dict[str, Any]) -> None:
+        info, session = params["targetInfo"], params["sessionId"]
+        if info["type"] != "page":
+            return
+        self._count += 1
+        page = Page(self.connection, id=f"t{self._count}", target=info["targetId"], session=session)
+        page.url, page.title = info["url"], info["title"]
+        self.pages[page.id] = self._by_session[session] = page
+        self.active = self.active or page.id
+        task = asyncio.create_task(self._prepared(page))
+        self._preparing.add(task)
+        task.add_done_callback(self._preparing.discard)
+
+    async def _prepared(self, page: Page) -> None:
+        try:
+            await page.prepare()
+        # It may be gone again.
+        except (Downstream, TimedOut):
+            return
+
+    def _drop(self, page: Page) -> None:
+        self.pages.pop(page.id, None)
+        # Whoever waits for it waits no more.
+        page.crashed = True
+        page.turned()
+        if self.active == page.id:
+            self.active = next(reversed(self.pages), None)

@@ -1,0 +1,330 @@
+"""`ChromiumDriver`: what `execute_browser` asks, done over the DevTools protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+from handrail import Denied, Downstream, Element, InvalidArguments, NotFound, StaleElement, TimedOut
+from handrail_browser.browsing.driver import (
+    Done,
+    Interrupted,
+    Node,
+    Reading,
+    Several,
+    Snapshot,
+    Stale,
+    Tab,
+    Until,
+)
+from handrail_browser.chromium import frames, settling
+from handrail_browser.chromium.acting import Acting
+from handrail_browser.chromium.cdp import Gone
+from handrail_browser.chromium.frames import Frame
+from handrail_browser.chromium.nodes import Handle, frames_in, node_of, place_of, shown
+from handrail_browser.chromium.tabs import Page
+
+SNAPSHOT_MS = 4_000
+FRAMES = 20
+MARKUP = 4_000_000
+TALLEST = 16_384
+ERRORS = {
+    "ERR_NAME_NOT_RESOLVED": "the name is not known",
+    "ERR_TUNNEL_CONNECTION_FAILED": "the server cannot be reached",
+    "ERR_CONNECTION_REFUSED": "nothing listens there",
+    "ERR_EMPTY_RESPONSE": "the server closed without an answer",
+    "ERR_TOO_MANY_REDIRECTS": "it leads on without end",
+}
+
+
+class ChromiumDriver(Acting):
+    """A Chromium, of our own or connected to."""
+
+    name = "chromium"
+
+    # Tabs
+
+    async def tabs(self) -> Sequence[Tab]:
+        await asyncio.gather(*(settling.titled(page) for page in self._browser.pages.values() if not page.interrupted))
+        return [self._seen(page) for page in self._browser.pages.values()]
+
+    async def tab(self, id: str | None) -> Tab:
+        page = self._browser.page(id)
+        if not page.interrupted:
+            await settling.titled(page)
+        return self._seen(page)
+
+    def _seen(self, page: Page) -> Tab:
+        return replace(page.seen, active=page.id == self._browser.active)
+
+    async def open_tab(self, url: str | None) -> Tab:
+        page = await self._browser.new_page()
+        if url is not None:
+            await self.navigate(self._seen(page), url, until="load", seconds=20)
+        return await self.tab(page.id)
+
+    async def close_tab(self, tab: Tab) -> Done:
+        await self._browser.close_page(self._browser.page(tab.id))
+        return Done("confirmed", (f"{tab.id} is closed",))
+
+    # Going somewhere
+
+    async def navigate(
+        self, tab: Tab, url: str, *, until: Until, seconds: float, login: tuple[str, str] | None = None
+    ) -> Done:
+        page = self._browser.page(tab.id)
+        if login is not None:
+            await self._log_in(page, url, login)
+        self._browser.refused()
+        page.begin()
+        done = await self._go(page, "Page.navigate", {"url": url}, seconds)
+        if error := (done or {}).get("errorText"):
+            if error != "net::ERR_ABORTED":
+                raise self._failed(url, error)
+            # Nothing was shown in its place: it is a file that the browser would save.
+            return Done("none", ("the address gives a file, not a page",), True, {"note": "use the action download"})
+        if done is not None and "loaderId" not in done:
+            return Done("confirmed", (f"now at {url}",), True)
+        whole = await settling.loaded(page, until, seconds)
+        if page.failure is not None and not page.reached & {"load", "DOMContentLoaded"}:
+            raise self._failed(url, page.failure)
+        return self._arrived(page, url, whole)
+
+    async def _go(self, page: Page, method: str, params: dict[str, Any], seconds: float) -> dict[str, Any] | None:
+        """The browser's answer; None when the page asks something first, as whether to leave."""
+        try:
+            return await page.unless_asked(page.connection.send(method, params, session=page.session, seconds=seconds))
+        except Interrupted:
+            return None
+        except Gone:
+            if not page.crashed:
+                raise
+            # What has crashed is shown anew by going somewhere.
+            page.crashed = False
+            return await page.connection.send(method, params, session=page.session, seconds=seconds)
+
+    def _arrived(self, page: Page, url: str, whole: bool) -> Done:
+        evidence, more = [f"now at {page.url[:300]}"], dict[str, Any]()
+        if page.dialog is not None:
+            more["dialog"] = dict(page.dialog)
+            evidence = [f"the page asks: {page.dialog['message'][:200]!r}"]
+        status = (page.status or {}).get("status")
+        if status is not None and status >= 400:
+            more["http_status"] = status
+            refused = [each for each in self._browser.refused() if each.place == place_of(page.url)]
+            if status == 403 and refused:
+                raise Denied(
+                    refused[-1].reason.text,
+                    details={"reason": refused[-1].reason.code, "rule": f"browser:{refused[-1].reason.code}"},
+                )
+        if not whole:
+            more["note"] = "The page had not come to its end in time; what there is can be used."
+        return Done("confirmed", tuple(evidence), whole, more)
+
+    def _failed(self, url: str, error: str) -> Downstream:
+        name = error.removeprefix("net::")
+        refused = self._browser.refused()
+        if refused and name in ("ERR_TUNNEL_CONNECTION_FAILED", "ERR_BLOCKED_BY_RESPONSE", "ERR_FAILED"):
+            why = refused[-1].reason
+            raise Denied(why.text, details={"reason": why.code, "rule": f"browser:{why.code}"})
+        if name == "ERR_INVALID_AUTH_CREDENTIALS":
+            return Downstream(
+                f"{shown(url)!r} asks for a name and a password",
+                hint="give params.username and params.password (secret:NAME)",
+                details={"http_status": 401},
+            )
+        if "CERT" in name or "SSL" in name:
+            return Downstream(
+                f"{shown(url)!r} cannot prove who it is ({name})",
+                hint="its certificate is not valid here; nothing was sent to it",
+            )
+        told = self._browser.trouble(urlsplit(url).hostname or "") or ERRORS.get(name, name)
+        return Downstream(f"{shown(url)!r} could not be opened: {told}", details={"net_error": name})
+
+    async def _log_in(self, page: Page, url: str, login: tuple[str, str]) -> None:
+        parts = urlsplit(url)
+        page.login, page.login_origin = login, f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
+        await page.connection.send("Fetch.enable", {"handleAuthRequests": True}, session=page.session)
+
+    async def travel(self, tab: Tab, where: Literal["back", "forward", "reload"], *, seconds: float) -> Done:
+        page = self._browser.page(tab.id)
+        if where == "reload":
+            page.begin()
+            if await self._go(page, "Page.reload", {}, seconds) is None:
+                return self._arrived(page, page.url, True)
+            return self._arrived(page, page.url, await settling.loaded(page, "load", seconds))
+        history = await page.connection.send("Page.getNavigationHistory", session=page.session)
+        place = history["currentIndex"] + (1 if where == "forward" else -1)
+        entries = history["entries"]
+        if not 0 <= place < len(entries) or entries[place]["url"] == "about:blank":
+            return Done("none", (f"there is no page to go {where} to",), True)
+        before = page.navigations
+        page.begin()
+        if await self._go(page, "Page.navigateToHistoryEntry", {"entryId": entries[place]["id"]}, seconds) is not None:
+            await page.until(lambda: page.interrupted or page.navigations > before, seconds)
+            # A document that was kept is shown again without being loaded.
+            await page.until(lambda: page.interrupted or not page.loading, seconds)
+        return self._arrived(page, page.url, not page.loading)
+
+    # Looking
+
+    async def snapshot(self, tab: Tab, *, everything: bool, selector: str | None, most: int, skip: int) -> Snapshot:
+        page = self._browser.page(tab.id)
+        args = {"all": everything, "selector": selector, "most": most, "skip": skip, "ms": SNAPSHOT_MS}
+        told = await page.ask("snapshot", args)
+        if told.get("missing"):
+            raise NotFound(f"nothing fits the selector {selector!r}")
+        nodes: list[Node] = []
+        whole, total = told["whole"], told["total"]
+        await self._add(page, page.document, told["lines"], nodes, args, depth=0)
+        _, y, _, height, tall = told["scroll"]
+        position = {"scroll_y": y, "height": tall, "view": height} if tall > height + 1 else {}
+        # What is in frames comes on top of what the page itself counts.
+        return Snapshot(tuple(nodes), total + len(nodes) - len(told["lines"]), whole, position)
+
+    async def _add(
+        self,
+        page: Page,
+        frame: Frame,
+        lines: Sequence[Mapping[str, Any]],
+        nodes: list[Node],
+        args: dict[str, Any],
+        *,
+        depth: int,
+    ) -> None:
+        """The lines of a frame as nodes, with those of the frames in it where they stand."""
+        for line in lines:
+            node = node_of(page, frame, line, depth)
+            nodes.append(node)
+            if not line.get("frame") or depth >= 3 or len(nodes) >= args["most"] + FRAMES:
+                continue
+            with suppress(Downstream, TimedOut):
+                inner = await self._within(page, frame, line["n"])
+                if inner is not None:
+                    told = await page.ask("snapshot", {**args, "selector": None, "skip": 0}, frame=inner, seconds=3)
+                    await self._add(page, inner, told.get("lines", ()), nodes, args, depth=depth + 1)
+
+    async def _within(self, page: Page, frame: Frame, number: int) -> Frame | None:
+        """The frame that an element shows."""
+        handle = await page.ask("elementAt", {"n": number}, frame=frame)
+        if handle is None:
+            return None
+        told = await page.connection.send("DOM.describeNode", {"objectId": handle}, session=frame.session)
+        return page.frames.get(told["node"].get("frameId", ""))
+
+    async def locate(self, element: Element) -> Node:
+        handle = element.ref
+        if not isinstance(handle, Handle):
+            raise InvalidArguments(
+                f"{element.id} was seen by {element.source}, not on this page", hint="use an id of a snapshot"
+            )
+        page = self._browser.page(handle.page)
+        frame = page.frames.get(handle.frame)
+        if frame is None:
+            raise StaleElement(
+                f"{element.id} ({element.role} {element.text!r}) is gone with the page it was on",
+                hint="take a new snapshot",
+            )
+        told = await page.ask(
+            "resolve",
+            {
+                "n": handle.number,
+                "print": handle.print,
+                "role": element.role,
+                "name": element.text,
+                "nth": handle.nth,
+                "of": handle.of,
+            },
+            frame=frame,
+        )
+        if (number := told.get("n")) is not None:
+            return Node(
+                element.role, element.text, handle=replace(handle, number=number), fingerprint=element.fingerprint
+            )
+        changed = told.get("changed")
+        found = [node_of(page, frame, line, 0) for line in ([changed] if changed else told.get("candidates", ()))]
+        became = f"is now {changed['role']} {changed['name']!r}" if changed else "is gone"
+        raise Stale(f"{element.id} ({element.role} {element.text!r}) {became}; nothing was done", found)
+
+    async def pick(self, tab: Tab, *, selector: str | None, text: str | None, role: str | None = None) -> Node:
+        page = self._browser.page(tab.id)
+        found: list[Node] = []
+        count = 0
+        args = {"selector": selector, "text": text, "role": role}
+        for frame in [page.document, *(each for each in page.frames.values() if each.id != page.main)]:
+            try:
+                told = await page.ask("pick", args, frame=frame)
+            except Downstream:
+                if frame.id == page.main:
+                    raise
+                # A frame that does not answer has nothing to give.
+                continue
+            if told.get("invalid"):
+                raise InvalidArguments(f"{selector!r} is no CSS selector")
+            count += told["count"]
+            found += [node_of(page, frame, line, 0) for line in told["found"]]
+        what = f"the selector {selector!r}" if selector else f"the text {text!r}"
+        if not count:
+            raise NotFound(f"nothing on the page fits {what}", hint="take a snapshot to see what there is")
+        if count > 1:
+            raise Several(f"{count} things on the page fit {what}; nothing was done", found)
+        return found[0]
+
+    # Reading
+
+    async def read(self, tab: Tab, selector: str | None) -> Reading:
+        page = self._browser.page(tab.id)
+        here = await page.ask("here")
+        told = await page.ask("markup", {"selector": selector, "most": MARKUP, "ms": SNAPSHOT_MS})
+        if told.get("missing"):
+            raise NotFound(f"nothing fits the selector {selector!r}")
+        html, hidden = told["html"], told["unseen"]
+        for number in frames_in(html)[:FRAMES]:
+            with suppress(Downstream, TimedOut):
+                inner = await self._within(page, page.document, number)
+                if inner is not None:
+                    more = await page.ask(
+                        "markup", {"selector": None, "most": MARKUP // 4, "ms": 2_000}, frame=inner, seconds=4
+                    )
+                    mark = f'<section data-frame="{number}">'
+                    html = html.replace(mark, mark + more.get("html", ""), 1)
+                    hidden += more.get("unseen", 0)
+        title = here["title"].replace("&", "&amp;").replace("<", "&lt;")
+        return Reading(html=f"<title>{title}</title>{html}", content_type=here["type"], hidden=hidden, cut=told["cut"])
+
+    async def screenshot(self, tab: Tab, node: Node | None, *, full: bool) -> bytes:
+        page = self._browser.page(tab.id)
+        args: dict[str, Any] = {"format": "png", "optimizeForSpeed": True}
+        if node is not None:
+            _, handle = self._of(tab, node)
+            frame = self._frame(page, handle)
+            await page.ask("reveal", {"n": handle.number}, frame=frame)
+            told = await page.ask("look", {"n": handle.number}, frame=frame)
+            x, y = await frames.offset(page.connection, page.frames, frame)
+            box = told["box"]
+            args["clip"] = {
+                "x": box[0] + x,
+                "y": box[1] + y,
+                "width": max(box[2], 1),
+                "height": max(box[3], 1),
+                "scale": 1,
+            }
+        elif full:
+            size = (await page.connection.send("Page.getLayoutMetrics", session=page.session))["cssContentSize"]
+            args |= {"captureBeyondViewport": True}
+            args["clip"] = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], TALLEST), "scale": 1}
+        shot = await page.unless_asked(
+            page.connection.send("Page.captureScreenshot", args, session=page.session, seconds=30)
+        )
+        return base64.b64decode(shot["data"])
+
+    def refused(self) -> Sequence[str]:
+        return list(dict.fromkeys(f"{each.place}: {each.reason.text}" for each in self._browser.refused()))
+
+    async def close(self) -> None:
+        await self._browser.close()

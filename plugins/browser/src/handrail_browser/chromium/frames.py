@@ -1,0 +1,112 @@
+"""The documents in a tab: each frame with the session that reaches it, and the world of ours in it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from handrail import Downstream
+from handrail_browser.chromium.cdp import COMMAND_S, Gone, Refused
+
+if TYPE_CHECKING:
+    from handrail_browser.chromium.cdp import Connection
+
+WORLD = "handrail"
+LOST = ("context with specified id", "context was destroyed", "Inspected target navigated", "uniqueContextId not found")
+
+
+@cache
+def script() -> str:
+    """What is asked of documents."""
+    return Path(__file__).with_name("page.js").read_text(encoding="utf-8")
+
+
+@dataclass(slots=True)
+class Frame:
+    """A document in a tab. `session` is the process that shows it; `loader` changes with each document."""
+
+    id: str
+    session: str
+    parent: str | None
+    url: str = ""
+    loader: str = ""
+    api: str | None = None
+    making: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    def renewed(self) -> None:
+        """It shows another document from now on."""
+        self.api = None
+
+
+async def ask(
+    connection: Connection,
+    frame: Frame,
+    function: str,
+    args: dict[str, Any] | None = None,
+    *,
+    seconds: float = COMMAND_S,
+) -> Any:
+    """What a function of ours gives in a frame; asked again once when the document was replaced meanwhile."""
+    for last in (False, True):
+        try:
+            return await _asked(connection, frame, function, args or {}, seconds)
+        except Refused as exc:
+            if last or not any(each in str(exc) for each in LOST):
+                raise
+            frame.renewed()
+    raise AssertionError
+
+
+async def _asked(connection: Connection, frame: Frame, function: str, args: dict[str, Any], seconds: float) -> Any:
+    api = await _api(connection, frame, seconds)
+    answer = await connection.send(
+        "Runtime.callFunctionOn",
+        {
+            "functionDeclaration": f"function(args) {{ return this.{function}(args); }}",
+            "objectId": api,
+            "arguments": [{"value": args}],
+            "awaitPromise": True,
+            "returnByValue": function != "elementAt",
+        },
+        session=frame.session,
+        seconds=seconds,
+    )
+    if (details := answer.get("exceptionDetails")) is not None:
+        raise Downstream(
+            f"the page could not be asked: {details.get('exception', {}).get('description', details.get('text'))}"[:500]
+        )
+    result = answer["result"]
+    return result.get("objectId") if function == "elementAt" else result.get("value")
+
+
+async def _api(connection: Connection, frame: Frame, seconds: float) -> str:
+    async with frame.making:
+        api = frame.api
+        if api is None:
+            args = {"frameId": frame.id, "worldName": WORLD}
+            world = await connection.send("Page.createIsolatedWorld", args, session=frame.session, seconds=seconds)
+            args = {"expression": script(), "contextId": world["executionContextId"]}
+            made = await connection.send("Runtime.evaluate", args, session=frame.session, seconds=seconds)
+            api = frame.api = str(made["result"]["objectId"])
+    return api
+
+
+async def offset(connection: Connection, frames: dict[str, Frame], frame: Frame) -> tuple[float, float]:
+    """Where a frame's own corner lies in the window of its tab, in pixels."""
+    if frame.parent is None:
+        return 0.0, 0.0
+    parent = frames.get(frame.parent)
+    if parent is None:
+        raise Gone("the frame is gone")
+    owner = await connection.send("DOM.getFrameOwner", {"frameId": frame.id}, session=parent.session)
+    box = await connection.send("DOM.getBoxModel", {"backendNodeId": owner["backendNodeId"]}, session=parent.session)
+    x, y = box["model"]["content"][:2]
+    # Boxes count from the outermost frame of the same process.
+    root = parent
+    while root.parent is not None and (above := frames.get(root.parent)) is not None and above.session == root.session:
+        root = above
+    more = await offset(connection, frames, root)
+    return x + more[0], y + more[1]

@@ -1,0 +1,184 @@
+"""Starting a Chromium of our own: its program, its profile, and the switches it is run with."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from handrail import Downstream, ToolUnavailable
+from handrail_browser.chromium.cdp import Connection, Pipe
+
+KEEPER = Path(__file__).with_name("keeper.py")
+PROGRAMS = (
+    "chromium",
+    "chromium-browser",
+    "google-chrome-stable",
+    "google-chrome",
+    "microsoft-edge-stable",
+    "brave-browser",
+)
+ON_MACOS = (
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+)
+CURE = "install Chromium (on Debian: apt install chromium), or name a browser in plugins.browser.executable"
+PREFIX = "handrail-browser-"
+START_S = 30.0
+# What a browser needs of the environment; no proxy and no key is among it.
+PASSED_ON = (
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TZ",
+    "DISPLAY",
+    "XAUTHORITY",
+    "WAYLAND_DISPLAY",
+    "XDG_RUNTIME_DIR",
+    "FONTCONFIG_FILE",
+    "FONTCONFIG_PATH",
+)
+# Nothing that calls home, asks a person, or reaches the network past the proxy.
+SWITCHES = (
+    "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check", "--disable-background-networking", "--disable-component-update",
+    "--disable-default-apps", "--disable-extensions", "--disable-sync", "--disable-domain-reliability", "--disable-client-side-phishing-detection",
+    "--disable-breakpad", "--disable-crash-reporter", "--metrics-recording-only", "--no-pings", "--no-service-autorun", "--password-store=basic",
+    "--use-mock-keychain", "--disable-search-engine-choice-screen", "--disable-infobars", "--disable-prompt-on-repost", "--mute-audio",
+    "--deny-permission-prompts", "--disable-notifications", "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding", "--disable-ipc-flooding-protection", "--force-color-profile=srgb", "--hide-scrollbars",
+    "--disable-quic", "--dns-prefetch-disable", "--disable-dev-shm-usage", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp", "--proxy-bypass-list=<-loopback>",
+    # Names are for the proxy to look up: nothing that passes it by gets anywhere.
+    "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
+    "--disable-features=Translate,OptimizationHints,MediaRouter,DialMediaRouteProvider,InterestFeedContentSuggestions,CertificateTransparencyComponentUpdater,"
+    "AutofillServerCommunication,HttpsUpgrades,HttpsFirstBalancedModeAutoEnable,PaintHolding,LensOverlay,AcceptCHFrame,GlobalMediaControls",
+)  # fmt: skip
+
+
+@dataclass(slots=True)
+class Running:
+    """A browser of our own, and what ends it: its keeper's standard input."""
+
+    connection: Connection
+    profile: Path
+    _keeper: subprocess.Popen[bytes]
+
+    @property
+    def pid(self) -> int:
+        """The process that keeps the browser."""
+        return self._keeper.pid
+
+    async def end(self) -> None:
+        """End the browser; when this returns, no process of it is left, nor its profile if it was ours."""
+        await self.connection.close()
+        assert self._keeper.stdin is not None
+        with suppress(OSError):
+            self._keeper.stdin.close()
+        await asyncio.to_thread(self._keeper.wait)
+
+
+def program(named: Path | None, environment: Mapping[str, str]) -> str | None:
+    """The browser to run: the one that is configured, else the first that is installed; None when there is none."""
+    if named is not None:
+        return str(named) if os.access(named, os.X_OK) else None
+    found = (shutil.which(name, path=environment.get("PATH", os.defpath)) for name in PROGRAMS)
+    on_macos = (path for path in ON_MACOS if sys.platform == "darwin" and os.access(path, os.X_OK))
+    return next((each for each in (*found, *on_macos) if each is not None), None)
+
+
+def missing(named: Path | None, environment: Mapping[str, str]) -> str | None:
+    """Why no browser of our own can be started here, with the cure; None when one can."""
+    if os.name != "posix":
+        return (
+            "a browser of Handrail's own is started on Linux and macOS only; connect_cdp reaches one that you started"
+        )
+    if program(named, environment) is None:
+        return (
+            f"{str(named)!r} is no program; {CURE}"
+            if named is not None
+            else f"there is no Chromium on this machine; {CURE}"
+        )
+    return None
+
+
+async def launch(
+    executable: str,
+    *,
+    proxy: str,
+    environment: Mapping[str, str],
+    profile: Path | None,
+    headless: bool,
+    window: tuple[int, int],
+) -> Running:
+    """A browser whose every connection goes to `proxy`. With no `profile` of the person's own it gets an empty one that ends with it."""
+    folder = _checked(profile) if profile is not None else Path(tempfile.mkdtemp(prefix=PREFIX))
+    argv = [
+        executable,
+        *SWITCHES,
+        f"--proxy-server={proxy}",
+        f"--user-data-dir={folder}",
+        f"--window-size={window[0]},{window[1]}",
+    ]
+    argv += ["--headless=new"] if headless else []
+    # Chromium's own sandbox refuses to run as root.
+    argv += ["--no-sandbox"] if os.geteuid() == 0 else []
+    # The profile stands in for a home, so that nothing of the person's is read or written.
+    around = {name: environment[name] for name in PASSED_ON if name in environment} | {"HOME": str(folder)}
+    return await _started([*argv, "about:blank"], folder, keep=profile is not None, environment=around)
+
+
+async def _started(argv: Sequence[str], profile: Path, *, keep: bool, environment: Mapping[str, str]) -> Running:
+    to_browser, ours = os.pipe()
+    answers, from_browser = os.pipe()
+    try:
+        keeper = _kept(
+            ["keep" if keep else "remove", str(to_browser), str(from_browser), "--", *argv], profile, environment
+        )
+    finally:
+        os.close(to_browser)
+        os.close(from_browser)
+    running = Running(Connection(await Pipe.over(answers, ours)), profile, keeper)
+    try:
+        await running.connection.send("Browser.getVersion", seconds=START_S)
+    except BaseException as exc:
+        await running.end()
+        if isinstance(exc, Downstream):
+            raise ToolUnavailable(f"{argv[0]!r} ended as it was started", hint=_hint(profile, keep=keep)) from exc
+        raise
+    return running
+
+
+def _kept(argv: Sequence[str], profile: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """The keeper at work; starting it takes a moment, and blocks for no longer."""
+    reads, writes = int(argv[1]), int(argv[2])
+    return subprocess.Popen(
+        [sys.executable, "-I", "-S", str(KEEPER), str(profile), *argv],
+        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(reads, writes),
+        env=dict(environment), cwd="/", start_new_session=True,
+    )  # fmt: skip
+
+
+def _hint(profile: Path, *, keep: bool) -> str:
+    return (
+        f"another browser may use the profile {str(profile)!r}" if keep else "run it by hand once to see what it says"
+    )
+
+
+def _checked(profile: Path) -> Path:
+    """The person's own profile, if no browser uses it."""
+    lock = profile / "SingletonLock"
+    with suppress(OSError, ValueError):
+        pid = int(os.readlink(lock).rpartition("-")[2])
+        os.kill(pid, 0)
+        raise Downstream(
+            f"the profile {str(profile)!r} is in use by a browser (process {pid})",
+            hint="close that browser, or leave plugins.browser.profile unset for a profile of its own",
+        )
+    return profile

@@ -1,0 +1,66 @@
+"""What the page tells of its elements, as nodes that are found again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from handrail.records.redaction import redact_text
+from handrail_browser.browsing.driver import Node
+
+if TYPE_CHECKING:
+    from handrail_browser.chromium.frames import Frame
+    from handrail_browser.chromium.tabs import Page
+
+
+@dataclass(frozen=True, slots=True)
+class Handle:
+    """What finds an element again: its tab, its frame and number there, and how many were alike when it was seen."""
+
+    page: str
+    frame: str
+    number: int
+    print: str
+    nth: int = 0
+    of: int = 1
+
+
+def node_of(page: Page, frame: Frame, line: Mapping[str, Any], depth: int) -> Node:
+    """A line of a snapshot as a node."""
+    if "text" in line:
+        return Node("text", line["text"], depth=depth)
+    if "n" not in line:
+        return Node(line["role"], line["name"], depth=depth)
+    options = tuple(line.get("options", ())) + ((f"… {line['more']} more",) if line.get("more") else ())
+    # The same thing on another page, or in another frame, is another thing.
+    place = page.url.partition("#")[0].partition("?")[0] if frame.id == page.main else frame.url.partition("#")[0]
+    handle = Handle(page.id, frame.id, line["n"], line.get("print", ""), line.get("nth", 0), line.get("of", 1))
+    fingerprint = f"{page.id}\x1f{place}\x1f{line.get('print', '')}"
+    box = line.get("box")
+    return Node(
+        line["role"], line["name"], value=line.get("value"), states=tuple(line.get("states", ())), options=options, url=line.get("url", ""),
+        depth=depth, level=line.get("level", 0), box=tuple(box) if box else None, handle=handle, fingerprint=fingerprint,
+    )  # fmt: skip
+
+
+def frames_in(html: str) -> list[int]:
+    """The numbers of the frames whose place is held in the markup."""
+    return [int(number) for number in re.findall(r'<section data-frame="(\d+)">', html)]
+
+
+def called(node: Node) -> str:
+    """What it is, and what it is called."""
+    return f"{node.role} {node.name!r}"
+
+
+def place_of(url: str) -> str:
+    """Host and port of an address."""
+    return urlsplit(url).netloc.rpartition("@")[2]
+
+
+def shown(url: str) -> str:
+    """The address as a result tells it."""
+    return redact_text(url)[:300]

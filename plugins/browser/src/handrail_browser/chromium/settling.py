@@ -1,0 +1,156 @@
+"""When what an action has set off is over: navigation, requests and changes of the page, by their events and with a ceiling."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any
+
+from handrail import Downstream, TimedOut
+from handrail_browser.browsing.driver import Done, Interrupted
+from handrail_browser.chromium.cdp import Gone, Refused
+from handrail_browser.chromium.frames import Frame
+from handrail_browser.chromium.tabs import Page
+
+# Seconds without a change that count as quiet, and how long is waited at most for pages, for requests and for changes.
+STILL_S = 0.03
+LOAD_S = 10.0
+REQUESTS_S = 3.0
+CHANGES_S = 1.0
+TOLD = 4
+
+
+@dataclass(slots=True)
+class Before:
+    """A tab before an action, to be compared with what it is afterwards."""
+
+    url: str
+    title: str
+    navigations: int
+    tabs: frozenset[str]
+    began: float = field(default_factory=monotonic)
+
+
+def before(page: Page, tabs: frozenset[str]) -> Before:
+    """How the tab is now."""
+    return Before(page.url, page.title, page.navigations, tabs)
+
+
+async def settled(page: Page, was: Before, frame: Frame | None = None) -> tuple[bool, dict[str, Any]]:
+    """Whether it came to rest, and what our watch in the page saw; a page that asks something has come to rest, too."""
+    told: dict[str, Any] = {}
+    ends = monotonic() + LOAD_S
+    requests_end = monotonic() + REQUESTS_S
+    try:
+        while monotonic() < ends:
+            if page.loading and not await page.until(lambda: page.interrupted or not page.loading, ends - monotonic()):
+                return False, told
+            if page.interrupted:
+                return True, told
+            if page.busy(was.began) and not await page.until(
+                lambda: page.interrupted or page.loading or not page.busy(was.began), requests_end - monotonic()
+            ):
+                return False, told
+            if page.loading:
+                continue
+            found = await page.ask("quiet", {"still": STILL_S * 1000, "ms": CHANGES_S * 1000}, frame=frame)
+            told = found or told
+            if not page.loading and not page.busy(was.began):
+                return bool(found is None or found["settled"]), told
+            if monotonic() >= requests_end and not page.loading:
+                return False, told
+    except Interrupted:
+        return True, told
+    except (Gone, Refused):
+        # The document that was watched has made room for another one.
+        return await page.until(lambda: page.interrupted or not page.loading, LOAD_S), told
+    return False, told
+
+
+async def perform(
+    page: Page,
+    action: Coroutine[Any, Any, Any],
+    was: Before,
+    tabs: Callable[[], Sequence[str]],
+    frame: Frame | None = None,
+) -> Done:
+    """Do it and see what comes of it: where the page went, what it asks, what opened and what changed."""
+    await page.ask("watch", frame=frame)
+    try:
+        await page.unless_asked(action)
+        rest, told = await settled(page, was, frame)
+    except Interrupted:
+        rest, told = True, {}
+    more: dict[str, Any] = {}
+    evidence: list[str] = []
+    if page.dialog is not None:
+        more["dialog"] = dict(page.dialog)
+        evidence.append(f"the page asks: {page.dialog['message'][:200]!r}")
+    if page.chooser is not None:
+        more["file_chooser"] = page.seen.asks
+        evidence.append("the page asks for a file")
+    if page.url != was.url:
+        evidence.append(f"now at {page.url[:300]}")
+    elif page.navigations > was.navigations:
+        evidence.append("the page was loaded anew")
+    opened = [tab for tab in tabs() if tab not in was.tabs]
+    if opened:
+        more["opened_tabs"] = opened
+        evidence.append(f"opened {len(opened)} tab{'s' if len(opened) > 1 else ''}")
+    evidence += _seen(told)
+    return Done("confirmed" if evidence else "unverified", tuple(evidence), rest, more)
+
+
+def _seen(told: dict[str, Any]) -> list[str]:
+    """What changed in the page, in words."""
+    found: list[str] = []
+    if texts := [text for text in dict.fromkeys(told.get("texts", ())) if text]:
+        found.append("new on the page: " + "; ".join(repr(text) for text in texts[:TOLD]))
+    elif told.get("count"):
+        found.append(f"{told['count']} changes in the page")
+    if focus := told.get("focus"):
+        found.append(f"focus on {focus['role']} {focus['name']!r}")
+    if told.get("scrolled"):
+        found.append("the page was scrolled")
+    return found
+
+
+async def loaded(page: Page, until: str, seconds: float) -> bool:
+    """Whether a new document came as far as `until` says."""
+    wanted = {"dom": "DOMContentLoaded", "load": "load", "network": "load"}[until]
+    ends = monotonic() + seconds
+    done = await page.until(lambda: page.interrupted or page.failure is not None or wanted in page.reached, seconds)
+    if done and until == "network" and not page.interrupted and page.failure is None:
+        return await quiet(page, ends - monotonic())
+    return done
+
+
+async def quiet(page: Page, seconds: float, still: float = 0.5) -> bool:
+    """Whether no request was under way for half a second."""
+    ends = monotonic() + seconds
+    since = monotonic()
+    while monotonic() < ends:
+        if page.interrupted:
+            return True
+        if page.busy():
+            if not await page.until(lambda: page.interrupted or not page.busy(), ends - monotonic()):
+                return False
+            since = monotonic()
+        elif monotonic() - since >= still:
+            return True
+        else:
+            await page.until(
+                lambda: page.interrupted or bool(page.busy()), min(still - (monotonic() - since), ends - monotonic())
+            )
+    return False
+
+
+async def titled(page: Page) -> None:
+    """Learn how the document calls itself."""
+    try:
+        here = await page.ask("here", seconds=2)
+        page.title, page.url = here["title"], here["url"] if not here["url"].startswith("chrome-error:") else page.url
+    # It asks something, or there is no document to be asked: then it has no title.
+    except (Interrupted, Downstream, TimedOut):
+        return

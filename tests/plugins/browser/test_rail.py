@@ -1,0 +1,211 @@
+"""Where a browser goes: nothing that a page does leads to a place that the rail closes."""
+
+# Markup and scripts stand on one line.
+# ruff: noqa: E501
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Iterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+from tests.plugins.browser.site import Answer, Site, serving
+from tests.plugins.browser.working import OWN, Hands, browsing
+
+from handrail import Service, ServiceContext, hookimpl
+from handrail.asking.confirm import no, yes
+from handrail.testing import open_test_session
+from handrail_browser import hooks
+from handrail_browser.browsing.service import Browsers, browsers
+from handrail_browser.browsing.tool import execute_browser
+from handrail_browser.config import BrowserConfig
+from handrail_browser.hooks import open_reader
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with serving(Site()) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+def other() -> Iterator[Site]:
+    with serving(Site()) as site:
+        yield site
+
+
+@pytest.fixture(scope="module")
+async def hands() -> AsyncGenerator[Hands, None]:
+    async with browsing() as hands:
+        yield hands
+
+
+async def shown(hands: Hands, site: Site, html: str, path: str = "/") -> None:
+    site.pages[path] = f"<!doctype html><title>A page</title>{html}"
+    await hands.done("navigate", site.url(path))
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd", "javascript:alert(1)", "data:text/html,hi", "chrome://settings", "view-source:file:///etc/passwd", "about:config",
+        "ftp://example.org/", "http://10.0.0.1/", "http://169.254.169.254/latest/meta-data/", "http://[::1]/", "http://localhost/",
+        "http://0x7f.1/", "http://192.168.1.1/", "blob:http://10.0.0.1/x",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("action", ["navigate", "open_tab", "download"])
+async def test_such_addresses_are_not_gone_to(hands: Hands, url: str, action: str) -> None:
+    given = {"path": "x.bin"} if action == "download" else {}
+    result = await hands.call(action, url, **given)
+    assert result["status"] == "denied", result
+
+
+async def test_a_redirect_to_a_private_place_ends_there(hands: Hands, site: Site) -> None:
+    site.pages["/away"] = Answer("", 302, {"location": "http://10.1.2.3/secret"})
+    result = await hands.refused(
+        "navigate", "10.1.2.3 is a private address", site.url("/away"), code="denied_by_policy"
+    )
+    assert result["error"]["details"]["reason"] == "private_address"
+
+
+@pytest.mark.parametrize(
+    "attempt",
+    [
+        pytest.param("fetch('http://127.0.0.2:{port}/leak', {{mode: 'no-cors'}})", id="fetch"),
+        pytest.param("new Image().src = 'http://127.0.0.2:{port}/leak'", id="image"),
+        pytest.param("new WebSocket('ws://127.0.0.2:{port}/leak')", id="websocket"),
+        pytest.param("document.body.append(Object.assign(document.createElement('iframe'), {{src: 'http://127.0.0.2:{port}/leak'}}))", id="frame"),
+        pytest.param("document.body.append(Object.assign(document.createElement('script'), {{src: 'http://127.0.0.2:{port}/leak'}}))", id="script"),
+        pytest.param("navigator.sendBeacon('http://127.0.0.2:{port}/leak', 'x')", id="beacon"),
+        pytest.param("window.open('http://127.0.0.2:{port}/leak')", id="window"),
+        pytest.param("new Worker(URL.createObjectURL(new Blob([\"fetch('http://127.0.0.2:{port}/leak', {{mode: 'no-cors'}})\"])))", id="worker"),
+        pytest.param("location = 'http://127.0.0.2:{port}/leak'", id="location"),
+        pytest.param("Object.assign(document.createElement('form'), {{method: 'post', action: 'http://127.0.0.2:{port}/leak'}}).submit()", id="form"),
+        pytest.param("document.head.append(Object.assign(document.createElement('link'), {{rel: 'prefetch', href: 'http://127.0.0.2:{port}/leak'}}))", id="prefetch"),
+        pytest.param("new EventSource('http://127.0.0.2:{port}/leak')", id="events"),
+    ],
+)  # fmt: skip
+async def test_what_a_page_does_reaches_no_other_place_of_this_machine(
+    hands: Hands, site: Site, other: Site, attempt: str
+) -> None:
+    # The server listens there, too: only the rail stands between.
+    before = other.asked.copy()
+    script = attempt.format(port=other.port)
+    site.pages["/try"] = f"<body><button id=b>Try</button><script>b.onclick = () => {{ {script} }}</script>"
+    await hands.done("open_tab", site.url("/try"))
+    await hands.call("click", name="Try")
+    told = (await hands.done("list_tabs"))["content"]
+    assert other.asked == before
+    for tab in told.splitlines()[1:]:
+        await hands.done("close_tab", tab_id=tab.split()[1])
+
+
+async def test_what_was_refused_is_told(hands: Hands, site: Site) -> None:
+    site.pages["/part"] = "<!doctype html><img src=http://10.9.9.9/x.png>"
+    result = await hands.done("navigate", site.url("/part"))
+    assert "10.9.9.9: 10.9.9.9 is a private address" in result["blocked"]
+
+
+class Resolving:
+    """A name that is this machine's by the second time it is asked for, as one that is bound anew."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    async def __call__(self, host: str, port: int) -> Sequence[str]:
+        self.asked += 1
+        return ["127.0.0.1"] if host == "good.example" or self.asked > 3 else ["93.184.216.34"]
+
+
+@asynccontextmanager
+async def resolved(resolver: Resolving, **network: object) -> AsyncGenerator[Hands, None]:
+    async def open_here(context: ServiceContext) -> Browsers:
+        assert isinstance(context.config, BrowserConfig)
+        return Browsers(context.config, context.environment, resolver)
+
+    class Plugin:
+        @hookimpl
+        def handrail_register_tools(self) -> list[object]:
+            return [execute_browser]
+
+        @hookimpl
+        def handrail_register_config(self) -> type[BrowserConfig]:
+            return BrowserConfig
+
+        @hookimpl
+        def handrail_register_services(self) -> list[Service]:
+            return [browsers(open_here), Service("page_reader", open_reader, scope="session")]
+
+    async with open_test_session(plugins={"browser": Plugin()}, settings={"network": network}, confirm=yes) as session:
+        yield Hands(session)
+
+
+async def test_a_name_that_leads_to_this_machine_is_not_gone_to(site: Site) -> None:
+    async with resolved(Resolving()) as hands:
+        await hands.refused(
+            "navigate", "loopback address", f"http://good.example:{site.port}/", code="denied_by_policy"
+        )
+
+
+async def test_sites_may_be_allowed_and_denied_by_name(site: Site) -> None:
+    site.pages["/"] = "<title>Here</title>"
+    async with resolved(Resolving(), allow_private=["good.example"]) as hands:
+        assert (await hands.done("navigate", f"http://good.example:{site.port}/"))["title"] == "Here"
+    async with browsing(allowed_domains=["example.org"]) as hands:
+        await hands.refused(
+            "navigate", "is not among plugins.browser.allowed_domains", site.url(), code="denied_by_policy"
+        )
+    async with browsing(denied_domains=["127.0.0.1"]) as hands:
+        await hands.refused("navigate", "is among plugins.browser.denied_domains", site.url(), code="denied_by_policy")
+
+
+async def test_looking_is_free_acting_is_asked_about_once_and_files_each_time(site: Site) -> None:
+    asked: list[str] = []
+
+    async def confirmer(*given: object) -> object:
+        asked.append("asked")
+        return await yes(*given)  # type: ignore[arg-type]
+
+    site.pages["/"] = "<title>Here</title><button>A</button><input type=file aria-label=F>"
+    async with open_test_session(plugins={"browser": hooks}, settings=OWN, confirm=confirmer) as session:  # type: ignore[arg-type]
+        hands = Hands(session)
+        (session.cwd / "f.txt").write_text("x")
+        await hands.done("navigate", site.url())
+        after_going = len(asked)
+        await hands.done("snapshot")
+        await hands.done("extract_text")
+        assert len(asked) == after_going
+        await hands.done("click", name="A")
+        await hands.done("click", name="A")
+        assert len(asked) == after_going + 1
+        await hands.done("upload", name="F", paths=["f.txt"])
+        await hands.done("upload", name="F", paths=["f.txt"])
+        assert len(asked) == after_going + 3
+
+
+async def test_files_outside_the_workspace_and_secret_ones_are_not_given_away(site: Site) -> None:
+    site.pages["/"] = "<input type=file aria-label=F>"
+    async with open_test_session(plugins={"browser": hooks}, settings=OWN, confirm=no) as session:
+        hands = Hands(session)
+        for path in ("/etc/shadow", "~/.ssh/id_rsa", "/etc/hostname"):
+            assert (await hands.call("upload", name="F", paths=[path]))["status"] == "denied"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://10.0.0.1:9222",
+        "http://example.org:9222",
+        "ws://127.0.0.1.example.org/x",
+        "http://a@127.0.0.1:9222",
+        "file:///x",
+    ],
+)
+async def test_only_a_browser_on_this_machine_is_connected_to(hands: Hands, url: str) -> None:
+    await hands.refused("connect_cdp", "no browser on this machine", url, code="denied_by_policy")
+
+
+@pytest.mark.parametrize("name", ["goes_to", "acts_on", "reads", "writes"])
+async def test_what_is_judged_cannot_be_given_by_the_caller(hands: Hands, name: str) -> None:
+    result = await hands.session.call("execute_browser", {"action": "list_tabs", name: []})
+    assert result["error"]["code"] == "invalid_arguments"
