@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -121,18 +123,25 @@ async def test_without_room_the_result_still_shows_head_and_tail(monkeypatch: py
     assert "artifact" not in result
 
 
-def test_a_full_disk_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    artifacts = Artifacts(tmp_path / "held")
+KEEPING = """
+import sys
+from pathlib import Path
+from handrail.artifacts.store import Artifacts
+artifacts = Artifacts(Path(sys.argv[1]))
+try:
+    artifacts.keep("x" * 4_000_000)
+except OSError as exc:
+    print(exc.strerror)
+artifacts.close()
+print(len(artifacts), [path.name for path in Path(sys.argv[1]).iterdir()])
+"""
 
-    def full(*_: Any) -> int:
-        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("handrail.artifacts.store.Spool.write", full)
-    with pytest.raises(OSError, match="No space"):
-        artifacts.keep("text")
-    artifacts.close()
-    assert len(artifacts) == 0
-    assert [path.name for path in (tmp_path / "held").iterdir()] == [".lock"]
+def test_a_full_disk_leaves_nothing_behind(tmp_path: Path) -> None:
+    disk = ["bwrap", "--dev-bind", "/", "/", "--size", "2000000", "--tmpfs", str(tmp_path)]
+    keep = [sys.executable, "-c", KEEPING, str(tmp_path / "held")]
+    told = subprocess.run([*disk, "--", *keep], capture_output=True, text=True, check=True)
+    assert told.stdout == "No space left on device\n0 ['.lock']\n"
 
 
 # Declarations

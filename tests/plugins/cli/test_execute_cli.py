@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 import handrail
@@ -301,6 +302,11 @@ asyncio.run(main())
 """
 
 
+def watched(host: int) -> bool:
+    """Whether a warden of the host waits for news of it."""
+    return any("declare -A foreground" in " ".join(child.cmdline()) for child in psutil.Process(host).children())
+
+
 def test_a_host_that_is_killed_leaves_nothing_running(folder: Path) -> None:
     host = subprocess.Popen([sys.executable, "-c", HOST, str(folder)])
     files = [folder / name for name in ("left", "shell", "moved")]
@@ -308,7 +314,8 @@ def test_a_host_that_is_killed_leaves_nothing_running(folder: Path) -> None:
     while not all(file.exists() and file.read_text() for file in files) and time.monotonic() < deadline:
         time.sleep(0.02)
     # The command has to have been running for long enough to be watched over.
-    time.sleep(0.1)
+    while not watched(host.pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
     host.kill()
     host.wait()
     for file in files:

@@ -141,9 +141,16 @@ def test_a_path_cannot_add_a_line_to_the_seatbelt_profile(bounds: Bounds) -> Non
         profile(replace(bounds, writable=(Path("/a\n(allow default)"),)))
 
 
-def test_a_job_object_is_never_offered_for_what_needs_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(WindowsJob, "missing", classmethod(lambda cls: None))
-    assert lacks(WindowsJob) == "it does not confine network, read, write, so nothing may run in it without a question"
+class JobThere(WindowsJob):
+    """As if this were Windows."""
+
+    @classmethod
+    def missing(cls) -> str | None:
+        return None
+
+
+def test_a_job_object_is_never_offered_for_what_needs_no_question() -> None:
+    assert lacks(JobThere) == "it does not confine network, read, write, so nothing may run in it without a question"
 
 
 def test_a_job_object_ends_with_its_starter_and_has_the_limits(bounds: Bounds) -> None:

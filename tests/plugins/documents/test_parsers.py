@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+import time
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from pathlib import Path
@@ -38,6 +39,14 @@ async def started() -> psutil.Process:
     return found[0]
 
 
+async def busy(worker: psutil.Process) -> None:
+    """Wait until it is at work: a page that takes long, and not only its own start, has cost it time."""
+    deadline = time.monotonic() + 20
+    while (used := worker.cpu_times().user) < 0.6 and time.monotonic() < deadline:
+        await asyncio.sleep(0.01)
+    assert used >= 0.6
+
+
 @pytest.fixture
 async def call(folder: Path) -> AsyncGenerator[Call, None]:
     """Calls in a session of this test alone."""
@@ -67,7 +76,7 @@ async def test_a_worker_is_used_again_and_ends_with_the_session(folder: Path) ->
 async def test_a_cancelled_call_leaves_no_worker(call: Call) -> None:
     task = asyncio.create_task(call("read_pdf", "slow.pdf"))  # pyright: ignore[reportArgumentType]
     worker = await started()
-    await asyncio.sleep(0.3)
+    await busy(worker)
     task.cancel()
     with suppress(asyncio.CancelledError):
         await task
@@ -154,7 +163,7 @@ asyncio.run(main())
 async def test_a_worker_ends_in_the_middle_when_its_host_is_killed(folder: Path) -> None:
     host = await asyncio.create_subprocess_exec(sys.executable, "-c", HOST, cwd=folder)
     worker = await started()
-    await asyncio.sleep(0.3)
+    await busy(worker)
     host.kill()
     await host.wait()
     worker.wait(timeout=5)

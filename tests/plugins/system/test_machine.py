@@ -222,13 +222,13 @@ def test_what_nvidias_program_prints_is_read() -> None:
     ("body", "count"), [(f"echo '{SMI}'", 2), ("exit 9", 0), ("echo broken", 0), ("exec sleep 60", 0)]
 )
 async def test_nvidias_program_is_asked_and_one_that_hangs_is_not_waited_for(
-    tmp_path: Path, body: str, count: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, body: str, count: int
 ) -> None:
-    monkeypatch.setattr("handrail_system.graphics.DEADLINE_S", 0.5 if "sleep" in body else 10)
     program = tmp_path / "nvidia-smi"
     program.write_text(f"#!/bin/sh\n{body}\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    found = await graphics({"PATH": f".:{tmp_path}:{os.environ['PATH']}"}, root=tmp_path)
+    path = {"PATH": f".:{tmp_path}:{os.environ['PATH']}"}
+    found = await graphics(path, root=tmp_path, seconds=0.5 if "sleep" in body else 10)
     assert len(found) == count
 
 

@@ -16,7 +16,8 @@ from pathlib import PurePath
 
 from handrail import Decision, Judging, Opinion, Reason, Route
 from handrail_cli.analysis import Codes, analyse
-from handrail_cli.catastrophe import Scene, catastrophes
+from handrail_cli.catastrophe import catastrophes
+from handrail_cli.deadly import Scene
 from handrail_cli.placing import Doubt
 from handrail_cli.surroundings import Surroundings, surroundings
 from handrail_cli.weighing import Weighing

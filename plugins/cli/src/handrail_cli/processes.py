@@ -94,7 +94,7 @@ class Processes:
         process = self._starter.start(launch, mark)
         try:
             process.follow()
-        except BaseException:
+        except BaseException:  # whatever it is, it goes on: nothing may run that nobody follows
             process.abandon()
             raise
         for other in self._foreground:

@@ -138,8 +138,7 @@ def _page(reader: PdfReader, number: int) -> tuple[str, State]:
             return "[a scan or picture: no text]", "scanned"
     except (MemoryError, Refused):
         raise
-    # The pages around it may be whole.
-    except Exception as exc:  # noqa: BLE001
+    except Exception as exc:  # noqa: BLE001 # the parser meets damage with errors of any kind, and the pages around it may be whole
         return f"[damaged: {type(exc).__name__}: {exc}]"[:300], "broken"
     return "[no text]", "empty"
 
@@ -169,8 +168,7 @@ def _fields(reader: PdfReader) -> tuple[dict[str, Any], str | None]:
     """The names of a form's fields with what is filled in, none where there is no form; and what has to be said of fields that are left out."""
     try:
         fields = reader.get_fields() or {}
-    # A form that cannot be made out takes nothing from the text.
-    except Exception as exc:  # noqa: BLE001
+    except Exception as exc:  # noqa: BLE001 # errors of any kind; a form that cannot be made out takes nothing from the text
         return {}, f"it has a form that cannot be made out, and its fields are left out ({type(exc).__name__}: {exc})"[
             :300
         ]

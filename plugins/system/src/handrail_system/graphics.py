@@ -34,20 +34,22 @@ MAKERS: Mapping[str, str] = {
 }
 
 
-async def graphics(environment: Mapping[str, str], *, root: Path = Path("/")) -> list[dict[str, Any]]:
-    """Each graphics processor: name, and memory_bytes, memory_used_bytes and driver where they are known."""
-    found = await _nvidia(environment)
+async def graphics(
+    environment: Mapping[str, str], *, root: Path = Path("/"), seconds: float = DEADLINE_S
+) -> list[dict[str, Any]]:
+    """Each graphics processor: name, and memory_bytes, memory_used_bytes and driver where they are known. A program has so many `seconds`."""
+    found = await _nvidia(environment, seconds)
     # What the maker's program tells says more than the kernel's list.
     others = [gpu for gpu in listed(root) if not (found and gpu["name"].startswith("NVIDIA"))]
     return [*found, *others]
 
 
-async def _nvidia(environment: Mapping[str, str]) -> list[dict[str, Any]]:
+async def _nvidia(environment: Mapping[str, str], seconds: float) -> list[dict[str, Any]]:
     program = shutil.which(PROGRAM, path=_absolute(environment.get("PATH", os.defpath)))
     if program is None:
         return []
     with suppress(OSError, TimeoutError):
-        with anyio.fail_after(DEADLINE_S):
+        with anyio.fail_after(seconds):
             done = await anyio.run_process(
                 [program, *QUERY], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, check=False
             )
