@@ -58,6 +58,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 WATCH_S = 0.25
+# What says on Linux that there is a screen.
+SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +340,7 @@ class Runtime:
         found = self._registered.services.get("desktops")
         if choice != "current":
             return found[0].missing() if found else "no plugin supplies desktops; install handrail-gui"
-        if self.platform == "linux" and not self.environment.get("DISPLAY"):
+        if self.platform == "linux" and not any(self.environment.get(name) for name in SCREENS):
             return 'there is no screen here (DISPLAY is not set); use desktop = "private"'
         return None
 

@@ -31,7 +31,23 @@ class Placed:
     done: bool
 
 
-class Hands(Protocol):
+class Clipboard(Protocol):
+    """The capability `clipboard` (scope desktop)."""
+
+    async def clipboard_text(self, selection: Selection = "clipboard") -> str | None:
+        """Its text, None when it has none; `Downstream` when it has one that cannot be had."""
+        ...
+
+    async def clipboard_formats(self, selection: Selection = "clipboard") -> list[str]:
+        """Its formats, as the platform names them."""
+        ...
+
+    async def write_clipboard(self, text: str, selection: Selection = "clipboard") -> None:
+        """Put a text into it, for as long as nobody puts something else there."""
+        ...
+
+
+class Hands(Clipboard, Protocol):
     """Pointer, keyboard, windows and clipboard. Points are screen pixels.
 
     Each input method is one step that is done whole or not at all, and raises `Failsafe` before it when a person has moved the pointer into a
@@ -144,16 +160,4 @@ class Hands(Protocol):
 
     async def place_in(self, window: str, layout: str) -> Placed:
         """Fit a window with its decoration into a half of its monitor (left_half, right_half, top_half, bottom_half)."""
-        ...
-
-    async def clipboard_text(self, selection: Selection = "clipboard") -> str | None:
-        """Its text, None when it has none; `Downstream` when it has one that cannot be had."""
-        ...
-
-    async def clipboard_formats(self, selection: Selection = "clipboard") -> list[str]:
-        """Its formats, as the platform names them."""
-        ...
-
-    async def write_clipboard(self, text: str, selection: Selection = "clipboard") -> None:
-        """Put a text into it, for as long as nobody puts something else there."""
         ...

@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING
 from handrail import hookimpl
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import click
 
-    from handrail import Service, ServiceContext, Tool
+    from handrail import Finding, Service, ServiceContext, Session, Tool
     from handrail_gui.config import GuiConfig
     from handrail_gui.device import Device
     from handrail_gui.focusing import Focusing
     from handrail_gui.held import HeldInput
     from handrail_gui.private.service import LocalDesktops
+    from handrail_gui.wayland import WaylandClipboard
     from handrail_gui.x11.connection import Connection
-    from handrail_gui.x11.hands import X11Hands
+    from handrail_gui.x11.hands import X11Clipboard, X11Hands
     from handrail_gui.x11.screen import X11Screen
 
 
@@ -43,17 +46,15 @@ async def open_desktops(context: ServiceContext) -> LocalDesktops:
 async def open_x11(context: ServiceContext) -> Connection:
     """The X connection of one desktop, shared by everything that works it."""
     from handrail import DesktopError
+    from handrail_gui.wayland import CLOSED, CURE, is_wayland
     from handrail_gui.x11.connection import Connection
 
+    if is_wayland(context.desktop):
+        raise DesktopError(f"this is {CLOSED}", hint=CURE)
     if context.desktop.display is None:
         raise DesktopError(
             f"the desktop {context.desktop.name!r} has no screen (DISPLAY is not set)",
             hint='use a private one: --desktop private, or desktop = "private" in the configuration',
-        )
-    if context.desktop.environment.get("WAYLAND_DISPLAY") and not context.desktop.private:
-        raise DesktopError(
-            "this is a Wayland session, where neither other programs' windows nor input to them are open to a program",
-            hint="log in to an X11 session, or use a private desktop: --desktop private",
         )
     return await Connection.open(context.desktop.display)
 
@@ -77,6 +78,24 @@ async def open_device(context: ServiceContext) -> Device:
     from handrail_gui.device import open_device
 
     return await open_device(context)
+
+
+async def open_clipboard(context: ServiceContext) -> X11Clipboard | WaylandClipboard:
+    """The clipboard of one desktop, X11's or Wayland's."""
+    from handrail_gui.wayland import WaylandClipboard, is_wayland
+
+    if is_wayland(context.desktop):
+        return WaylandClipboard({**context.environment, **context.desktop.environment})
+    from handrail_gui.x11.hands import X11Clipboard
+
+    return X11Clipboard(await context.service("hands"))
+
+
+async def examine_clipboard(session: Session) -> Sequence[Finding]:
+    """What a Wayland session lets a program do."""
+    from handrail_gui.wayland import examine
+
+    return await examine(session)
 
 
 async def open_held(context: ServiceContext) -> HeldInput:
@@ -123,6 +142,7 @@ def handrail_register_services() -> list[Service]:
         Service("x11", open_x11, "desktop", _not_here),
         Service("screen", open_screen, "desktop", _not_here),
         Service("hands", open_hands, "desktop", _not_here),
+        Service("clipboard", open_clipboard, "desktop", _not_here, examine_clipboard),
         Service("device", open_device, "desktop", _not_here),
         Service("held_input", open_held, "session", _not_here),
         Service("focus", open_focusing, "session", _not_here),

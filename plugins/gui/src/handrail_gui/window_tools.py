@@ -13,7 +13,7 @@ from handrail_gui.outline import cut, title_of
 from handrail_gui.tools import LINUX
 
 if TYPE_CHECKING:
-    from handrail_gui.hands import Hands
+    from handrail_gui.hands import Clipboard, Hands
 
 # Of the clipboard's text.
 SHOWN_BYTES = 51_200
@@ -125,9 +125,9 @@ async def clipboard_read(
 
     Of a text beyond 50 KB the beginning is shown, with `truncated`, and the whole is kept as an artifact.
     """
-    hands: Hands = await context.service("hands")
-    text = await hands.clipboard_text(selection)
-    formats = [cut(name) for name in await hands.clipboard_formats(selection)]
+    clipboard: Clipboard = await context.service("clipboard")
+    text = await clipboard.clipboard_text(selection)
+    formats = [cut(name) for name in await clipboard.clipboard_formats(selection)]
     # No character has more bytes than four: what may be too long is measured.
     data = text.encode("utf-8", "replace") if text and len(text) * 4 > SHOWN_BYTES else b""
     if len(data) <= SHOWN_BYTES:
@@ -153,9 +153,9 @@ async def clipboard_write(
     context: ToolContext,
 ) -> dict[str, Any]:
     """Replace the clipboard's content by text; returns written and length (characters)."""
-    hands: Hands = await context.service("hands")
-    await hands.write_clipboard(text, selection)
-    if await hands.clipboard_text(selection) != text:
+    clipboard: Clipboard = await context.service("clipboard")
+    await clipboard.write_clipboard(text, selection)
+    if await clipboard.clipboard_text(selection) != text:
         raise Downstream("another program took the clipboard at once; the text is not in it")
     return {"written": True, "length": len(text)}
 
