@@ -13,7 +13,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -280,17 +280,22 @@ async def read(screen: Shown) -> Score:
     return Score(*score(screen.tree, seen, screen.scale), took, megabytes / 1e6)
 
 
-def table(scores: Iterable[tuple[Shown, Score]]) -> str:
-    """The scores as Markdown."""
-    lines = [
-        "| screen | scale | words read | clicked by their text | controls without text found | seconds | memory, MB |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    for shown, scored in scores:
-        parts = (scored.words, scored.named, scored.unnamed)
-        cells = (shown.program, f"{shown.scale:g}", *(_share(*part) for part in parts))
-        lines.append(f"| {' | '.join(cells)} | {scored.seconds:.2f} | {scored.megabytes:.0f} |")
-    return "\n".join(lines)
+HEADINGS = (
+    "screen",
+    "scale",
+    "words read",
+    "clicked by their text",
+    "controls without text found",
+    "seconds",
+    "memory, MB",
+)
+
+
+def line(screen: Shown, scored: Score) -> str:
+    """A row of the table in Markdown."""
+    parts = (_share(*part) for part in (scored.words, scored.named, scored.unnamed))
+    cells = (screen.program, f"{screen.scale:g}", *parts, f"{scored.seconds:.2f}", f"{scored.megabytes:.0f}")
+    return f"| {' | '.join(cells)} |"
 
 
 def _share(found: int, there: int) -> str:
@@ -304,15 +309,20 @@ async def main() -> None:
     parser.add_argument("--keep", metavar="FOLDER", type=Path, help="leave the pictures there")
     given = parser.parse_args()
     wanted = [(p, s) for p in PROGRAMS for s in SCALES] + [(p, 1.0) for p in CJK]
-    done: list[tuple[Shown, Score]] = []
+    print(f"| {' | '.join(HEADINGS)} |\n|{'---|' * len(HEADINGS)}")
     for program, scale in wanted:
         if given.only in program.name:
             print(f"{program.name}, scale {scale:g} …", file=sys.stderr, flush=True)
-            screen = await shown(program, scale)
-            done.append((screen, await read(screen)))
+            try:
+                screen = await shown(program, scale)
+            except TimeoutError:
+                print(
+                    f"{program.name} was not there, or did not come to rest, within {PATIENCE_S:g} s", file=sys.stderr
+                )
+                continue
+            print(line(screen, await read(screen)), flush=True)
             if given.keep is not None:
                 _keep(screen, given.keep)
-    print(table(done))
 
 
 def _keep(screen: Shown, folder: Path) -> None:
