@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from handrail_accessibility.atspi.bus import NULL, Bus, maybe, together
-from handrail_accessibility.atspi.nodes import ACCESSIBLE, Node, cached_nodes, children_of, extents, fetch_node
+from handrail_accessibility.atspi.nodes import (
+    ACCESSIBLE,
+    Node,
+    cached_nodes,
+    children_of,
+    extents,
+    fetch_node,
+    fetch_shown,
+)
 from handrail_accessibility.atspi.roles import MENU_BAR, SEPARATOR, Kind, State
 from handrail_accessibility.atspi.tables import visible_cells
 from handrail_accessibility.atspi.toolkits import Toolkit, toolkit_of
@@ -133,9 +141,10 @@ class Forest:
         return [(reply[0][0], reply[0][1]) for reply in await together(calls) if reply is not None]
 
     async def resolve(self, references: list[Ref]) -> list[Node]:
-        """The objects, each read only if it is not known yet; those that have gone are left out."""
+        """The objects, each read only if it is not known yet; those that have gone are left out, and those that do not show."""
         new = [ref for ref in references if ref not in self.nodes and ref[1] != NULL]
-        for node in await together(maybe(fetch_node(self.bus, *ref)) for ref in new):
+        fetch = fetch_node if self.toolkit.is_gtk4 else fetch_shown
+        for node in await together(maybe(fetch(self.bus, *ref)) for ref in new):
             if node is not None:
                 self.nodes[node.ref] = node
         return [self.nodes[ref] for ref in references if ref in self.nodes]

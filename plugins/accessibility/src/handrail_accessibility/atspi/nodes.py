@@ -163,6 +163,12 @@ async def fetch_node(bus: Bus, app: str, path: str, *, index: int = -1) -> Node:
     )
 
 
+async def fetch_shown(bus: Bus, app: str, path: str) -> Node | None:
+    """The same of an object that shows; None for one that does not, which is most of a long page and costs one call."""
+    (words,) = await bus.call(app, path, ACCESSIBLE, "GetState")
+    return await fetch_node(bus, app, path) if bits(words) >> State.SHOWING & 1 else None
+
+
 async def _properties(bus: Bus, app: str, path: str) -> dict[str, Any]:
     if app not in bus.piecemeal:
         try:
