@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
+import anyio
+
 from handrail import Service, ServiceContext, ToolUnavailable
 from handrail.net.connecting import Resolver, system_resolver
 from handrail_browser.browsing.domains import Domains
@@ -87,14 +89,21 @@ class Browsers:
                 window=config.window,
             )
         except BaseException:
-            await proxy.close()
+            with anyio.CancelScope(shield=True):
+                await proxy.close()
             raise
 
         async def end() -> None:
             await running.end()
             await proxy.close()
 
-        browser = Browser(running.connection, proxy=proxy, most_bytes=config.download_max_bytes, end=end)
+        browser = Browser(
+            running.connection,
+            proxy=proxy,
+            most_bytes=config.download_max_bytes,
+            end=end,
+            folder=running.profile if config.profile is None else None,
+        )
         try:
             await browser.start()
         except BaseException:

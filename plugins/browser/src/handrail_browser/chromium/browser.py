@@ -12,6 +12,8 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from handrail import Denied, Downstream, NotFound, TimedOut
 from handrail_browser.browsing.driver import Gotten
 from handrail_browser.chromium.cdp import Connection, Gone
@@ -103,14 +105,21 @@ class Browser:
     """The tabs of one browser. `active` is the tab that is meant where none is named."""
 
     def __init__(
-        self, connection: Connection, *, proxy: Proxy | None, most_bytes: int, end: Callable[[], Awaitable[None]]
+        self,
+        connection: Connection,
+        *,
+        proxy: Proxy | None,
+        most_bytes: int,
+        end: Callable[[], Awaitable[None]],
+        folder: Path | None = None,
     ) -> None:
         self.connection = connection
         self.proxy = proxy
         self.pages: dict[str, Page] = {}
         self.active: str | None = None
         self.most_bytes = most_bytes
-        self.downloads = Path(tempfile.mkdtemp(prefix="handrail-downloads-"))
+        # In the profile where that is ours: then it is removed with it, whatever ends us.
+        self.downloads = Path(tempfile.mkdtemp(prefix="handrail-downloads-", dir=folder))
         self.waiting: set[Coming] = set()
         self._end = end
         self._count = 0
@@ -197,8 +206,9 @@ class Browser:
         """End the browser if it is ours; else close nothing but the connection."""
         for task in self._preparing:
             task.cancel()
-        await self._end()
-        await asyncio.to_thread(shutil.rmtree, self.downloads, ignore_errors=True)
+        with anyio.CancelScope(shield=True):
+            await self._end()
+            await asyncio.to_thread(shutil.rmtree, self.downloads, ignore_errors=True)
 
     def _told(self, method: str, params: dict[str, Any]) -> None:
         if method == "Target.attachedToTarget":

@@ -13,6 +13,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import anyio
+
 from handrail import Downstream, ToolUnavailable
 from handrail_browser.chromium.cdp import Connection, Pipe
 
@@ -77,11 +79,13 @@ class Running:
 
     async def end(self) -> None:
         """End the browser; when this returns, no process of it is left, nor its profile if it was ours."""
-        await self.connection.close()
-        assert self._keeper.stdin is not None
-        with suppress(OSError):
-            self._keeper.stdin.close()
-        await asyncio.to_thread(self._keeper.wait)
+        # Also where the call that ends it was stopped.
+        with anyio.CancelScope(shield=True):
+            assert self._keeper.stdin is not None
+            with suppress(OSError):
+                self._keeper.stdin.close()
+            await self.connection.close()
+            await asyncio.to_thread(self._keeper.wait)
 
 
 def program(named: Path | None, environment: Mapping[str, str]) -> str | None:
