@@ -19,7 +19,14 @@ ManualAction = Literal["move", "click", "right_click", "scroll", "key_combo", "m
 Pixels = Annotated[int | None, Field(ge=-65536, le=65536)]
 
 
-@tool(layer="window", title="Control the device", effects=[Write("device", arg="action")], platforms=LINUX, by_hand=True, timeout=30)
+@tool(
+    layer="window",
+    title="Control the device",
+    effects=[Write("device", arg="action")],
+    platforms=LINUX,
+    by_hand=True,
+    timeout=30,
+)
 async def device_control(
     action: Annotated[DeviceAction, Field(description="What to do.")], *, context: ToolContext
 ) -> dict[str, Any]:
