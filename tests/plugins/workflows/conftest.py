@@ -101,7 +101,16 @@ async def desk(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> 
         yield agent
 
 
-ADVANCED = ()
+ADVANCED = (
+    "app_menu",
+    "change_setting",
+    "copy_between_apps",
+    "extract_text",
+    "fill_form",
+    "find_and_replace_in_files",
+    "install_app",
+    "set_env_var",
+)
 
 
 @pytest.fixture

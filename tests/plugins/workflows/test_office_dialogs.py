@@ -39,6 +39,17 @@ async def test_a_table_is_saved_as_xlsx_and_what_is_asked_of_the_format_is_answe
     assert len(saved["answered"]) == 1
 
 
+async def test_writers_menus_save_a_text_and_export_it_as_pdf(agent: Agent, folder: Path, tmp_path: Path) -> None:
+    await start_office(agent, tmp_path, "--writer", "Writer")
+    await agent("execute_gui", action="type", text="Bericht")
+    await agent("app_menu", menu_path="File > Export As > Export Directly as PDF")
+    made = await agent("save_dialog", filename="bericht.pdf", directory=str(folder))
+    assert Path(made["path"]).read_bytes().startswith(b"%PDF")
+    await agent("save_dialog", filename="bericht.odt", directory=str(folder))
+    assert zipfile.is_zipfile(folder / "bericht.odt")
+    assert (await agent("close_app", app_name="bericht.odt"))["closed"]
+
+
 async def test_a_web_page_is_saved_by_a_dialog_without_a_tree(agent: Agent, folder: Path, tmp_path: Path) -> None:
     page = folder / "page.html"
     page.write_text("<title>Wetter</title><p>Regen</p>")

@@ -140,7 +140,7 @@ def _typed(elements: list[Element], naming: Naming) -> list[Element]:
 
 
 def _plain(name: str) -> str:
-    return name.casefold().strip().rstrip(" .…:")
+    return name.casefold().strip().rstrip(" .…:\u00a0\u202f")
 
 
 def _exactly(element: Element, name: str | None) -> bool:

@@ -34,7 +34,7 @@ async def read_process(
 ) -> Mapping[str, Any]:
     """What a background command wrote since it was last read, whether it still runs, its exit code, and the `prompt` it waits at.
 
-    Of a program that draws on a whole terminal, stdout is what the terminal shows now; empty when that has not changed.
+    Of a program that draws on a whole terminal, stdout is what the terminal shows now.
     """
     from handrail_cli.waiting import until_over_or_asking
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 READ_S = 60.0
 
-DocumentPath = Annotated[str, Field(description="Path of the file, from the session's working directory.")]
+DocumentPath = Annotated[str, Field(description="Path of the file.")]
 
 
 async def _parsed(context: ToolContext, job: str, path: str, args: Mapping[str, Any]) -> tuple[dict[str, Any], bytes]:

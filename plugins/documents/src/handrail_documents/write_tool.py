@@ -136,9 +136,9 @@ def _described(new: WriteExcel) -> str:
     confirmation=_confirmation,
 )
 async def write_excel(new: WriteExcel, context: ToolContext) -> Mapping[str, Any]:
-    """Write cells of an .xlsx and return path and rows_written. Everything else in the file stays: other cells, sheets, styles, charts.
+    """Write cells of an .xlsx and return path and rows_written. Everything else in the file stays.
 
-    Text that begins with = stays text unless it is given as {"formula": …}. What would damage something is refused, and nothing written.
+    Text that begins with = stays text unless it is given as {"formula": …}.
     """
     if not new.path.lower().endswith(SUFFIXES):
         raise InvalidArguments(

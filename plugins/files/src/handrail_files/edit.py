@@ -46,9 +46,7 @@ class Edit(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    file_path: Annotated[
-        str, Field(min_length=1, description="Path of the file, from the session's working directory.")
-    ]
+    file_path: Annotated[str, Field(min_length=1, description="Path of the file.")]
     old_string: Annotated[
         str, Field(description="The text to replace, without line numbers; with enough around it to occur only once.")
     ]
@@ -290,8 +288,8 @@ FAMILIES = {
 async def edit_file(edit: Edit, context: ToolContext) -> Mapping[str, Any]:
     """Replace a text in a file and return replacements, diff, the changed lines as range, and the strategy that found it.
 
-    Where old_string occurs nowhere exactly, whole lines that differ in whitespace only are taken: strategy trailing_whitespace, indentation,
-    whitespace or as_shown. Line ends and encoding stay. An empty old_string makes a new file.
+    Where old_string occurs nowhere exactly, whole lines that differ in whitespace only are taken. Line ends and
+    encoding stay. An empty old_string makes a new file.
     """
     path = context.judged_path(edit.file_path, "write")
     known: Known = await context.service("known_files")

@@ -263,8 +263,7 @@ def _shown(line: bytes) -> str:
 async def find_files(search: Search, context: ToolContext) -> Mapping[str, Any]:
     """Find files by name (newest first) or by text in them, and return matches (path, line, content), total and truncated.
 
-    With both, only files of that name are searched. What .gitignore names, hidden and binary files are left out, as ripgrep does; so are
-    files that may not be read, which `withheld` counts among the names.
+    With both, only files of that name are searched. What .gitignore names, hidden and binary files are left out, as ripgrep does.
     """
     if search.pattern is None and search.search_text is None:
         raise InvalidArguments("find_files: give a pattern, a search_text, or both")

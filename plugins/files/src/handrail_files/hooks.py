@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from handrail import Service, Tool
     from handrail.plugins.services import ServiceContext
     from handrail_files.known import Known
+    from handrail_files.texts import Texts
 
 
 @hookimpl
@@ -28,13 +29,19 @@ def handrail_register_tools() -> Iterable[Tool]:
 
 @hookimpl
 def handrail_register_services() -> Iterable[Service]:
-    """The versions of files that a session has seen."""
+    """The versions of files that a session has seen, and files as text for other plugins."""
     from handrail import Service
 
-    return [Service("known_files", _open_known, scope="session")]
+    return [Service("known_files", _open_known, scope="session"), Service("file_texts", _open_texts, scope="process")]
 
 
 async def _open_known(context: ServiceContext) -> Known:
     from handrail_files.known import Known
 
     return await Known.open(context)
+
+
+async def _open_texts(context: ServiceContext) -> Texts:
+    from handrail_files.texts import Texts
+
+    return Texts()

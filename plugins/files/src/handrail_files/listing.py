@@ -60,7 +60,7 @@ class Listed:
 
 @tool(layer="file", title="List a folder", effects=[Read("folder", arg="path")], timeout=30)
 async def list_directory(
-    path: Annotated[str, Field(min_length=1, description="The folder, from the session's working directory.")],
+    path: Annotated[str, Field(min_length=1, description="The folder.")],
     ignore: Annotated[
         list[str] | None, Field(description="Names to leave out, as patterns: `*.pyc`, `node_modules`.")
     ] = None,
@@ -72,7 +72,7 @@ async def list_directory(
 ) -> Mapping[str, Any]:
     """List a folder: entries with name (from `path` on), kind (file, folder, link …), size in bytes and modified; hidden ones, too.
 
-    At most 1,000 entries, folder by folder; `total` counts all that were seen. Links are not followed.
+    At most 1,000 entries, folder by folder in all. Links are not followed.
     """
     root = context.judged_path(path)
     left_out = re.compile("|".join(map(fnmatch.translate, ignore))) if ignore else None

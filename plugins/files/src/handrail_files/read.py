@@ -78,7 +78,7 @@ MAGIC = (
     locations=lambda asked: (Location(asked.file_path, asked.offset + 1),),
 )
 async def read_file(
-    file_path: Annotated[str, Field(description="Path of the file, from the session's working directory.")],
+    file_path: Annotated[str, Field(description="Path of the file.")],
     offset: Annotated[int, Field(ge=0, description="Lines to leave out at the beginning.")] = 0,
     limit: Annotated[int, Field(ge=1, le=100_000, description="Lines to show at most.")] = 200,
     *,

@@ -27,12 +27,10 @@ class NewFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    file_path: Annotated[
-        str, Field(min_length=1, description="Path of the file, from the session's working directory.")
-    ]
+    file_path: Annotated[str, Field(min_length=1, description="Path of the file.")]
     content: Annotated[str, Field(description="The whole new content.")]
     create_dirs: Annotated[bool, Field(description="Make the folders above it that are missing.")] = False
-    overwrite: Annotated[bool, Field(description="Replace a file that is there; else that is an error.")] = True
+    overwrite: Annotated[bool, Field(description="Replace a file that is there.")] = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,8 +29,7 @@ CPU_INTERVAL_S = 0.2
 async def system_info(*, context: ToolContext) -> Mapping[str, Any]:
     """Tell what this machine is and has: os, cpu, memory, disk, displays, and gpu where there is one.
 
-    Sizes are bytes. In a container, a service or a session with limits, `limit_bytes` and `usable` say what may be used, which may be far less
-    than the machine has. `displays` are those of the session's desktop, in screen pixels; none where it has no screen.
+    Sizes are bytes; `limit_bytes` and `usable` say what may be used where that is less than the machine has.
     """
     home = context.host_environment.get("HOME")
     places = [str(context.cwd), *map(str, context.workspace), *([home] if home else []), tempfile.gettempdir()]

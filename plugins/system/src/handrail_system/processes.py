@@ -53,16 +53,14 @@ ORDERS: Mapping[Sort, Callable[[tuple[Seen, float | None]], Any]] = {
 @tool(layer="system", title="Look at processes", effects=[Read("processes")], timeout=30)
 async def process_info(
     name: Annotated[str | None, Field(description="Part of the name, in any case; default: all processes.")] = None,
-    sort: Annotated[
-        Sort, Field(description="What comes first: most cpu, most memory, newest (started), or by name or pid.")
-    ] = "cpu",
+    sort: Annotated[Sort, Field(description="What comes first.")] = "cpu",
     limit: Annotated[int, Field(ge=1, le=1_000, description="Processes to show at most.")] = 20,
     *,
     context: ToolContext,
 ) -> Mapping[str, Any]:
-    """List running processes: pid, name, cpu (percent of one processor, measured over half a second), memory (bytes in RAM), user, started.
+    """List running processes: pid, name, cpu (percent of one processor), memory (bytes in RAM), user, started.
 
-    `total` counts all that fit. A value that the system keeps from this user is null. Command lines are not shown: they may hold secrets.
+    Command lines are not shown: they may hold secrets.
     """
     first = await anyio.to_thread.run_sync(_look, name, abandon_on_cancel=True)
     await anyio.sleep(INTERVAL_S)

@@ -29,7 +29,7 @@ class _Named(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     filename: Annotated[str, Field(description="Name or path.")]
-    directory: Annotated[str | None, Field(description="Its folder. Default: the session's.")] = None
+    directory: Annotated[str | None, Field(description="Its folder.")] = None
 
     @model_validator(mode="after")
     def _whole(self) -> Self:
@@ -96,6 +96,8 @@ async def save_dialog(given: SaveTo, context: ToolContext) -> Mapping[str, Any]:
 @tool(
     layer="workflow",
     title="Open by dialog",
+    # Declaring it in every profile would be more than a model's context is worth; it is there with tools.profile = "all".
+    profiles=frozenset({"all"}),
     effects=[Read("file", arg="filename"), Run("steps")],
     platforms=LINUX,
     exclusive="desktop",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import anyio
 
@@ -46,6 +47,14 @@ FAILURES: dict[str, type[ToolError]] = {
         ToolUnavailable,
     )
 }
+
+
+class Texts(Protocol):
+    """The service `file_texts`."""
+
+    async def read(self, path: Path, named: str) -> str:
+        """The whole text of a file that was judged, with its own line ends."""
+        ...
 
 
 @dataclass(slots=True)

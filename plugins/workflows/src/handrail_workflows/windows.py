@@ -95,15 +95,16 @@ def _fills(shown: Sequence[Part], window: Rect) -> bool:
 
 
 def _part(steps: Steps, element: Mapping[str, Any]) -> Part:
+    whole = steps.context.observations.element(element["id"])
     return Part(
         element["id"],
         element["type"],
-        element["name"] or "",
+        whole.text,
         element.get("value") or "",
         frozenset(element["states"]),
         element["automation_id"] or "",
         frozenset(element["actions"]),
-        steps.context.observations.element(element["id"]).rect,
+        whole.rect,
     )
 
 

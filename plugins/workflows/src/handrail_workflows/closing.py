@@ -1,0 +1,146 @@
+"""The tool `close_app`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from handrail import Downstream, Run, ToolContext, tool
+from handrail_workflows import questions
+from handrail_workflows.dialogs import LINUX
+from handrail_workflows.launching import of_family
+from handrail_workflows.questions import Question
+from handrail_workflows.steps import Steps, until
+from handrail_workflows.windows import Shown, bring_forward, of_app, windows
+
+SETTLED_S = 1.5
+ENDED_S = 5.0
+MOST_WINDOWS = 20
+# Save, discard, cancel.
+CHOICES = 3
+
+
+@tool(
+    layer="workflow",
+    title="Close a program",
+    # Declaring it in every profile would be more than a model's context is worth; it is there with tools.profile = "all".
+    profiles=frozenset({"all"}),
+    effects=[Run("steps")],
+    platforms=LINUX,
+    exclusive="desktop",
+    timeout=90,
+    describe=lambda given: (
+        f"Close {given.app_name}" + {True: ", saving", False: ", discarding changes"}.get(given.save, "")
+    ),
+)
+async def close_app(
+    app_name: Annotated[str, Field(description="Title, process, or window id.")],
+    save: Annotated[bool | None, Field(description="Unsaved changes: save or discard. Default: leave it open.")] = None,
+    *,
+    context: ToolContext,
+) -> Mapping[str, Any]:
+    """Close a program's windows. Returns closed, how. Only what this session started is ever killed."""
+    steps = Steps(context)
+    with steps.told():
+        own = of_app(await windows(steps), app_name)
+        pid = own[0].pid
+        how = "asked"
+        for _ in range(MOST_WINDOWS):
+            left = [window for window in await windows(steps) if window.pid == pid]
+            if not left:
+                break
+            how = await _close(steps, left, save=save) or how
+        else:
+            raise Downstream(f"{app_name!r} opens one window after another")
+    return {"closed": True, "how": how, "steps_taken": steps.taken, "effect": "confirmed"}
+
+
+async def _close(steps: Steps, left: list[Shown], *, save: bool | None) -> str | None:
+    """Close the topmost window; how, where it was not enough to ask."""
+    window = left[0]
+    ids = {each.id for each in left}
+    if save:
+        await _save(steps, window, ids)
+    asked = await steps.take("window_close", title=window.id)
+    if asked["closed"]:
+        return None
+
+    async def question() -> Question | None:
+        for shown in await windows(steps):
+            if shown.id not in ids and shown.active:
+                return await questions.asked(steps, shown)
+        return None
+
+    async def gone_or_asks() -> Question | bool | None:
+        if all(shown.id != window.id for shown in await windows(steps)):
+            return True
+        return await question()
+
+    found = await until(gone_or_asks, SETTLED_S)
+    if found is True:
+        return None
+    if found:
+        return await _answer(steps, found, window, save=save)
+    return await _stop(steps, window)
+
+
+async def _save(steps: Steps, window: Shown, ids: set[str]) -> None:
+    """Before it is asked to close, so that nothing is left to be asked about."""
+    await bring_forward(steps, window)
+    await steps.take("execute_gui", action="hotkey", key="ctrl+s")
+    new = [shown for shown in await windows(steps) if shown.id not in ids and shown.active]
+    if new:
+        await steps.attempt("execute_gui", action="press_key", key="escape")
+        raise Downstream(
+            f"{window.title!r} asks how to save it: {new[0].title!r}", hint="use save_dialog first, then close_app"
+        )
+
+
+async def _answer(steps: Steps, question: Question, window: Shown, *, save: bool | None) -> str:
+    if save is not False or question.default is None or len(question.buttons) != CHOICES:
+        await steps.attempt("execute_gui", action="press_key", key="escape")
+        raise Downstream(
+            f"{window.title!r} asks {question.text!r}, and stays open",
+            hint="set save to true or false" if save is None else "close it by hand, or by execute_accessible",
+            details={"question": question.wire()},
+        )
+    # The default saves. Of the other two one discards, and the other only takes the closing back.
+    for other in question.others:
+        await questions.answer(steps, question, other)
+
+        async def gone() -> bool:
+            return all(shown.id != window.id for shown in await windows(steps))
+
+        if await until(gone, SETTLED_S):
+            return "discarded"
+        await steps.take("window_close", title=window.id)
+        again = next((w for w in await windows(steps) if w.active and w.id != window.id and w.pid == window.pid), None)
+        asked = await questions.asked(steps, again) if again is not None else None
+        if asked is None:
+            break
+        rest = [button for button in asked.others if button.name != other.name]
+        if len(rest) == 1 and await questions.answer(steps, asked, rest[0]) and await until(gone, SETTLED_S):
+            return "discarded"
+        break
+    raise Downstream(f"{window.title!r} stays open", details={"question": question.wire()})
+
+
+async def _stop(steps: Steps, window: Shown) -> str:
+    """End a program that does not answer, if this session started it."""
+    listed = await steps.look("list_processes")
+    own = [p for p in listed["processes"] if p["running"] and of_family(window.pid, p["pid"])]
+    if not own:
+        raise Downstream(
+            f"{window.title!r} does not close, and this session has not started it, so that it is left alone",
+            hint="it may be busy, or show a question: look with observe_screen",
+        )
+    await steps.take("stop_process", process_id=own[0]["process_id"])
+
+    async def gone() -> bool:
+        return all(shown.id != window.id for shown in await windows(steps))
+
+    if not await until(gone, ENDED_S):
+        raise Downstream(f"{window.title!r} is still there after its process was stopped")
+    return "stopped"

@@ -1,0 +1,93 @@
+"""The tool `copy_between_apps`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from handrail import Downstream, Run, ToolContext, tool
+from handrail_workflows.dialogs import LINUX
+from handrail_workflows.steps import Steps, until
+from handrail_workflows.windows import bring_forward, of_app, parts, windows
+
+PASTED_S = 3.0
+
+
+@tool(
+    layer="workflow",
+    title="Copy between programs",
+    effects=[Run("steps")],
+    platforms=LINUX,
+    exclusive="desktop",
+    timeout=60,
+    loadable=True,
+    describe=lambda given: f"Copy from {given.source_app} to {given.target_app}",
+)
+async def copy_between_apps(
+    source_app: Annotated[str, Field(description="Title, process or window id.")],
+    target_app: Annotated[str, Field(description="Likewise.")],
+    content: Annotated[str, Field(description='"all", "selection", or a text that the source shows.')] = "all",
+    *,
+    context: ToolContext,
+) -> Mapping[str, Any]:
+    """Copy text from where one program has its focus to where another has its own, and check both ends. Returns length, effect, steps_taken."""
+    steps = Steps(context)
+    with steps.told():
+        shown = await windows(steps)
+        source, target = of_app(shown, source_app)[0], of_app(shown, target_app)[0]
+        await bring_forward(steps, source)
+        said = await _focused_text(steps)
+        text = await _copied(steps, content) if content in ("all", "selection") else content
+        if not text or (said is not None and text not in said):
+            raise Downstream(
+                f"the source has no such text: {text[:80]!r}" if text else "nothing was copied",
+                hint="click into the text, or select something, first",
+            )
+        now = next(window for window in await windows(steps) if window.id == target.id)
+        await bring_forward(steps, now)
+        before = await _focused_text(steps)
+        await steps.take("execute_gui", action="type", text=text)
+
+        async def arrived() -> bool:
+            after = await _focused_text(steps)
+            return after is not None and after.count(text) > (before or "").count(text)
+
+        confirmed = await until(arrived, PASTED_S)
+    return {
+        "length": len(text),
+        "source": source.title,
+        "target": target.title,
+        "effect": "confirmed" if confirmed else "unverified",
+        "source_checked": said is not None,
+        "steps_taken": steps.taken,
+    }
+
+
+async def _copied(steps: Steps, content: str) -> str:
+    """The text, by the program's own copying; the clipboard has its old text back afterwards."""
+    before = await steps.look("clipboard_read")
+    # What nobody copies: still there, it means that nothing was copied.
+    mark = f"handrail {steps.context.call_id}"
+    await steps.take("clipboard_write", text=mark)
+    if content == "all":
+        await steps.take("execute_gui", action="hotkey", key="ctrl+a")
+    await steps.take("execute_gui", action="hotkey", key="ctrl+c")
+
+    async def read() -> str:
+        held = (await steps.look("clipboard_read"))["content"] or ""
+        return "" if held == mark else held
+
+    text = await until(read, PASTED_S)
+    await steps.take("clipboard_write", text=before["content"] or "")
+    return text
+
+
+async def _focused_text(steps: Steps) -> str | None:
+    """All text of the field that has the focus; None where that cannot be read."""
+    field = next((part for part in await parts(steps) if part.has("focused") and part.role == "text"), None)
+    if field is None:
+        return None
+    read = await steps.look("execute_accessible", action="read", element_id=field.id)
+    return read.get("text")

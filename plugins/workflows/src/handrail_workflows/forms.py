@@ -1,0 +1,113 @@
+"""The tool `fill_form`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from handrail import NotFound, Rect, Run, ToolContext, ToolError, tool
+from handrail_workflows.dialogs import LINUX
+from handrail_workflows.steps import Steps
+from handrail_workflows.windows import Part, bring_forward, of_app, parts, windows
+
+# How far a field may be from the label that stands before or above it, pixels.
+NEAR = 400
+BOXES = frozenset(("check box", "switch", "toggle button"))
+FIELDS = frozenset(("text", "password", "spin button", "slider", "combo box", "radio button", *BOXES))
+
+
+class Filling(BaseModel):
+    """What a field is to hold."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    label: Annotated[str, Field(description="As shown.")]
+    value: Annotated[str | bool | float, Field(description="Text, number, choice, true or false.")]
+
+
+@tool(
+    layer="workflow",
+    title="Fill in a form",
+    effects=[Run("steps")],
+    platforms=LINUX,
+    exclusive="desktop",
+    timeout=120,
+    loadable=True,
+    describe=lambda given: f"Fill in {', '.join(field.label for field in given.fields)}",
+)
+async def fill_form(
+    fields: Annotated[list[Filling], Field(min_length=1, description="Labels and values.")],
+    window: Annotated[str | None, Field(description="Title, process or window id. Default: the active window.")] = None,
+    *,
+    context: ToolContext,
+) -> Mapping[str, Any]:
+    """Fill in fields by their labels and read each back. Returns filled, failed_fields (label, reason) and steps_taken; nothing is submitted."""
+    steps = Steps(context)
+    filled: list[str] = []
+    failed: list[dict[str, str]] = []
+    with steps.told():
+        if window is not None:
+            await bring_forward(steps, of_app(await windows(steps), window)[0])
+        for label, value in ((field.label, field.value) for field in fields):
+            try:
+                await _fill(steps, label, value)
+                filled.append(label)
+            except ToolError as exc:
+                if exc.status != "error":
+                    raise
+                failed.append({"label": label, "reason": str(exc)})
+    result: dict[str, Any] = {"filled": filled, "failed_fields": failed, "steps_taken": steps.taken}
+    if not failed:
+        return {**result, "effect": "confirmed"}
+    return {**result, "status": "error", "note": f"{len(failed)} of {len(fields)} fields were not filled"}
+
+
+async def _fill(steps: Steps, label: str, value: str | bool | float) -> None:
+    field = field_of(await parts(steps), label)
+    order: dict[str, Any] = {"action": "set_value", "value": _worded(value)}
+    if field.role in BOXES:
+        order = {"action": "toggle", "value": _worded(value)}
+    elif field.role == "combo box":
+        order = {"action": "select", "value": _worded(value)}
+    elif field.role == "radio button":
+        order = {"action": "select"}
+    await steps.take("execute_accessible", element_id=field.id, **order)
+
+
+def _worded(value: str | bool | float) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def field_of(shown: Sequence[Part], label: str) -> Part:
+    """The field of a label: one that has its name, else the nearest one behind or under a text that says so."""
+    usable = [part for part in shown if part.role in FIELDS and part.usable]
+    named = [part for part in usable if _plain(part.name) == _plain(label)]
+    if len(named) == 1:
+        return named[0]
+    for said in shown:
+        if said.role in ("label", "section", "caption") and _plain(said.name) == _plain(label) and said.rect:
+            near = [(far, part) for part in usable if part.rect and (far := _distance(said.rect, part.rect)) < NEAR]
+            if near:
+                return min(near, key=lambda pair: pair[0])[1]
+    raise NotFound(
+        f"{len(named)} fields are labelled {label!r}" if named else f"no field is labelled {label!r}",
+        details={"candidates": sorted({part.name for part in usable if part.name})},
+    )
+
+
+def _distance(label: Rect, field: Rect) -> float:
+    """Pixels from a label to a field right of it on its line, or under it; infinite for any other place."""
+    line = label.y + label.height / 2
+    if field.y <= line <= field.y + field.height and field.x >= label.x + label.width / 2:
+        return max(0.0, field.x - label.x - label.width)
+    if field.y >= line and field.x <= label.x + label.width and field.x + field.width >= label.x:
+        return field.y - label.y - label.height + 1.0
+    return float("inf")
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").casefold().strip().rstrip(" :*…")

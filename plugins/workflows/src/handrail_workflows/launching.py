@@ -1,0 +1,251 @@
+"""The tools `launch_app` and `open_file`: programs started, or found running, with their window in front."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePath
+from typing import Annotated, Any
+
+import anyio
+import anyio.to_thread
+from pydantic import Field
+
+from handrail import AmbiguousElement, Downstream, NotFound, Read, Run, ToolContext, tool
+from handrail_workflows.dialogs import LINUX, names
+from handrail_workflows.entries import Entry, entries, named, opener
+from handrail_workflows.steps import Steps, until
+from handrail_workflows.windows import Shown, bring_forward, windows
+
+READY_S = 30.0
+# A program that has handed over to one that runs may take so long to show it.
+HANDED_OVER_S = 3.0
+STEADY_S = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """What is run, and the file names of the program, by which its windows may be known."""
+
+    argv: tuple[str, ...]
+    programs: tuple[str, ...]
+    folder: str | None = None
+    found: str = "path"
+
+
+@tool(
+    layer="workflow",
+    title="Start a program",
+    effects=[Read("system"), Run("steps")],
+    platforms=LINUX,
+    exclusive="desktop",
+    timeout=60,
+    describe=lambda given: f"Start {given.app_name}",
+)
+async def launch_app(
+    app_name: Annotated[str, Field(description="Name in the menu, or program.")],
+    args: Annotated[list[str] | None, Field(description="Its arguments.")] = None,
+    wait_ready: Annotated[bool, Field(description="Wait for its window.")] = True,
+    *,
+    context: ToolContext,
+) -> Mapping[str, Any]:
+    """Start a program and wait for its window. Returns window_title, pid, wait_seconds, process_id, how."""
+    steps = Steps(context)
+    with steps.told():
+        start = await _found(steps, app_name, args or [])
+        return await _started(steps, start, wait_ready=wait_ready)
+
+
+@tool(
+    layer="workflow",
+    title="Open a file",
+    # Declaring it in every profile would be more than a model's context is worth; it is there with tools.profile = "all".
+    profiles=frozenset({"all"}),
+    effects=[Read("file", arg="file_path"), Run("steps")],
+    platforms=LINUX,
+    exclusive="desktop",
+    timeout=60,
+    describe=lambda given: f"Open {given.file_path} with the program for its type",
+)
+async def open_file(
+    file_path: Annotated[str, Field(description="Path.")],
+    wait_ready: Annotated[bool, Field(description="Wait for a window.")] = True,
+    *,
+    context: ToolContext,
+) -> Mapping[str, Any]:
+    """Open a file with the program for its type. Returns window_title, pid, wait_seconds, effect."""
+    path = context.judged_path(file_path)
+    if not path.exists():
+        raise NotFound(f"there is no file {file_path!r}", hint="see find_files")
+    environment = {**context.host_environment, **context.environment}
+    known = await anyio.to_thread.run_sync(entries, environment)
+    entry = await anyio.to_thread.run_sync(partial(opener, known, path, environment))
+    if entry is None:
+        raise NotFound(f"no installed program says that it opens {path.name!r}", hint="use launch_app with args")
+    steps = Steps(context)
+    with steps.told():
+        start = Start(tuple(entry.argv([str(path)])), (entry.program,), entry.folder, entry.id)
+        result = await _started(steps, start, wait_ready=wait_ready, file=path)
+    return {**result, "file_path": str(path)}
+
+
+async def _found(steps: Steps, name: str, args: Sequence[str]) -> Start:
+    """By its desktop entry, else as a program on PATH, a Flatpak or a snap."""
+    context = steps.context
+    environment = {**context.host_environment, **context.environment}
+    known = await anyio.to_thread.run_sync(entries, environment)
+    fitting = named(known, name)
+    if len(fitting) > 1:
+        raise AmbiguousElement(
+            f"several programs fit {name!r}",
+            hint="use one candidate's id",
+            details={"candidates": [{"id": entry.id, "name": entry.names[0]} for entry in fitting]},
+        )
+    if fitting:
+        return _of_entry(fitting[0], args)
+    path = environment.get("PATH")
+    if "/" not in name and shutil.which(name, path=path):
+        return Start((name, *args), (name,))
+    if shutil.which("flatpak", path=path) and (id := await _flatpak(steps, name)) is not None:
+        return Start(("flatpak", "run", id, *args), (id.rpartition(".")[2], id), found="flatpak")
+    if shutil.which("snap", path=path) and await _snap(steps, name):
+        return Start(("snap", "run", name, *args), (name,), found="snap")
+    raise NotFound(
+        f"no installed program is called {name!r}",
+        hint="install_app installs one",
+        details={"programs": sorted({entry.names[0] for entry in known if not entry.hidden})[:50]},
+    )
+
+
+def _of_entry(entry: Entry, args: Sequence[str]) -> Start:
+    if entry.terminal:
+        raise Downstream(f"{entry.names[0]!r} runs in a terminal", hint="use execute_cli with pty")
+    return Start(tuple(entry.argv(args)), (entry.program, entry.window_class), entry.folder, entry.id)
+
+
+async def _flatpak(steps: Steps, name: str) -> str | None:
+    listed = await steps.take("execute_cli", command="flatpak list --app --columns=application,name")
+    rows = [line.split("\t") for line in listed["stdout"].splitlines() if line.strip()]
+    folded = name.casefold()
+    ids = [r[0].strip() for r in rows if folded in (r[0].strip().casefold(), r[-1].strip().casefold())]
+    return ids[0] if ids else None
+
+
+async def _snap(steps: Steps, name: str) -> bool:
+    return (await steps.attempt("execute_cli", command=f"snap list {shlex.quote(name)}")).ok
+
+
+async def _started(steps: Steps, start: Start, *, wait_ready: bool, file: Path | None = None) -> dict[str, Any]:
+    before = await windows(steps)
+    began = anyio.current_time()
+    order: dict[str, Any] = {"command": shlex.join(start.argv), "background": True}
+    ran = await steps.take("execute_cli", **order, **({"cwd": start.folder} if start.folder else {}))
+    told: dict[str, Any] = {"process_id": ran["process_id"], "pid": ran["pid"], "found_as": start.found}
+    if not wait_ready:
+        return {**told, "window_title": None, "wait_seconds": 0.0, "how": "started", "steps_taken": steps.taken}
+    waiting = _Waiting(steps, start, ran["pid"], ran["process_id"], {window.id: window.title for window in before})
+    window = await waiting.window(file)
+    await bring_forward(steps, window)
+    return {
+        **told,
+        "window_title": window.title,
+        "window_id": window.id,
+        "pid": window.pid,
+        "how": waiting.how,
+        "wait_seconds": round(anyio.current_time() - began, 2),
+        "steps_taken": steps.taken,
+        "effect": "confirmed" if file is None or names(window.title, file) else "unverified",
+    }
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """For the window of what was started."""
+
+    steps: Steps
+    start: Start
+    pid: int
+    process_id: str
+    before: Mapping[str, str]
+    how: str = "started"
+
+    async def window(self, file: Path | None) -> Shown:
+        async def shown() -> Shown | None:
+            return await self._new() or await self._handed_over(file)
+
+        found = await until(shown, READY_S)
+        if found is None:
+            said = await self.steps.context.call("read_process", {"process_id": self.process_id})
+            raise Downstream(
+                f"{self.start.argv[0]} showed no window within {READY_S:g} s",
+                hint=f"it goes on running; stop_process({self.process_id!r}) ends it",
+                details={"stderr": said.get("stderr", "")[-1000:]},
+            )
+        return await self._settled(found)
+
+    async def _new(self) -> Shown | None:
+        """A window that was not there before, of the process or one of its family."""
+        new = [window for window in await windows(self.steps) if window.id not in self.before]
+        own = [window for window in new if of_family(window.pid, self.pid) or self._looks_like_it(window)]
+        return own[0] if own else None
+
+    async def _handed_over(self, file: Path | None) -> Shown | None:
+        """The window of a program that was running already, when what was started has ended well."""
+        if await self._runs():
+            return None
+        late = await until(self._new, HANDED_OVER_S)
+        if late is not None:
+            self.how = "handed_over"
+            return late
+        shown = await windows(self.steps)
+        changed = [w for w in shown if w.title != self.before.get(w.id) and self._looks_like_it(w)]
+        running = changed or [w for w in shown if self._looks_like_it(w)]
+        if file is not None:
+            running = [w for w in running if names(w.title, file)] or running
+        self.how = "handed_over" if changed else "already_running"
+        return running[0] if running else None
+
+    async def _runs(self) -> bool:
+        listed = await self.steps.look("list_processes")
+        mine = [process for process in listed["processes"] if process["process_id"] == self.process_id]
+        if not mine or mine[0]["running"]:
+            return bool(mine)
+        if mine[0]["exit_code"]:
+            said = await self.steps.context.call("read_process", {"process_id": self.process_id})
+            raise Downstream(
+                f"{self.start.argv[0]} ended with exit code {mine[0]['exit_code']}",
+                details={"stderr": said.get("stderr", "")[-1000:]},
+            )
+        return False
+
+    def _looks_like_it(self, window: Shown) -> bool:
+        known = {PurePath(program).name.casefold() for program in self.start.programs if program}
+        return window.process.casefold() in known
+
+    async def _settled(self, window: Shown) -> Shown:
+        """The window once its title rests: splash screens go, and documents give their names."""
+        since, last = anyio.current_time(), window
+
+        async def rests() -> Shown | None:
+            nonlocal since, last
+            shown = await windows(self.steps)
+            now = next((w for w in shown if w.id == last.id), None) or await self._new() or last
+            if (now.id, now.title) != (last.id, last.title):
+                since, last = anyio.current_time(), now
+            return last if anyio.current_time() - since >= STEADY_S else None
+
+        return await until(rests, READY_S) or last
+
+
+def of_family(pid: int | None, started: int) -> bool:
+    """Whether a process is the one that was started, or in the session or group that was made for it."""
+    if pid is None:
+        return False
+    try:
+        return started in (pid, os.getsid(pid), os.getpgid(pid))
+    except OSError:
+        return False

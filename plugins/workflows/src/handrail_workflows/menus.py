@@ -1,0 +1,86 @@
+"""The tool `app_menu`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from handrail import InvalidArguments, NotFound, Run, ToolContext, ToolError, tool
+from handrail_workflows.dialogs import LINUX
+from handrail_workflows.steps import Steps, until
+from handrail_workflows.windows import Part, bring_forward, of_app, parts, windows
+
+OPENED_S = 2.0
+ITEMS = frozenset(("menu", "menu item", "check menu item", "radio menu item"))
+
+
+@tool(
+    layer="workflow",
+    title="Choose from a menu",
+    effects=[Run("steps")],
+    platforms=LINUX,
+    exclusive="desktop",
+    timeout=60,
+    loadable=True,
+    describe=lambda given: f"Choose {given.menu_path}",
+)
+async def app_menu(
+    menu_path: Annotated[str, Field(description='As shown: "File > Save As".')],
+    app_name: Annotated[
+        str | None, Field(description="Title, process or window id. Default: the active window.")
+    ] = None,
+    *,
+    context: ToolContext,
+) -> Mapping[str, Any]:
+    """Choose an item of a program's menus. Returns what changed as evidence, and steps_taken; an error lists the items there are."""
+    way = [name.strip() for name in menu_path.split(">")]
+    if not all(way):
+        raise InvalidArguments(f"{menu_path!r} names no way through menus", hint='write "File > Save As"')
+    steps = Steps(context)
+    with steps.told():
+        if app_name is not None:
+            await bring_forward(steps, of_app(await windows(steps), app_name)[0])
+        done: Mapping[str, Any] = {}
+        try:
+            item: Part | None = None
+            for name in way:
+                item = await _item(steps, name, below=item)
+                done = await steps.take("execute_accessible", action="click", element_id=item.id)
+        except ToolError:
+            for _ in way:
+                await steps.attempt("execute_gui", action="press_key", key="escape")
+            raise
+    result: dict[str, Any] = {"chosen": " > ".join(way), "effect": done["effect"], "steps_taken": steps.taken}
+    return {**result, "evidence": done["evidence"]} if done.get("evidence") else result
+
+
+async def _item(steps: Steps, name: str, *, below: Part | None) -> Part:
+    """The item of that name that shows, exact or without mnemonic, dots and case; `below` has been asked to open."""
+    shown: list[Part] = []
+
+    async def found() -> Part | None:
+        shown[:] = [part for part in await parts(steps) if part.role in ITEMS and "offscreen" not in part.states]
+        fitting = [part for part in shown if _plain(part.name) == _plain(name)]
+        # The item of an open menu comes behind the bar that the menu hangs on.
+        return (fitting[-1] if below else fitting[0]) if fitting else None
+
+    item = await until(found, OPENED_S)
+    if item is None and below is not None and shown and shown[-1].name == below.name:
+        # Some menus close again when they are asked to open by their action; what hangs on them has not shown.
+        await steps.take("execute_gui", action="click", element_id=below.id)
+        item = await until(found, OPENED_S)
+    if item is None:
+        raise NotFound(
+            f"no menu shows {name!r}",
+            hint="write it as it is shown",
+            details={"candidates": [part.name for part in shown if part.name]},
+        )
+    return item
+
+
+def _plain(name: str) -> str:
+    # In some languages a narrow blank stands before the dots.
+    return re.sub(r"[\s.…]+$", "", name.replace("_", "").replace("&", "").casefold())

@@ -1,0 +1,87 @@
+"""The tool `change_setting`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from handrail import Downstream, InvalidArguments, Run, ToolContext, tool
+from handrail_workflows.steps import Steps
+
+# The type that GVariant's text says before a number, or around nothing.
+TYPED = re.compile(r"^@?[a-z0-9]+ ")
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """How one platform reads and changes a setting."""
+
+    read: str
+    change: str
+
+
+@tool(
+    layer="workflow",
+    title="Change a setting",
+    effects=[Run("steps")],
+    timeout=60,
+    loadable=True,
+    describe=lambda given: f"Set {given.setting} to {given.value}",
+    undo=lambda given, result: f"change_setting {given.setting} to {result['before']}" if result.get("before") else "",
+)
+async def change_setting(
+    setting: Annotated[
+        str,
+        Field(
+            min_length=3,
+            description="Linux: 'SCHEMA KEY' (gsettings); macOS: 'DOMAIN KEY' (defaults); Windows: registry path with the value's name.",
+        ),
+    ],
+    value: Annotated[str, Field(description="The new value; text needs no quotes.")],
+    *,
+    context: ToolContext,
+) -> Mapping[str, Any]:
+    """Change a setting of the desktop and read it back. Returns before, after and steps_taken."""
+    commands = commands_for(context.session.runtime.platform, setting, value)
+    steps = Steps(context)
+    with steps.told():
+        before = (await steps.take("execute_cli", command=commands.read))["stdout"].strip()
+        await steps.take("execute_cli", command=commands.change)
+        after = (await steps.take("execute_cli", command=commands.read))["stdout"].strip()
+        if plain(after) != plain(value):
+            raise Downstream(
+                f"{setting!r} reads back as {after!r}, not as {value!r}",
+                hint="nothing here keeps settings, or the value does not fit the setting's type",
+                details={"before": before, "after": after},
+            )
+    return {"setting": setting, "before": before, "after": after, "effect": "confirmed", "steps_taken": steps.taken}
+
+
+def commands_for(platform: str, setting: str, value: str) -> Commands:
+    """The commands of a platform, everything in them quoted."""
+    if platform == "win32":
+        key, _, name = setting.replace("/", "\\").rpartition("\\")
+        if not key:
+            raise InvalidArguments(
+                f"{setting!r} is no registry path", hint="write HKCU\\Control Panel\\Desktop\\Wallpaper"
+            )
+        where = f"{shlex.quote(key)} //v {shlex.quote(name)}"
+        return Commands(f"reg query {where}", f"reg add {where} //d {shlex.quote(value)} //f")
+    schema, _, key = re.sub(r"[/ ]+", " ", setting.strip()).rpartition(" ")
+    if not schema:
+        raise InvalidArguments(f"{setting!r} names no key", hint="write 'org.gnome.desktop.interface clock-format'")
+    where = f"{shlex.quote(schema)} {shlex.quote(key)}"
+    if platform == "darwin":
+        return Commands(f"defaults read {where}", f"defaults write {where} {shlex.quote(value)}")
+    return Commands(f"gsettings get {where}", f"gsettings set {where} {shlex.quote(value)}")
+
+
+def plain(value: str) -> str:
+    """A value without the quotes and types that the programs put around it; of the registry's table the last column."""
+    last = re.split(r"\s{4}", value.strip())[-1]
+    return TYPED.sub("", last).strip().strip("'\"")

@@ -1,0 +1,117 @@
+"""The tool `set_env_var`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from handrail import InvalidArguments, Run, ToolContext, tool
+from handrail_workflows.steps import Steps, Texts
+
+# What no line of a profile can hold.
+UNFIT = re.compile(r"[\0\r\n]")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A file that sets variables: how a line of it is written, and what another line of the same variable looks like."""
+
+    path: Path
+    line: Callable[[str, str], str]
+    pattern: str
+
+
+@tool(
+    layer="workflow",
+    title="Set an environment variable",
+    effects=[Run("steps")],
+    timeout=60,
+    loadable=True,
+    describe=lambda given: f"Set {given.name} for this {given.scope}",
+)
+async def set_env_var(
+    name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="Name of the variable.")],
+    value: Annotated[str, Field(description="Its value, letter by letter: nothing in it is expanded.")],
+    scope: Annotated[
+        Literal["process", "user", "system"],
+        Field(description="process: commands of this session; user, system: new logins."),
+    ] = "process",
+    *,
+    context: ToolContext,
+) -> Mapping[str, Any]:
+    """Set an environment variable. Returns where it is set, changed (false when it was so already), and steps_taken."""
+    if UNFIT.search(value):
+        raise InvalidArguments("the value holds a line end or a NUL, which no profile can")
+    steps = Steps(context)
+    with steps.told():
+        if scope == "process":
+            await steps.take("execute_cli", command=f"export {name}={shlex.quote(value)}")
+            return {"scope": scope, "changed": True, "steps_taken": steps.taken}
+        if context.session.runtime.platform == "win32":
+            everywhere = " /M" if scope == "system" else ""
+            await steps.take("execute_cli", command=f"setx {name} {shlex.quote(value)}{everywhere}")
+            return {"scope": scope, "changed": True, "steps_taken": steps.taken}
+        return await _written(steps, profile_of(context, scope), name, value, scope)
+
+
+async def _written(steps: Steps, profile: Profile, name: str, value: str, scope: str) -> Mapping[str, Any]:
+    texts: Texts = await steps.context.service("file_texts")
+    before = await texts.read(profile.path, str(profile.path)) if profile.path.exists() else ""
+    after = with_line(before, profile, name, value)
+    result: dict[str, Any] = {"scope": scope, "path": str(profile.path), "changed": after != before}
+    if after != before:
+        written = await steps.take("write_file", file_path=str(profile.path), content=after, create_dirs=True)
+        result |= {"diff": written["diff"], "note": "programs that run already do not see it"}
+    return {**result, "steps_taken": steps.taken}
+
+
+def with_line(text: str, profile: Profile, name: str, value: str) -> str:
+    """The text with one line for the variable: in the place of its last one, else at the end."""
+    line = profile.line(name, value)
+    pattern = re.compile(profile.pattern.format(name=re.escape(name)), re.MULTILINE)
+    found = list(pattern.finditer(text))
+    if found:
+        last = found[-1]
+        return text[: last.start()] + line + text[last.end() :]
+    return f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}{line}\n"
+
+
+def profile_of(context: ToolContext, scope: str) -> Profile:
+    """The file that the person's login shell reads, or that every login does."""
+    # The person's own, wherever commands of this session think that they are at home.
+    environment = context.host_environment
+    home = Path(environment.get("HOME") or Path.home())
+    if scope == "system":
+        return Profile(Path("/etc/environment"), _plain_line, r"^{name}=[^\n]*$")
+    match PurePath(environment.get("SHELL", "bash")).name:
+        case "zsh":
+            return Profile(Path(environment.get("ZDOTDIR") or home) / ".zshenv", _posix_line, r"^export {name}=[^\n]*$")
+        case "fish":
+            folder = Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "fish" / "conf.d"
+            return Profile(folder / "variables.fish", _fish_line, r"^set -gx {name} [^\n]*$")
+        case _:
+            own = [home / name for name in (".bash_profile", ".bash_login") if os.path.lexists(home / name)]
+            return Profile(own[0] if own else home / ".profile", _posix_line, r"^export {name}=[^\n]*$")
+
+
+def _posix_line(name: str, value: str) -> str:
+    return f"export {name}={shlex.quote(value)}"
+
+
+def _fish_line(name: str, value: str) -> str:
+    # In fish's single quotes only these two are special.
+    quoted = value.replace("\\", "\\\\").replace("'", "\\'")
+    return f"set -gx {name} '{quoted}'"
+
+
+def _plain_line(name: str, value: str) -> str:
+    if '"' in value:
+        raise InvalidArguments(f"{value!r} holds a quotation mark, which /etc/environment cannot")
+    return f'{name}="{value}"'

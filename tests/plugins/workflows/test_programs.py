@@ -1,0 +1,128 @@
+"""Programs started, handed over to, asked to close, and worked by their menus and forms, all in German."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+from pathlib import Path
+
+import pytest
+
+from .conftest import QT_EDITOR, Agent
+
+
+async def test_a_program_is_started_by_its_name_in_the_menu_and_closed_again(agent: Agent) -> None:
+    started = await agent("launch_app", app_name="Galculator")
+    assert started["found_as"] == "galculator"
+    assert started["how"] == "started"
+    assert await agent.active("galculator")
+    closed = await agent("close_app", app_name="galculator")
+    assert closed["how"] == "asked"
+    assert await agent.titles() == []
+
+
+async def test_a_program_that_hands_over_to_one_that_runs_is_found_there(agent: Agent, folder: Path) -> None:
+    (folder / "zwei.txt").write_text("zwei")
+    first = await agent("launch_app", app_name="mousepad")
+    second = await agent("launch_app", app_name="mousepad", args=[str(folder / "zwei.txt")])
+    assert second["pid"] == first["pid"]
+    assert second["how"] == "handed_over"
+    assert "zwei.txt" in second["window_title"]
+
+
+async def test_what_is_not_installed_is_said_and_what_fails_says_why(agent: Agent, folder: Path) -> None:
+    assert (await agent.fails("launch_app", app_name="no such program"))["code"] == "not_found"
+    failing = folder / "failing"
+    failing.write_text("#!/bin/sh\necho out of paper >&2\nexit 3\n")
+    failing.chmod(0o755)
+    with_path = f"export PATH={shlex.quote(str(folder))}:$PATH"
+    await agent("execute_cli", command=with_path)
+    error = await agent.fails("launch_app", app_name="failing")
+    assert "exit code 3" in error["message"]
+    assert "out of paper" in error["details"]["stderr"]
+
+
+async def test_a_file_is_opened_with_the_program_for_its_type(agent: Agent, folder: Path) -> None:
+    (folder / "brief.txt").write_text("Liebe Mutter")
+    opened = await agent("open_file", file_path=str(folder / "brief.txt"))
+    assert opened["found_as"] == "org.xfce.mousepad"
+    assert opened["effect"] == "confirmed"
+
+
+@pytest.mark.parametrize(
+    ("command", "title"),
+    [pytest.param(("mousepad",), "Mousepad", id="gtk"), pytest.param((*QT_EDITOR, "de"), "Qt Editor", id="qt")],
+)
+async def test_unsaved_changes_are_kept_saved_or_discarded_as_is_said(
+    agent: Agent, folder: Path, command: tuple[str, ...], title: str
+) -> None:
+    path = folder / "text.txt"
+    await agent.start(*command, title=title)
+    await agent("execute_gui", action="type", text="eins")
+    asked = await agent.fails("close_app", app_name=title)
+    assert len(asked["details"]["question"]["buttons"]) == 3
+    assert len(await agent.titles()) == 1
+    assert "save_dialog" in (await agent.fails("close_app", app_name=title, save=True))["message"]
+    await agent("save_dialog", filename=str(path))
+    await agent("execute_gui", action="type", text=" zwei")
+    assert (await agent("close_app", app_name="text.txt", save=True))["closed"]
+    assert path.read_text() == "eins zwei"
+    await agent.start(*command, title=title)
+    await agent("execute_gui", action="type", text="drei")
+    assert (await agent("close_app", app_name=title, save=False))["how"] == "discarded"
+    assert await agent.titles() == []
+
+
+async def test_a_program_that_hangs_is_ended_only_when_this_session_started_it(agent: Agent) -> None:
+    await agent.start("galculator", title="galculator")
+    agent.programs[0].send_signal(signal.SIGSTOP)
+    assert "not started it" in (await agent.fails("close_app", app_name="galculator"))["message"]
+    await agent.clear()
+    own = await agent("launch_app", app_name="galculator")
+    os.kill(own["pid"], signal.SIGSTOP)
+    assert (await agent("close_app", app_name="galculator"))["how"] == "stopped"
+
+
+async def test_items_of_menus_are_chosen_as_they_are_shown(agent: Agent, folder: Path) -> None:
+    await agent.start(*QT_EDITOR, "de", title="Qt Editor")
+    await agent("app_menu", menu_path="File > Export > As HTML", app_name="Qt Editor")
+    assert (await agent("execute_accessible", action="read", control_type="text"))["text"] == "<p>exported</p>"
+    wrong = await agent.fails("app_menu", menu_path="File > Exprot")
+    assert "Export" in wrong["details"]["candidates"]
+    await agent.start("mousepad", title="Mousepad")
+    await agent("app_menu", menu_path="Datei > Speichern unter", app_name="mousepad")
+    saved = await agent("save_dialog", filename="leer.txt", directory=str(folder))
+    assert saved["bytes"] == 0
+
+
+def said(**fields: str | bool) -> list[dict[str, str | bool]]:
+    return [{"label": label, "value": value} for label, value in fields.items()]
+
+
+async def test_a_form_is_filled_by_its_labels(agent: Agent) -> None:
+    await agent.start(*QT_EDITOR, "de", title="Qt Editor")
+    await agent("app_menu", menu_path="File > Form")
+    filled = await agent("fill_form", fields=said(Name="Ayşe Öztürk", Country="Turkey", Subscribe=True))
+    assert filled["filled"] == ["Name", "Country", "Subscribe"]
+    shown = (await agent("get_ui_context"))["elements"]
+    assert next(e for e in shown if e["type"] == "check box")["states"].count("checked") == 1
+    partly = await agent.session.call("fill_form", {"fields": said(Name="Ali", Street="x")})
+    assert partly["filled"] == ["Name"]
+    assert partly["failed_fields"][0]["label"] == "Street"
+    assert not partly.ok
+
+
+async def test_text_is_copied_from_one_program_to_another_and_checked_at_both_ends(agent: Agent) -> None:
+    await agent.start("mousepad", title="Mousepad")
+    await agent("execute_gui", action="type", text="Grüße\n漢字")
+    await agent.start(*QT_EDITOR, "de", title="Qt Editor")
+    await agent("clipboard_write", text="meins")
+    copied = await agent("copy_between_apps", source_app="mousepad", target_app="Qt Editor")
+    assert copied["effect"] == "confirmed"
+    assert copied["source_checked"]
+    assert (await agent("execute_accessible", action="read", control_type="text"))["text"] == "Grüße\n漢字"
+    assert (await agent("clipboard_read"))["content"] == "meins"
+    said = await agent("extract_text", window="mousepad")
+    assert said["source"] == "accessibility"
+    assert "Grüße" in said["text"]

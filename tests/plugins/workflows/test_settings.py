@@ -1,0 +1,171 @@
+"""Files, variables, settings and packages: no desktop is needed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+import handrail
+from handrail import Answer, Approval, Choice, Session
+from handrail_workflows.preferences import commands_for, plain
+
+from .conftest import ADVANCED
+
+RULE = {"tool": "write_file", "paths": "**", "decision": "allow", "lifts": ["effects:startup"]}
+
+
+class Person:
+    """Says yes, or no, and remembers what was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.choice = Choice.ONCE
+
+    async def __call__(self, approval: Approval) -> Answer:
+        self.asked.append(approval.confirmation)
+        return Answer(self.choice)
+
+
+@pytest.fixture
+def person() -> Person:
+    return Person()
+
+
+@pytest.fixture
+async def session(tmp_path: Path, person: Person) -> AsyncIterator[Session]:
+    async with handrail.open(confirm=person, cwd=tmp_path, mode="default") as found:
+        await found.load_tools(ADVANCED, source="tests")
+        yield found
+
+
+async def test_replacing_shows_first_and_writes_only_when_that_is_said(session: Session, tmp_path: Path) -> None:
+    text = tmp_path / "a.txt"
+    text.write_bytes("\ufeffrot und rot\r\nblau\nrot\n".encode("utf-16-le"))
+    before = text.read_bytes()
+    (tmp_path / "b.txt").write_bytes(b"rot\0\1\2")
+    (tmp_path / "c.md").write_text("rot")
+    args = {"pattern": "*.txt", "find": "rot", "replace": "grün"}
+    shown = await session.call("find_and_replace_in_files", args)
+    assert shown.ok, shown
+    assert text.read_bytes() == before
+    done = await session.call("find_and_replace_in_files", {**args, "dry_run": False})
+    assert done.ok, done
+    assert done["total_replacements"] == shown["total_replacements"]
+    assert (tmp_path / "c.md").read_text() == "rot"
+    assert (tmp_path / "b.txt").read_bytes() == b"rot\0\1\2"
+
+
+async def test_replacing_keeps_line_ends_links_and_permissions(session: Session, tmp_path: Path) -> None:
+    script = tmp_path / "run.sh"
+    script.write_bytes(b"a = 1\r\nb = 2\r\nc = 3\n")
+    script.chmod(0o750)
+    (tmp_path / "link.sh").symlink_to("run.sh")
+    (tmp_path / ".gitignore").write_text("out/\n")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "x.sh").write_text("b = 2\n")
+    args = {"pattern": "run.sh", "find": r"(\w) = (\d)", "replace": r"\2 = \1", "regex": True, "dry_run": False}
+    done = await session.call("find_and_replace_in_files", args)
+    assert done.ok, done
+    assert done["total_replacements"] == 3
+    assert script.read_bytes() == b"1 = a\r\n2 = b\r\n3 = c\n"
+    assert script.stat().st_mode & 0o777 == 0o750
+    assert (tmp_path / "link.sh").is_symlink()
+    assert (tmp_path / "out" / "x.sh").read_text() == "b = 2\n"
+
+
+async def test_a_pattern_that_is_none_and_a_group_that_it_does_not_have_are_errors(session: Session) -> None:
+    args = {"pattern": "*.txt", "find": "(", "replace": "", "regex": True}
+    assert (await session.call("find_and_replace_in_files", args)).error_code == "invalid_arguments"
+    args = {"pattern": "*.txt", "find": "(a)", "replace": r"\2", "regex": True}
+    assert (await session.call("find_and_replace_in_files", args)).error_code == "invalid_arguments"
+
+
+@pytest.mark.parametrize("value", ["plain", "two words", "$(touch x) `id` $HOME", 'it\'s "quoted" \\', "-n"])
+async def test_a_variable_is_for_the_commands_that_follow_letter_by_letter(session: Session, value: str) -> None:
+    done = await session.call("set_env_var", {"name": "SAID", "value": value})
+    assert done.ok, done
+    assert (await session.call("execute_cli", {"command": 'printf %s "$SAID"'}))["stdout"] == value
+
+
+async def test_a_profile_is_not_written_unless_a_rule_of_a_person_says_so(tmp_path: Path, person: Person) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    environment = {**os.environ, "HOME": str(home), "SHELL": "/bin/bash"}
+    async with handrail.open(confirm=person, cwd=tmp_path, environment=environment) as session:
+        await session.load_tools(ADVANCED, source="tests")
+        refused = await session.call("set_env_var", {"name": "SAID", "value": "x", "scope": "user"})
+    assert refused.status == "denied"
+    assert list(home.iterdir()) == []
+
+
+@pytest.mark.parametrize(("shell", "file"), [("bash", ".profile"), ("zsh", ".zshenv")])
+async def test_a_line_of_a_profile_is_quoted_replaced_and_written_once(
+    tmp_path: Path, person: Person, shell: str, file: str
+) -> None:
+    profile = tmp_path / file
+    profile.write_text("umask 22\nexport SAID=old\n")
+    environment = {**os.environ, "HOME": str(tmp_path), "SHELL": f"/bin/{shell}"}
+    value = '$(touch x) it\'s `id` \\ "é"'
+    async with handrail.open(
+        cwd=tmp_path, environment=environment, confirm=person, policy={"rules": [RULE]}
+    ) as session:
+        await session.load_tools(ADVANCED, source="tests")
+        args = {"name": "SAID", "value": value, "scope": "user"}
+        done = await session.call("set_env_var", args)
+        assert done.ok, done
+        assert (await session.call("set_env_var", args))["changed"] is False
+    text = profile.read_text()
+    assert text.count("SAID") == 1
+    assert text.startswith("umask 22\n")
+    said = ["bash", "-c", f'. ./{file}; printf %s "$SAID"']
+    assert (await anyio.run_process(said, cwd=tmp_path)).stdout.decode() == value
+    assert not (tmp_path / "x").exists()
+
+
+async def test_a_setting_is_changed_and_read_back(session: Session, tmp_path: Path) -> None:
+    keep = f"export GSETTINGS_BACKEND=keyfile XDG_CONFIG_HOME={tmp_path}"
+    assert (await session.call("execute_cli", {"command": keep})).ok
+    args = {"setting": "org.gnome.desktop.interface clock-format", "value": "12h"}
+    done = await session.call("change_setting", args)
+    assert done.ok, done
+    assert (plain(done["before"]), plain(done["after"])) == ("24h", "12h")
+    wrong = await session.call("change_setting", {**args, "value": "36h"})
+    assert wrong.status == "error"
+    await session.call("execute_cli", {"command": "export GSETTINGS_BACKEND=memory"})
+    lost = await session.call(
+        "change_setting",
+        {**args, "value": "24h"} | {"setting": "org.gnome.desktop.interface cursor-size", "value": "30"},
+    )
+    assert "reads back" in lost["error"]["message"]
+
+
+def test_nothing_in_a_setting_is_read_by_the_shell() -> None:
+    assert commands_for("darwin", "com.apple.dock $(id)", "a b").change == "defaults write com.apple.dock '$(id)' 'a b'"
+    registry = commands_for("win32", "HKCU\\Control Panel\\Desktop\\Wallpaper", "C:\\a b.png")
+    assert registry.change == "reg add 'HKCU\\Control Panel\\Desktop' //v Wallpaper //d 'C:\\a b.png' //f"
+
+
+async def test_installing_shows_the_exact_command_and_asks_about_it(session: Session, person: Person) -> None:
+    shown = await session.call("install_app", {"app_name": "sl", "method": "apt", "preview": True})
+    assert shown["command"].endswith("apt-get install -y sl")
+    assert person.asked == []
+    person.choice = Choice.DENY
+    refused = await session.call("install_app", {"app_name": "sl", "method": "apt"})
+    assert refused.error_code == "denied_by_policy" or refused.status == "denied"
+    assert [confirmation.command for confirmation in person.asked] == [shown["command"]]
+    assert shutil.which("sl") is None
+    odd = await session.call("install_app", {"app_name": "sl; rm -rf ~", "method": "apt"})
+    assert odd.error_code == "invalid_arguments"
+
+
+async def test_plan_mode_takes_no_workflow(tmp_path: Path, person: Person) -> None:
+    async with handrail.open(confirm=person, cwd=tmp_path, mode="plan") as session:
+        await session.load_tools(ADVANCED, source="tests")
+        assert (await session.call("set_env_var", {"name": "A", "value": "b"})).error_code == "tool_unavailable"
+        assert (await session.call("save_dialog", {"filename": "x"})).error_code == "tool_unavailable"
