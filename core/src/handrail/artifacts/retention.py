@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import logging
 import os
 import shutil
@@ -15,6 +14,7 @@ from pathlib import Path
 from handrail.artifacts.store import LOCK
 from handrail.config.places import Places
 from handrail.config.settings import Settings
+from handrail.files.locks import try_lock
 
 DAY_S = 86_400.0
 # A session that begins makes its folder before it can lock it.
@@ -73,13 +73,14 @@ def _take(path: Path) -> bool:
     except OSError:
         return False
     try:
-        if descriptor is not None:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if descriptor is not None and not try_lock(descriptor):
+            log.debug("%s stays: a living session holds it", path)
+            return False
         if path.is_dir():
             shutil.rmtree(path)
         else:
             path.unlink()
-    # Held by a living session, or not ours to delete.
+    # Not ours to delete.
     except OSError as exc:
         log.debug("%s stays: %s", path, exc)
         return False

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import fcntl
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from handrail.config.places import private_folder
 from handrail.errors import NotFound, Stopped
+from handrail.files.locks import lock
 from handrail.results.values import Source
 
 if TYPE_CHECKING:
@@ -378,8 +378,8 @@ def _locked(folder: Path) -> int:
         folder.mkdir(mode=0o700)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
-        lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=descriptor)
+        held = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=descriptor)
     finally:
         os.close(descriptor)
-    fcntl.flock(lock, fcntl.LOCK_SH)
-    return lock
+    lock(held, shared=True)
+    return held

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sys
-import termios
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
@@ -261,6 +260,8 @@ def _width() -> int:
 
 def _forget_typed() -> None:
     """Drop what was typed before the question could be read: it answers nothing."""
+    import termios
+
     descriptor = os.open(TERMINAL, os.O_RDONLY | os.O_NOCTTY)
     try:
         termios.tcflush(descriptor, termios.TCIFLUSH)

@@ -13,6 +13,7 @@ from pathlib import Path
 import platformdirs
 
 from handrail.errors import ConfigError
+from handrail.files.locks import lock
 
 # How the variables begin that mark processes of ours, so that they can be found again. They are settings of nobody.
 MARK = "HANDRAIL_MARK_"
@@ -98,13 +99,9 @@ def private_folder(path: Path) -> Path:
 @contextmanager
 def locked(file: Path) -> Generator[None]:
     """Hold a file of ours against other processes; the kernel gives the lock up when this one ends."""
-    import fcntl
-
-    descriptor = os.open(
-        private_folder(file.parent) / f".{file.name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600
-    )
+    descriptor = os.open(private_folder(file.parent) / f".{file.name}.lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock(descriptor)
         yield
     finally:
         os.close(descriptor)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
@@ -12,6 +11,7 @@ from weakref import WeakValueDictionary
 import anyio
 
 from handrail.config.places import private_folder
+from handrail.files.locks import try_lock
 
 RETRY_S = 0.02
 
@@ -43,10 +43,10 @@ class Leases:
     async def _lock_file(self, key: str, waiting: Callable[[], None]) -> int:
         """An open file with an exclusive lock; the kernel gives it up when the process ends, however it ends."""
         path = private_folder(self._folder) / f"{key}.lock"
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             told = False
-            while not _try_lock(descriptor):
+            while not try_lock(descriptor):
                 if not told:
                     waiting()
                     told = True
@@ -55,11 +55,3 @@ class Leases:
             os.close(descriptor)
             raise
         return descriptor
-
-
-def _try_lock(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -9,7 +9,6 @@ A file that has grown large ends with the name of the next, which goes on with i
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -21,6 +20,7 @@ from typing import Any, cast
 
 from handrail.config.places import private_folder
 from handrail.errors import HandrailError
+from handrail.files.locks import lock
 
 SEED = "0" * 64
 # Bytes of one file, before the audit goes on in another.
@@ -107,7 +107,7 @@ def _opened(path: Path) -> int:
     """A new file, under a lock that tells it from one of a past session."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
     descriptor = os.open(path, flags, 0o600)
-    fcntl.flock(descriptor, fcntl.LOCK_SH)
+    lock(descriptor, shared=True)
     return descriptor
 
 

@@ -11,6 +11,8 @@ import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from handrail.files.locks import try_lock
+
 PREFIX = "handrail-box-"
 LOCK = "owner"
 # Left by processes that were killed; the next ones see to them.
@@ -60,18 +62,15 @@ def _locked(file: Path, *, create: bool) -> int | None:
     """A descriptor that holds the file's lock; None when somebody else has it, or there is no such file."""
     if sys.platform == "win32":
         return None
-    import fcntl
-
     try:
         fd = os.open(file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_CREAT if create else 0), 0o600)
     except OSError:
         return None
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(fd)
-        return None
-    return fd
+    with contextlib.suppress(OSError):
+        if try_lock(fd):
+            return fd
+    os.close(fd)
+    return None
 
 
 def _remove(folder: Path) -> None:

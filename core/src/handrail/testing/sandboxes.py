@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import fcntl
 import os
-import pty
 import secrets
 import signal
 import socket
 import subprocess
 import sys
-import termios
 import textwrap
 import threading
 import time
@@ -86,6 +83,9 @@ class Box:
         self, code: str, *, environment: Mapping[str, str] | None = None, stdin: int = subprocess.DEVNULL, **bounds: Any
     ) -> Generator[tuple[subprocess.Popen[str], _Handle]]:
         """Code for Python that runs inside as long as the block; killed at its end."""
+        import fcntl
+        import termios
+
         text = PRELUDE + textwrap.dedent(code)
         confined = self.sandbox.confine(
             (*self.python, "-c", text),
@@ -480,7 +480,7 @@ class SandboxContract:
 
     def test_nothing_is_typed_into_the_terminal(self, box: Box) -> None:
         _needs(box, "process")
-        leader, follower = pty.openpty()
+        leader, follower = os.openpty()
         try:
             with box.started(
                 """

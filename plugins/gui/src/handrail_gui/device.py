@@ -16,6 +16,7 @@ from time import monotonic
 import anyio
 
 from handrail import Downstream, ServiceContext
+from handrail.files.locks import try_lock
 from handrail_gui.x11 import windows
 from handrail_gui.x11.connection import Connection
 
@@ -103,16 +104,14 @@ class Device:
 
     def _keeper(self) -> int | None:
         """The process that keeps it awake. It holds a lock on its file, so a number of the past is not taken for it."""
-        import fcntl
-
         try:
             with self._file.open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if try_lock(file.fileno()):
+                    return None
         except FileNotFoundError:
             return None
-        except BlockingIOError:
-            with contextlib.suppress(ValueError):
-                return int(self._file.read_text(encoding="ascii"))
+        with contextlib.suppress(ValueError):
+            return int(self._file.read_text(encoding="ascii"))
         return None
 
     async def close(self) -> None:

@@ -5,7 +5,6 @@ A part is kept only with what tells whether the server's file is still the same 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -15,6 +14,8 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from handrail.files.locks import try_lock
 
 KEPT_DAYS = 7
 KEPT_BYTES = 2_000_000_000
@@ -122,9 +123,9 @@ def _drop(path: Path) -> None:
         fd = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         try:
             # One that is in use stays.
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            path.with_suffix(".json").unlink(missing_ok=True)
-            path.unlink()
+            if try_lock(fd):
+                path.with_suffix(".json").unlink(missing_ok=True)
+                path.unlink()
         finally:
             os.close(fd)
 
@@ -133,14 +134,12 @@ def _locked(path: Path) -> int | None:
     """The open file with a lock that the kernel gives up when the process ends, however it ends; None when another call has it."""
     while True:
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(fd), path.stat()):
-                    return fd
-        except BlockingIOError:
+        if not try_lock(fd):
             os.close(fd)
             return None
+        with suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(fd), path.stat()):
+                return fd
         # Somebody has forgotten it between the opening and the lock.
         os.close(fd)
 

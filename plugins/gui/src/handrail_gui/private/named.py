@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import re
@@ -17,6 +16,7 @@ from typing import Any
 
 from handrail import Desktop, DesktopError
 from handrail.config.places import private_folder, write_private
+from handrail.files.locks import lock
 from handrail_gui.private import processes
 from handrail_gui.private.client import END_S, PrivateDesktop
 
@@ -132,8 +132,8 @@ class NamedDesktops:
     @contextmanager
     def _alone(self) -> Generator[None]:
         """Two commands that start a desktop at once take turns."""
-        with open(private_folder(self.folder) / "lock", "w", encoding="utf-8") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with open(private_folder(self.folder) / "lock", "w", encoding="utf-8") as file:
+            lock(file.fileno())
             yield
 
 

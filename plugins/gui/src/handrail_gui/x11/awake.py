@@ -5,7 +5,6 @@ It returns once it does, and stays in the background; FILE then holds its proces
 
 from __future__ import annotations
 
-import fcntl
 import os
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from Xlib import X, error
 from Xlib.ext import screensaver
 from Xlib.protocol import rq
 
+from handrail.files.locks import try_lock
 from handrail_gui.x11.connection import Client, connect
 
 LOOK_S = 60.0
@@ -67,7 +67,8 @@ def main(name: str, path: str) -> None:
         os.close(writing)
         # Nothing comes when the other ends without having taken its place.
         os._exit(0 if os.read(reading, 1) else 1)
-    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    if not try_lock(file.fileno()):
+        raise SystemExit(1)
     file.truncate(0)
     file.write(str(os.getpid()))
     file.flush()
