@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -36,6 +38,21 @@ def ctrl_c_works() -> None:
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
     return "asyncio"
+
+
+@pytest.fixture
+def mount() -> Iterator[Callable[..., Path]]:
+    """Mounts with the options of `mount` on a place, which it gives back, until the test is over. It takes root, as CI has it."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting takes root")
+    with ExitStack() as mounted:
+
+        def on(place: Path, *options: str | Path) -> Path:
+            subprocess.run(["mount", *options, place], check=True)
+            mounted.callback(subprocess.run, ["umount", place], check=True)
+            return place
+
+        yield on
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -42,29 +41,32 @@ def bounds(tmp_path: Path) -> Bounds:
 
 
 @pytest.fixture
-def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A client `docker` whose words are written, one list a line, to the file that is given."""
-    log, client = tmp_path / "log", tmp_path / "bin/docker"
-    client.parent.mkdir()
+def engine(tmp_path: Path) -> type[Docker]:
+    """Docker with a client whose words are written, one list a line, to the file `log` beside it."""
+    log, client = tmp_path / "log", tmp_path / "client"
     client.write_text(ENGINE.format(python=sys.executable, log=str(log)))
     client.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{client.parent}{os.pathsep}{os.environ['PATH']}")
-    return log
+
+    class Engine(Docker):
+        pass
+
+    Engine.client = str(client)
+    return Engine
 
 
-def said(log: Path) -> list[list[str]]:
-    return [json.loads(line) for line in log.read_text().splitlines()]
+def said(engine: type[Docker]) -> list[list[str]]:
+    return [json.loads(line) for line in Path(engine.client).with_name("log").read_text().splitlines()]
 
 
-async def test_docker_is_used_where_an_engine_has_the_image(engine: Path) -> None:
-    await Docker(DockerSettings(image="there:1")).check()
+async def test_docker_is_used_where_an_engine_has_the_image(engine: type[Docker]) -> None:
+    await engine(DockerSettings(image="there:1")).check()
     with pytest.raises(NoSandbox, match="not there") as missing:
-        await Docker(DockerSettings(image="elsewhere:1")).check()
+        await engine(DockerSettings(image="elsewhere:1")).check()
     assert missing.value.hint == "docker pull elsewhere:1"
 
 
-def test_docker_runs_and_removes_a_container(engine: Path, bounds: Bounds) -> None:
-    confined = Docker(DockerSettings(image="there:1")).confine(
+def test_docker_runs_and_removes_a_container(engine: type[Docker], bounds: Bounds) -> None:
+    confined = engine(DockerSettings(image="there:1")).confine(
         ("echo", "hi"), cwd=bounds.writable[0], environment={"A": "b"}, bounds=bounds
     )
     done = subprocess.run(confined.argv, env=dict(confined.environment), capture_output=True, text=True, check=True)
@@ -99,8 +101,8 @@ def test_docker_mounts_the_workspace_and_covers_what_is_secret_or_kept(bounds: B
     assert mounts[2].endswith(f"target={work}/.env,readonly")
 
 
-def test_docker_says_when_the_engine_made_no_container(engine: Path, bounds: Bounds) -> None:
-    confined = Docker().confine(("true",), cwd=bounds.writable[0], environment={}, bounds=bounds)
+def test_docker_says_when_the_engine_made_no_container(engine: type[Docker], bounds: Bounds) -> None:
+    confined = engine().confine(("true",), cwd=bounds.writable[0], environment={}, bounds=bounds)
     assert confined.ended() == "the engine made no container"
 
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import shutil
 import socket
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
@@ -19,9 +19,11 @@ from PIL import Image
 from tests.plugins.documents.pdf_files import line, pdf
 
 import handrail
-from handrail import Session, ToolResult
+from handrail import Service, Session, Tool, ToolResult, hookimpl
 from handrail.asking.confirm import yes
-from handrail_documents import office
+from handrail.testing import open_test_session
+from handrail_documents import hooks, office
+from handrail_documents.convert_tool import convert_tool
 
 MADE_BY_OFFICE = Path(__file__).parent / "libreoffice"
 
@@ -35,13 +37,26 @@ async def session(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Se
 
 @pytest.fixture(scope="module")
 async def bare(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Session, None]:
-    """A session on a machine without LibreOffice: nothing of it on the path, nor at its usual place."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(office, "PLACES", ())
-        empty = {"PATH": str(tmp_path_factory.mktemp("empty"))}
-        async with handrail.open(cwd=tmp_path_factory.mktemp("bare"), confirm=yes, environment=empty) as opened:
-            await opened.load_tools(["convert_document"], source="test")
-            yield opened
+    """A session on a machine without LibreOffice: nothing of it on the path, and none is looked for at its usual places."""
+    empty = {"PATH": str(tmp_path_factory.mktemp("empty"))}
+    folder = tmp_path_factory.mktemp("bare")
+    async with open_test_session(
+        plugins={"documents": Bare()}, folder=folder, environment=empty, confirm=yes
+    ) as opened:
+        await opened.load_tools(["convert_document"], source="test")
+        yield opened
+
+
+class Bare:
+    """The plugin, finding LibreOffice on the path only."""
+
+    @hookimpl
+    def handrail_register_tools(self) -> list[Tool]:
+        return [convert_tool(lambda environment: office.program(environment, places=()))]
+
+    @hookimpl
+    def handrail_register_services(self) -> Iterable[Service]:
+        return hooks.handrail_register_services()
 
 
 async def convert(session: Session, path: Path | str, to: str, **more: str) -> ToolResult:
@@ -170,6 +185,15 @@ async def test_a_cancelled_conversion_leaves_no_process_and_no_file(session: Ses
     assert not (session.cwd / "never.pdf").exists()
 
 
+def folder_of(process: psutil.Process) -> Path | None:
+    """The folder of the conversion that the process carries out."""
+    with suppress(psutil.Error):
+        words = process.cmdline()
+        if "handrail_documents.office_start" in words:
+            return Path(words[words.index("handrail_documents.office_start") + 1])
+    return None
+
+
 def children() -> list[psutil.Process]:
     found: list[psutil.Process] = []
     for process in psutil.Process().children(recursive=True):
@@ -179,13 +203,14 @@ def children() -> list[psutil.Process]:
     return found
 
 
-async def test_nothing_of_a_conversion_is_left(
-    session: Session, book: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(office, "PLACE", str(tmp_path))
+async def test_nothing_of_a_conversion_is_left(session: Session, book: Path) -> None:
     pipes = set(Path("/tmp").glob("OSL_PIPE_*"))
-    assert (await convert(session, book.name, "pdf", output_path="clean.pdf")).ok
-    assert list(tmp_path.glob("handrail-office-*")) == []
+    task = asyncio.create_task(convert(session, book.name, "pdf", output_path="clean.pdf"))
+    while not (folders := [folder for child in children() if (folder := folder_of(child))]):
+        await asyncio.sleep(0.01)
+    assert folders[0].is_dir()
+    assert (await task).ok
+    assert not folders[0].exists()
     assert [pipe for pipe in Path("/tmp").glob("OSL_PIPE_*") if pipe not in pipes and not answers(pipe)] == []
 
 

@@ -6,7 +6,7 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +15,42 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import handrail
-from handrail import Session, ToolResult
+from handrail import Session, Tool, ToolResult, hookimpl
+from handrail.asking.confirm import yes
+from handrail.testing import open_test_session
 from handrail_files import find, globbing
+from handrail_files.read import read_file
 
 Find = Callable[..., Awaitable[ToolResult]]
 REAL = find.ripgrep()
 
 
+class Files:
+    """The plugin, searching by a program of the test's choice."""
+
+    def __init__(self, program: str | None, seconds: float = find.DEADLINE_S) -> None:
+        self._find = find.find_tool(lambda: program, seconds=seconds)
+
+    @hookimpl
+    def handrail_register_tools(self) -> list[Tool]:
+        return [self._find, read_file]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "work").mkdir()
+    return tmp_path / "work"
+
+
 @pytest.fixture(params=["ripgrep", "python"])
-def found(session: Session, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Find:
-    monkeypatch.setattr(find, "ripgrep", lambda: REAL if request.param == "ripgrep" else None)
+async def found(folder: Path, request: pytest.FixtureRequest) -> AsyncGenerator[Find, None]:
+    plugin = Files(REAL if request.param == "ripgrep" else None)
+    async with open_test_session(plugins={"files": plugin}, folder=folder.parent, confirm=yes) as session:
 
-    async def call(**args: Any) -> ToolResult:
-        return await session.call("find_files", args)
+        async def call(**args: Any) -> ToolResult:
+            return await session.call("find_files", args)
 
-    return call
+        yield call
 
 
 def write(folder: Path, files: dict[str, str | bytes]) -> None:
@@ -178,6 +199,34 @@ async def test_a_cancelled_search_ends_at_once(session: Session, folder: Path) -
     assert time.monotonic() - began < 3
     running = await anyio.run_process(["ps", "-o", "args=", "--ppid", str(os.getpid())])
     assert b"--max-columns" not in running.stdout
+
+
+# Finds as it should, and then hangs.
+HANGS = """#!/bin/sh
+{rg} "$@"
+kill -STOP $$
+"""
+
+
+@pytest.mark.parametrize("asked", [{"pattern": "*.txt"}, {"search_text": "word"}], ids=["names", "text"])
+async def test_a_search_that_takes_too_long_gives_what_it_found_and_ends(
+    folder: Path, tmp_path: Path, asked: dict[str, str]
+) -> None:
+    write(folder, {"a.txt": "word\n", "b.txt": "word\n"})
+    program = tmp_path / "rg"
+    program.write_text(HANGS.format(rg=REAL))
+    program.chmod(0o755)
+    async with open_test_session(plugins={"files": Files(str(program), seconds=1.0)}, folder=tmp_path) as session:
+        result = await session.call("find_files", asked)
+    assert "a.txt" in paths(result)
+    assert (result.status, result["truncated"]) == ("success", True)
+    assert result["note"] == "the search was ended after 1 s; search a smaller folder for the rest"
+    running = await anyio.run_process(["ps", "-eo", "args="])
+    assert str(program) not in running.stdout.decode()
+
+
+def test_a_search_has_20_seconds_before_the_call_itself_ends() -> None:
+    assert (find.DEADLINE_S, find.find_files.timeout) == (20, 30)
 
 
 NAMES = st.sampled_from(["a", "b.py", "c.log", ".h", "build", "keep.log", "d e"])

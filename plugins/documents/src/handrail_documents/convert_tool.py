@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from handrail import Downstream, InvalidArguments, NotFound, Read, ToolContext, ToolError, Write, tool
+from handrail import Downstream, InvalidArguments, NotFound, Read, Tool, ToolContext, ToolError, Write, tool
 from handrail.files import opened
 from handrail.files.opened import Expected, Opened
 
@@ -101,42 +101,57 @@ class Made:
     notes: Sequence[str] = ()
 
 
-@tool(
-    layer="document",
-    title="Convert a document",
-    effects=[Read("file", arg="input_path"), Write("file", arg="output_path")],
-    timeout=CONVERT_S,
-    loadable=True,
-    describe=lambda asked: f"Convert {asked.input_path} to {asked.output_format.upper()}, as {asked.output_path}",
-)
-async def convert_document(asked: Conversion, context: ToolContext) -> Mapping[str, Any]:
-    """Convert a document, spreadsheet or picture to pdf, csv, png, jpg or html, and return output_path and method (office, libreoffice or python).
+# Where LibreOffice is, by the host's environment; None where it is not installed.
+Suite = Callable[[Mapping[str, str]], str | None]
 
-    Of several pages png and jpg show the first; csv holds one sheet. A file that is there already is replaced.
-    """
-    kind = _kind(asked)
-    output = asked.output_path or ""
-    source, target = context.judged_path(asked.input_path), context.judged_path(output, "write")
-    if source == target:
-        raise InvalidArguments(f"convert_document: output_path {output!r} is the file that is to be converted")
-    before = _there(target)
-    with opened.reading(source) as file:
-        try:
-            made = await _Work(asked, kind, file, context, await context.service("document_parsers")).made()
-        except ToolError as exc:
-            raise type(exc)(f"{asked.input_path!r}: {exc}", hint=exc.hint, details=exc.details) from exc
-    context.checkpoint()
-    opened.replace(target, made.data, expected=Expected(before))
-    result: dict[str, Any] = {
-        "output_path": str(target),
-        "method": made.method,
-        "input_format": asked.suffix.removeprefix("."),
-        "output_format": asked.output_format,
-        "size_bytes": len(made.data),
-    }
-    if made.sheet is not None:
-        result["sheet_name"] = made.sheet
-    return {**result, "note": "; ".join(made.notes)} if made.notes else result
+
+def _installed(environment: Mapping[str, str]) -> str | None:
+    from handrail_documents import office
+
+    return office.program(environment)
+
+
+def convert_tool(suite: Suite = _installed) -> Tool:
+    """`convert_document` by the LibreOffice that `suite` finds. No setting reaches that: only code can give another one, as tests do."""
+
+    @tool(
+        layer="document",
+        title="Convert a document",
+        effects=[Read("file", arg="input_path"), Write("file", arg="output_path")],
+        timeout=CONVERT_S,
+        loadable=True,
+        describe=lambda asked: f"Convert {asked.input_path} to {asked.output_format.upper()}, as {asked.output_path}",
+    )
+    async def convert_document(asked: Conversion, context: ToolContext) -> Mapping[str, Any]:
+        """Convert a document, spreadsheet or picture to pdf, csv, png, jpg or html, and return output_path and method (office, libreoffice, python).
+
+        Of several pages png and jpg show the first; csv holds one sheet. A file that is there already is replaced.
+        """
+        kind = _kind(asked)
+        output = asked.output_path or ""
+        source, target = context.judged_path(asked.input_path), context.judged_path(output, "write")
+        if source == target:
+            raise InvalidArguments(f"convert_document: output_path {output!r} is the file that is to be converted")
+        before = _there(target)
+        with opened.reading(source) as file:
+            try:
+                made = await _Work(asked, kind, file, context, await context.service("document_parsers"), suite).made()
+            except ToolError as exc:
+                raise type(exc)(f"{asked.input_path!r}: {exc}", hint=exc.hint, details=exc.details) from exc
+        context.checkpoint()
+        opened.replace(target, made.data, expected=Expected(before))
+        result: dict[str, Any] = {
+            "output_path": str(target),
+            "method": made.method,
+            "input_format": asked.suffix.removeprefix("."),
+            "output_format": asked.output_format,
+            "size_bytes": len(made.data),
+        }
+        if made.sheet is not None:
+            result["sheet_name"] = made.sheet
+        return {**result, "note": "; ".join(made.notes)} if made.notes else result
+
+    return convert_document
 
 
 def _kind(asked: Conversion) -> Kind:
@@ -170,12 +185,15 @@ def _there(path: Path) -> os.stat_result | None:
 class _Work:
     """One conversion of an open file."""
 
-    def __init__(self, asked: Conversion, kind: Kind, file: Opened, context: ToolContext, parsers: Parsers) -> None:
+    def __init__(
+        self, asked: Conversion, kind: Kind, file: Opened, context: ToolContext, parsers: Parsers, suite: Suite
+    ) -> None:
         self._asked = asked
         self._kind: Kind = kind
         self._file = file
         self._context = context
         self._parsers = parsers
+        self._suite = suite
 
     async def made(self) -> Made:
         """The new file. `ToolError` says why there is none."""
@@ -189,7 +207,7 @@ class _Work:
         if (application := office_com.application(suffix, to)) is not None:
             with office_com.opened(application) as com:
                 return await self._by_office(com, "office")
-        program = None if to == "csv" and suffix in BY_COMMAS else office.program(self._context.host_environment)
+        program = None if to == "csv" and suffix in BY_COMMAS else self._suite(self._context.host_environment)
         if program is None:
             return await self._by_python()
         with office.opened(program, self._context.host_environment) as prepared:
@@ -257,3 +275,6 @@ def _unnamed(data: bytes) -> Any:
     file.flush()
     file.seek(0)
     return file
+
+
+convert_document = convert_tool()

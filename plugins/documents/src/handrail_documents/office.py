@@ -45,10 +45,10 @@ PROFILE = (
 )
 
 
-def program(environment: Mapping[str, str]) -> str | None:
-    """The program on the path or at its usual place; None where it is not installed."""
+def program(environment: Mapping[str, str], places: Sequence[str] = PLACES) -> str | None:
+    """The program on the path or at one of its usual places; None where it is not installed."""
     found = (shutil.which(name, path=environment.get("PATH")) for name in PROGRAMS)
-    there = next((name for name in (*found, *PLACES) if name and os.path.isfile(name)), None)
+    there = next((name for name in (*found, *places) if name and os.path.isfile(name)), None)
     if there is None:
         return None
     # What `soffice` starts in the end; only its own exit says that it is to be started again.

@@ -9,8 +9,8 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -20,7 +20,7 @@ import anyio
 import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
-from handrail import Downstream, InvalidArguments, Read, ToolContext, tool
+from handrail import Downstream, InvalidArguments, Read, Tool, ToolContext, tool
 from handrail.files import opened
 from handrail_files import globbing
 from handrail_files.permitted import Permitted
@@ -139,12 +139,12 @@ def _types(search: Search) -> Sequence[str]:
     return (f"[!.]*{rest}",) if rest[0] == "." else (f"[!.]*{rest}", rest)
 
 
-@asynccontextmanager
-async def _running(command: Sequence[str], place: Place) -> AsyncGenerator[subprocess.Popen[bytes], None]:
+@contextmanager
+def _running(command: Sequence[str], place: Place) -> Generator[subprocess.Popen[bytes], None, None]:
     """The searching program; it ends with the call."""
     environment = {key: os.environ[key] for key in ("SYSTEMROOT", "PATH") if key in os.environ}
     # Started as it stands: it is there in a millisecond, and a thread reads what it writes.
-    process = subprocess.Popen(  # noqa: ASYNC220
+    process = subprocess.Popen(
         command,
         cwd=place.cwd,
         env=environment,
@@ -160,6 +160,22 @@ async def _running(command: Sequence[str], place: Place) -> AsyncGenerator[subpr
         for stream in (process.stdout, process.stderr):
             assert stream is not None
             stream.close()
+
+
+async def _killed_with_the_call(process: subprocess.Popen[bytes]) -> None:
+    try:
+        await anyio.sleep_forever()
+    finally:
+        process.kill()
+
+
+def _read(process: subprocess.Popen[bytes], take: Callable[[subprocess.Popen[bytes]], None]) -> str:
+    """What it complained of, once all is read that it found."""
+    take(process)
+    assert process.stderr is not None
+    said = process.stderr.read(4_000).decode(errors="replace").strip()
+    process.wait()
+    return said
 
 
 def _pieces(process: subprocess.Popen[bytes]) -> Iterator[bytes]:
@@ -259,19 +275,55 @@ def _shown(line: bytes) -> str:
     return text if len(text) <= LINE else f"{text[:LINE]}{CUT}"
 
 
-@tool(layer="file", title="Find files", effects=[Read("folder", arg="path")], timeout=30)
-async def find_files(search: Search, context: ToolContext) -> Mapping[str, Any]:
-    """Find files by name (newest first) or by text in them, and return matches (path, line, content), total and truncated.
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The program that searches, by its path (None: Python does), and the seconds that it gets."""
 
-    With both, only files of that name are searched. What .gitignore names, hidden and binary files are left out, as ripgrep does.
-    """
-    if search.pattern is None and search.search_text is None:
-        raise InvalidArguments("find_files: give a pattern, a search_text, or both")
-    if search.search_text is not None and "\n" in search.search_text:
-        raise InvalidArguments("find_files: search_text is looked for in each line, and holds a line end")
-    async with _place(context.judged_path(search.path)) as place:
-        work = _by_name if search.search_text is None else _by_text
-        return await work(search, place, Permitted(context))
+    program: str | None
+    seconds: float
+
+    async def finished(self, search: Search, place: Place, take: Callable[[subprocess.Popen[bytes]], None]) -> bool:
+        """Whether the search came to its end in time; then what it complained of is raised."""
+        with _running(_command(search, place.file, self.program), place) as process:
+            said = ""
+            with anyio.move_on_after(self.seconds) as scope:
+                async with anyio.create_task_group() as group:
+                    group.start_soon(_killed_with_the_call, process)
+                    # Never abandoned: the number of a closed pipe may be that of somebody else's file a moment later.
+                    said = await anyio.to_thread.run_sync(_read, process, take)
+                    group.cancel_scope.cancel()
+            if scope.cancel_called:
+                return False
+            if process.returncode == 2 and said:
+                raise InvalidArguments(f"find_files: search_text cannot be used: {said.removeprefix('rg: ')}")
+            return True
+
+    def result(self, matches: list[dict[str, Any]], total: int, whole: bool, **more: Any) -> Mapping[str, Any]:
+        """What the call gives; `whole`: the search came to its end."""
+        result = {"matches": matches, "total": total, "truncated": total > len(matches) or not whole, **more}
+        if not whole:
+            result["note"] = f"the search was ended after {self.seconds:g} s; search a smaller folder for the rest"
+        return result
+
+
+def find_tool(program: Callable[[], str | None] = ripgrep, *, seconds: float = DEADLINE_S) -> Tool:
+    """`find_files` by the program that is given. No setting reaches that: only code can give another one, as tests do."""
+
+    @tool(layer="file", title="Find files", effects=[Read("folder", arg="path")], timeout=30)
+    async def find_files(search: Search, context: ToolContext) -> Mapping[str, Any]:
+        """Find files by name (newest first) or by text in them, and return matches (path, line, content), total and truncated.
+
+        With both, only files of that name are searched. What .gitignore names, hidden and binary files are left out, as ripgrep does.
+        """
+        if search.pattern is None and search.search_text is None:
+            raise InvalidArguments("find_files: give a pattern, a search_text, or both")
+        if search.search_text is not None and "\n" in search.search_text:
+            raise InvalidArguments("find_files: search_text is looked for in each line, and holds a line end")
+        async with _place(context.judged_path(search.path)) as place:
+            work = _by_name if search.search_text is None else _by_text
+            return await work(search, place, Permitted(context), Engine(program(), seconds))
+
+    return find_files
 
 
 @asynccontextmanager
@@ -287,24 +339,10 @@ async def _place(path: Path) -> AsyncGenerator[Place, None]:
         yield Place(folder, path.name)
 
 
-async def _finished(search: Search, place: Place, take: Callable[[subprocess.Popen[bytes]], None]) -> bool:
-    """Whether the search came to its end in time; then what it complained of is raised."""
-    async with _running(_command(search, place.file, ripgrep()), place) as process:
-        with anyio.move_on_after(DEADLINE_S):
-            await anyio.to_thread.run_sync(partial(take, process), abandon_on_cancel=True)
-            process.wait()
-            assert process.stderr is not None
-            said = process.stderr.read(4_000).decode(errors="replace").strip()
-            if process.returncode == 2 and said:
-                raise InvalidArguments(f"find_files: search_text cannot be used: {said.removeprefix('rg: ')}")
-            return True
-    return False
-
-
-async def _by_name(search: Search, place: Place, permitted: Permitted) -> Mapping[str, Any]:
+async def _by_name(search: Search, place: Place, permitted: Permitted, engine: Engine) -> Mapping[str, Any]:
     names = Names()
     fits = globbing.names(search.pattern or "*")
-    whole = await _finished(search, place, partial(names.take, fits=fits))
+    whole = await engine.finished(search, place, partial(names.take, fits=fits))
     times = {name: _modified(place, name) for name in names.found}
     # A few more than are shown, for those that are withheld.
     newest = sorted(times, key=lambda name: (-times[name], name))
@@ -319,7 +357,7 @@ async def _by_name(search: Search, place: Place, permitted: Permitted) -> Mappin
             withheld += 1
     total = len(newest) - withheld
     matches = [{"path": _told_path(search, place, name)} for name in shown]
-    return _result(matches, total, whole, **({"withheld": withheld} if withheld else {}))
+    return engine.result(matches, total, whole, **({"withheld": withheld} if withheld else {}))
 
 
 def _modified(place: Place, name: str) -> float:
@@ -331,11 +369,11 @@ def _modified(place: Place, name: str) -> float:
         return 0.0
 
 
-async def _by_text(search: Search, place: Place, permitted: Permitted) -> Mapping[str, Any]:
+async def _by_text(search: Search, place: Place, permitted: Permitted, engine: Engine) -> Mapping[str, Any]:
     lines = Lines(
         globbing.names(search.pattern) if search.pattern is not None else None, search.context, search.max_results
     )
-    whole = await _finished(search, place, lines.take)
+    whole = await engine.finished(search, place, lines.take)
     # What may not be read leaves no trace, not even a number: that would tell whether the text is in it.
     total = 0
     matches: list[dict[str, Any]] = []
@@ -347,7 +385,7 @@ async def _by_text(search: Search, place: Place, permitted: Permitted) -> Mappin
             if len(matches) == search.max_results:
                 break
             matches.append(_match(line, _told_path(search, place, name), search.context))
-    return _result(matches, total, whole)
+    return engine.result(matches, total, whole)
 
 
 def _match(line: Line, path: str, context: int) -> dict[str, Any]:
@@ -360,8 +398,4 @@ def _told_path(search: Search, place: Place, name: str) -> str:
     return search.path if place.file is not None else os.path.normpath(os.path.join(search.path, name))
 
 
-def _result(matches: list[dict[str, Any]], total: int, whole: bool, **more: Any) -> Mapping[str, Any]:
-    result = {"matches": matches, "total": total, "truncated": total > len(matches) or not whole, **more}
-    if not whole:
-        result["note"] = f"the search was ended after {DEADLINE_S:g} s; search a smaller folder for the rest"
-    return result
+find_files = find_tool()

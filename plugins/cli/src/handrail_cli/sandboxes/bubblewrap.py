@@ -83,9 +83,7 @@ class Bubblewrap(Sandbox):
         group = self._groups.take(bounds.limits)
         with contextlib.ExitStack() as opened:
             options = b"".join(os.fsencode(option) + b"\0" for option in self.options(bounds, cwd))
-            filtering = seccomp.program(network=bounds.network)
-            assert filtering is not None
-            fds = [_file("options", options), _file("filter", filtering), _file("status", b"")]
+            fds = [_file("options", options), _file("filter", self.filtering(bounds)), _file("status", b"")]
             for fd in fds:
                 opened.callback(os.close, fd)
             status = os.dup(fds[2])
@@ -100,6 +98,12 @@ class Bubblewrap(Sandbox):
         inner = limits.limited(argv, bounds.limits)
         given = {**environment, "HOME": str(bounds.home), "TMPDIR": "/tmp"}
         return Confined((*words, "--", *inner), given, tuple(fds), run.started, run.ended)
+
+    def filtering(self, bounds: Bounds) -> bytes:
+        """The program by which the kernel judges each system call."""
+        program = seccomp.program(network=bounds.network)
+        assert program is not None
+        return program
 
     def options(self, bounds: Bounds, cwd: Path) -> Iterator[str]:
         """Bwrap's options for these bounds, in the order in which it carries them out."""

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import ClassVar
 
 import anyio
 from pydantic import BaseModel, ConfigDict, Field
@@ -19,7 +20,6 @@ from handrail import Bounds, Confined, NoSandbox, Sandbox
 from handrail.sandboxing.sandboxes import WHOLE
 from handrail.sandboxing.scratch import Scratch
 
-CLIENT = "docker"
 INSTALL = "install Docker or Podman's `docker`, and start its engine"
 ANSWER_S = 5.0
 
@@ -52,13 +52,15 @@ class Docker(Sandbox):
     name = "docker"
     confines = WHOLE
     Config = Settings
+    # The program on PATH that speaks to the engine.
+    client: ClassVar[str] = "docker"
 
     @classmethod
     def missing(cls) -> str | None:
         """A system without a client, or on which paths of the host mean nothing to the engine."""
         if sys.platform == "win32":
             return "paths of Windows are not mounted by it; use WSL"
-        return None if shutil.which(CLIENT) else f"the program {CLIENT} is not on PATH; {INSTALL}"
+        return None if shutil.which(cls.client) else f"the program {cls.client} is not on PATH; {INSTALL}"
 
     async def check(self) -> None:
         """Whether an engine answers and has the image."""
@@ -72,8 +74,8 @@ class Docker(Sandbox):
             raise NoSandbox(f"the folder {str(cwd)!r} is not shown in the sandbox, so nothing was run")
         name = f"handrail-{secrets.token_hex(8)}"
         inside = {**environment, "HOME": "/tmp", "TMPDIR": "/tmp", "PATH": os.defpath}
-        words = (CLIENT, *self.options(bounds, cwd, name, inside), self._settings.image, *argv)
-        return Confined(words, dict(os.environ), ended=lambda: _remove(name, bounds.temporary / f".{name}"))
+        words = (self.client, *self.options(bounds, cwd, name, inside), self._settings.image, *argv)
+        return Confined(words, dict(os.environ), ended=lambda: self._remove(name, bounds.temporary / f".{name}"))
 
     def options(self, bounds: Bounds, cwd: Path, name: str, environment: Mapping[str, str]) -> Iterator[str]:
         """The client's words before the image."""
@@ -137,12 +139,23 @@ class Docker(Sandbox):
         ):
             try:
                 done = subprocess.run(
-                    [CLIENT, *words], capture_output=True, timeout=ANSWER_S, check=False, stdin=subprocess.DEVNULL
+                    [self.client, *words], capture_output=True, timeout=ANSWER_S, check=False, stdin=subprocess.DEVNULL
                 )
             except (OSError, subprocess.TimeoutExpired) as exc:
                 raise NoSandbox(wrong, hint=cure) from exc
             if done.returncode != 0:
                 raise NoSandbox(wrong, hint=cure)
+
+    def _remove(self, name: str, began: Path) -> str | None:
+        """Remove the container if it is still there, since its client may have been killed; why there was none."""
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            words = [self.client, "rm", "--force", name]
+            subprocess.run(words, capture_output=True, timeout=ANSWER_S, check=False, stdin=subprocess.DEVNULL)
+        try:
+            began.unlink()
+        except OSError:
+            return "the engine made no container"
+        return None
 
 
 def _mount(source: Path, target: Path, *options: str) -> tuple[str, str]:
@@ -150,15 +163,3 @@ def _mount(source: Path, target: Path, *options: str) -> tuple[str, str]:
     if "," in f"{source}{target}":
         raise NoSandbox(f"the path {str(target)!r} holds a comma and cannot be mounted")
     return ("--mount", ",".join(("type=bind", f"source={source}", f"target={target}", *options)))
-
-
-def _remove(name: str, began: Path) -> str | None:
-    """Remove the container if it is still there, since its client may have been killed; why there was none."""
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        words = [CLIENT, "rm", "--force", name]
-        subprocess.run(words, capture_output=True, timeout=ANSWER_S, check=False, stdin=subprocess.DEVNULL)
-    try:
-        began.unlink()
-    except OSError:
-        return "the engine made no container"
-    return None
