@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from handrail.tools import mistakes
 
@@ -33,3 +33,16 @@ def test_a_mistake_names_key_value_and_what_is_accepted(given: dict[str, object]
     with pytest.raises(ValidationError) as refused:
         House.model_validate(given)
     assert mistakes.told(mistakes.first(refused.value), House, table="house").startswith(told)
+
+
+class Server(BaseModel):
+    key: str | None = Field(default=None, pattern="^secret:[a-z]+$")
+
+
+def test_a_key_that_stands_where_its_name_belongs_is_not_shown() -> None:
+    with pytest.raises(ValidationError) as refused:
+        Server.model_validate({"key": "sk-0123456789"})
+    told = mistakes.told(mistakes.first(refused.value), Server, table="server")
+    assert "sk-0123456789" not in told
+    assert told.startswith("server.key is not the name of a secret")
+    assert "'secret:NAME'" in told

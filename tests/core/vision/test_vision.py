@@ -267,6 +267,16 @@ async def test_a_look_without_any_that_finds_elements_still_gives_the_picture() 
     assert "does not offer" in looked.note
 
 
+@pytest.mark.parametrize("others", [{}, {"reader": fake_backend("reader", capabilities=["understand"])()}])
+async def test_a_look_by_one_that_fails_to_find_elements_is_no_empty_screen(others: dict[str, VisionBackend]) -> None:
+    async def capture() -> Frame:
+        return frame()
+
+    refused = failing(BackendUnavailable("the server answered 401", hint="see whether the key is valid"))
+    with pytest.raises(BackendUnavailable, match=r"answered 401 \(see whether the key is valid\)"):
+        await chain(eye=refused, **others).look(capture)
+
+
 async def test_an_empty_description_is_no_answer() -> None:
     described = await chain(empty=failing(()), good=Eye()).understand(frame(), "the total")
     assert (described.backend, described.value) == ("good", "a screen, asked for 'the total'")

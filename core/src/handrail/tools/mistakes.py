@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Where a value stands: names of keys, and places in lists.
 Path = tuple[int | str, ...]
+# How the pattern of a key begins that takes the name of a secret.
+SECRET = "^secret:"
 
 
 def first(exc: ValidationError) -> ErrorDetails:
@@ -30,6 +32,12 @@ def told(error: ErrorDetails, model: type[BaseModel], *, table: str = "") -> str
             return unknown(path, model, table=table)
         case "missing":
             return f"{dotted(path[:-1], table)} lacks the key {path[-1]!r}".lstrip()
+        case "string_pattern_mismatch" if error.get("ctx", {}).get("pattern", "").startswith(SECRET):
+            # What stands there instead is as a rule the secret itself.
+            return (
+                f"{dotted(path, table)} is not the name of a secret (what it is, is not shown);"
+                " it should be 'secret:NAME', and the secret itself in the keyring or in HANDRAIL_SECRET_NAME"
+            ).lstrip()
         case _:
             return f"{dotted(path, table)} is {error['input']!r}; {accepted(error)}".lstrip()
 

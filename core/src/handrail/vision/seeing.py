@@ -119,7 +119,8 @@ class Vision:
     ) -> Answered[Look]:
         """The elements on the screen and the picture they belong to, by the first backend that finds elements.
 
-        Where there is none but one that understands pictures, the elements are none. `window`: a part of the title, for backends that read trees.
+        Where none of the chain finds elements, and one describes pictures, the elements are none. `window`: a part of the title, for backends that
+        read trees.
         What the backends to be merged make out in the same picture is added; so is what the next of the chain makes out, where a tree has nothing.
         """
 
@@ -133,12 +134,12 @@ class Vision:
         try:
             return await self._with_others(await self.ask(SEES | {TREE}, look), intent)
         except BackendUnavailable as exc:
-            understanding = [
-                n for n in self.chain if n in self._open and "understand" in self._open[n].backend.capabilities
-            ]
-            if not understanding:
+            can = [(n, self._open[n].backend.capabilities) for n in self.chain if n in self._open]
+            describing = [name for name, capabilities in can if "understand" in capabilities]
+            # One that finds elements and failed has not seen that there are none.
+            if not describing or any(capabilities & (SEES | {TREE}) for _, capabilities in can):
                 raise
-            return Answered(Look(await capture(), Tree(())), understanding[0], (Passed(understanding[0], str(exc)),))
+            return Answered(Look(await capture(), Tree(())), describing[0], (Passed(describing[0], str(exc)),))
 
     async def _with_others(self, looked: Answered[Look], intent: str) -> Answered[Look]:
         """The look with what others see in its picture. One that cannot answer is named, and the look is as good as it was."""
