@@ -294,6 +294,7 @@ def bomb() -> bytes:
             b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + "EncryptedPackage".encode("utf-16-le"), "password", id="password"
         ),
         pytest.param(b"\x7fELF\0\1\2\3\0", "binary", id="program"),
+        pytest.param(b"a,b\n1\0,2\n", "binary", id="a-nul-in-text"),
     ],
 )
 async def test_what_is_no_workbook_is_refused(call: Call, folder: Path, data: bytes, told: str) -> None:
@@ -301,6 +302,14 @@ async def test_what_is_no_workbook_is_refused(call: Call, folder: Path, data: by
     result = await call("read_excel", "a.xlsx")
     assert result.error_code == "downstream_error"
     assert told in result["error"]["message"]
+
+
+@pytest.mark.parametrize("data", [b"", b"a,b\n1,2\n", b"<html><table><tr><td>1</td></tr></table></html>"])
+async def test_a_workbook_by_name_only_is_said_to_be_none(call: Call, folder: Path, data: bytes) -> None:
+    (folder / "a.xlsx").write_bytes(data)
+    assert "no workbook but text" in (await call("read_excel", "a.xlsx"))["note"]
+    (folder / "a.csv").write_bytes(data)
+    assert "note" not in await call("read_excel", "a.csv")
 
 
 LAUGHS = b'<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;">]>'

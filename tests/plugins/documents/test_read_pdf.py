@@ -194,6 +194,36 @@ async def test_a_damaged_file_is_read_or_said_to_be_damaged(call: Call, folder: 
     assert "still here" in told or "a.pdf': " in told
 
 
+@pytest.mark.parametrize("part", [0.99, 0.95, 0.5])
+async def test_of_a_file_that_is_cut_off_the_pages_that_are_left_are_read(
+    call: Call, folder: Path, part: float
+) -> None:
+    data = pdf([page_of(f"page {n} is still here") for n in range(20)])
+    (folder / "a.pdf").write_bytes(data[: int(len(data) * part)])
+    result = await call("read_pdf", "a.pdf")
+    assert "page 0 is still here" in result["content"]
+    assert ("page 19 is still here" in result["content"]) is (part > 0.9)
+    assert "the end of the file is missing" in result["note"]
+
+
+async def test_of_an_encrypted_file_that_is_cut_off_nothing_is_shown(call: Call, folder: Path) -> None:
+    writer = PdfWriter(clone_from=BytesIO(pdf([page_of("kept close")])))
+    writer.encrypt("", "owner", algorithm="AES-128")
+    out = BytesIO()
+    writer.write(out)
+    (folder / "a.pdf").write_bytes(out.getvalue()[: out.getvalue().index(b"xref")])
+    assert "damaged" in (await call("read_pdf", "a.pdf"))["error"]["message"]
+
+
+async def test_a_page_whose_instructions_cannot_be_unpacked_is_not_said_to_be_empty(call: Call, folder: Path) -> None:
+    bomb = zlib.compress(b"\0" * 300_000_000)
+    page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R>>"
+    stream = b"<</Length %d/Filter/FlateDecode>>stream\n%s\nendstream" % (len(bomb), bomb)
+    tree = [b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[3 0 R]/Count 1>>"]
+    (folder / "a.pdf").write_bytes(numbered([*tree, page, stream]))
+    assert "damaged: 1" in (await call("read_pdf", "a.pdf"))["note"]
+
+
 ENDLESS = {
     "pages-in-themselves": numbered([b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[2 0 R 2 0 R]/Count 9>>"]),
     "parents-in-a-ring": numbered(

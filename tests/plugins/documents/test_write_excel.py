@@ -200,6 +200,46 @@ async def test_what_cannot_be_written_is_refused(call: Call, folder: Path, path:
     assert not (folder / path).exists()
 
 
+@pytest.mark.parametrize(
+    ("formula", "told"),
+    [
+        ("=SUM(A1", "'(' that is not closed"),
+        ("=A1)", "closes ')'"),
+        ("=SUM({1,2)", "closes ')'"),
+        ('=IF(A1="x, 1, 2)', "quotation mark"),
+        ("='My sheet!A1", "quotation mark"),
+        ("=A1+", "ends with '+'"),
+        ("=", "is empty"),
+    ],
+)
+async def test_a_formula_that_would_pass_for_damage_is_refused(
+    call: Call, folder: Path, formula: str, told: str
+) -> None:
+    await call("write_excel", "a.xlsx", data=[[1]])
+    before = (folder / "a.xlsx").read_bytes()
+    result = await call("write_excel", "a.xlsx", data=[[{"formula": formula}]])
+    assert result.error_code == "invalid_arguments"
+    assert told in result["error"]["message"]
+    assert (folder / "a.xlsx").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        '=IF(A1="(""", "it\'s", {1,2;3,4})',
+        "='it''s (a) sheet'!A1%",
+        "=SUM(Table1[[#This Row],[a'[b]])",
+        "=A1:B2 B1:C2",
+        "SUM(1,)",
+    ],
+)
+async def test_quotes_and_brackets_of_sound_formulas_are_written_as_they_are(
+    call: Call, folder: Path, formula: str
+) -> None:
+    await call("write_excel", "a.xlsx", data=[[{"formula": formula}]])
+    assert openpyxl.load_workbook(folder / "a.xlsx").active["A1"].value == f"={formula.removeprefix('=')}"  # type: ignore[index]
+
+
 async def test_what_is_no_workbook_is_not_written_over(call: Call, folder: Path) -> None:
     (folder / "a.xlsx").write_text("my notes")
     assert not (await call("write_excel", "a.xlsx", data=[[1]])).ok

@@ -333,3 +333,9 @@ async def test_an_edit_is_the_same_in_every_encoding(session: Session, folder: P
             {key: str(result[key]).replace(encoding, "a") for key in result if key not in ("duration_ms", "file_path")}
         )
     assert told[0] == told[1] == told[2]
+
+
+async def test_a_carriage_return_in_a_line_takes_nothing_out_of_the_diff(edit: Edit, folder: Path) -> None:
+    result = await edit(b"one\rtwo\nthree", "two", "2")
+    assert "-one␍two\n+one␍2\n three" in result["diff"]
+    assert "removed" not in result

@@ -74,7 +74,7 @@ def _encoding(sample: bytes) -> str:
             return name
     if b"\0" in sample:
         even, odd = sample[0::2].count(0), sample[1::2].count(0)
-        if max(even, odd) < len(sample) // 5 or min(even, odd):
+        if 5 * max(even, odd) < len(sample) or min(even, odd):
             raise NOTHING_READ
         name = "utf-16-le" if odd else "utf-16-be"
         if UNWRITTEN.search(sample.decode(name, "replace")):

@@ -21,8 +21,12 @@ def pages_in(text: str, count: int) -> list[int]:
             raise Refused("arguments", f"pages is {text[:80]!r}", hint='write "3", "1-5", "7-" or "1,4-6"')
         first = int(match[1])
         last = first if match[2] is None else int(match[3] or count)
-        if first < 1 or (match[3] and last < first):
+        if first < 1:
             raise Refused("arguments", f"{piece.strip()!r} in pages names no page", hint="the first page is 1")
+        if match[3] and last < first:
+            raise Refused(
+                "arguments", f"{piece.strip()!r} in pages ends before it begins", hint=f"write '{last}-{first}'"
+            )
         found.update(range(first, min(last, count) + 1))
     if not found:
         raise Refused("arguments", f"pages is {text[:80]!r}, and the document has {count} pages")

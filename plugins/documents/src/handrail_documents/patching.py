@@ -11,6 +11,7 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from handrail.parsing.refusing import Refused
+from handrail_documents.formulas import flaw_of
 from handrail_documents.packages import parse, parser_of
 from handrail_documents.ranges import MAX_COLUMNS, MAX_ROWS, Area, cell_at, cell_name, column_of
 
@@ -221,6 +222,12 @@ def _cell_xml(prefix: str, row: int, column: int, value: Value, style: str) -> b
         return f"{head}/>".encode() if style else b""
     if isinstance(value, Mapping):
         formula = value["formula"].removeprefix("=")
+        if flaw := flaw_of(formula):
+            raise Refused(
+                "arguments",
+                f"the formula {value['formula'][:200]!r} of {cell_name(row, column)} {flaw}",
+                hint="spreadsheet programs would take the file for damaged; write it as in a cell",
+            )
         return f"{head}><{prefix}f>{_text(formula)}</{prefix}f></{prefix}c>".encode()
     if isinstance(value, bool):
         return f'{head} t="b"><{prefix}v>{int(value)}</{prefix}v></{prefix}c>'.encode()

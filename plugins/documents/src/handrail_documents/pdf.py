@@ -13,6 +13,7 @@ from pypdf.errors import PdfReadError
 from pypdf.generic import DictionaryObject, PdfObject
 
 from handrail.parsing.refusing import Refused
+from handrail_documents.cut_off import what_is_left
 from handrail_documents.pages import pages_in
 from handrail_documents.reading_order import in_reading_order
 
@@ -25,6 +26,7 @@ UNPAIRED = dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
 # How deep forms may lie in forms when a page is looked over for pictures.
 DEEPEST = 5
 PASSWORD = "give the password that a person tells you as `password`, or ask for a copy without one"
+CUT_OFF = "the end of the file is missing or damaged; these are the pages that are left"
 OCR = "pages that are pictures have no text to read: show them (open_file, then observe_screen) or run OCR on them (ocrmypdf)"
 
 
@@ -34,10 +36,15 @@ def read_pdf(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any], b
     # What it says of damaged files goes nowhere.
     logging.disable(logging.CRITICAL)
     with os.fdopen(os.dup(fd), "rb") as file:
-        reader, locked = _reader(file, args["password"])
-        count = len(reader.pages)
+        try:
+            reader, locked = _reader(file, args["password"])
+            count, notes = len(reader.pages), list[str]()
+        except PdfReadError:
+            if (left := what_is_left(file)) is None:
+                raise
+            reader, locked, count, notes = left, False, len(left.pages), [CUT_OFF]
         wanted = pages_in(args["pages"], count) if args["pages"] else list(range(1, count + 1))
-        return _result(reader, wanted, count, locked=locked), b""
+        return _result(reader, wanted, count, notes, locked=locked), b""
 
 
 def _reader(file: Any, password: str | None) -> tuple[PdfReader, bool]:
@@ -56,7 +63,7 @@ def _reader(file: Any, password: str | None) -> tuple[PdfReader, bool]:
     return reader, locked
 
 
-def _result(reader: PdfReader, wanted: list[int], count: int, *, locked: bool) -> dict[str, Any]:
+def _result(reader: PdfReader, wanted: list[int], count: int, notes: list[str], *, locked: bool) -> dict[str, Any]:
     reading = _Reading()
     for number in wanted:
         if not reading.take(number, *_page(reader, number)):
@@ -72,7 +79,7 @@ def _result(reader: PdfReader, wanted: list[int], count: int, *, locked: bool) -
         result["form_fields"] = fields
     if scanned := reading.numbers["scanned"]:
         result["scanned_pages"] = scanned
-    notes = [*reading.notes(wanted)]
+    notes = [*notes, *reading.notes(wanted)]
     if lost:
         notes.append(lost)
     if reader.is_encrypted and not locked:
@@ -136,6 +143,8 @@ def _page(reader: PdfReader, number: int) -> tuple[str, State]:
             return text, "text"
         if _shows_picture(page.get("/Resources"), DEEPEST):
             return "[a scan or picture: no text]", "scanned"
+        # Instructions that cannot be unpacked are taken for none where their text is asked for.
+        page.get_contents()
     except (MemoryError, Refused):
         raise
     except Exception as exc:  # noqa: BLE001 # the parser meets damage with errors of any kind, and the pages around it may be whole

@@ -11,7 +11,8 @@ from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
 from handrail.parsing.refusing import Refused
 
-FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "MPO", "DIB")
+# Pictures of several cameras (MPO) are opened as JPEG.
+FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "DIB")
 # Formats that are made for photographs.
 LOSSY = frozenset({"JPEG", "MPO"})
 SIDE = 2_000

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from handrail.parsing.process import Parsers
 
 READ_S = 60.0
+WORKBOOKS = (".xlsx", ".xlsm", ".xls")
 
 DocumentPath = Annotated[str, Field(description="Path of the file.")]
 
@@ -74,4 +75,7 @@ async def read_excel(
     Rows and columns that are empty are left out. Formulas show their last value and are listed in `formulas`; dates are ISO 8601.
     """
     result, _ = await _parsed(context, "read_excel", path, {"sheet": sheet, "range": range})
+    if "delimiter" in result and path.lower().endswith(WORKBOOKS):
+        told = "it is no workbook but text, and was read as CSV"
+        return {**result, "note": f"{told}; {result['note']}" if "note" in result else told}
     return result

@@ -104,9 +104,8 @@ def _range(at: int, count: int) -> str:
 
 def _lines(text: str) -> list[str]:
     """The lines without their ends; a carriage return is shown, and so is that the last line has no end."""
-    lines = text.split("\n")
-    last = lines.pop()
-    shown = [f"{line[:-1]}␍" if line.endswith("\r") else line for line in lines]
+    shown = text.replace("\r", "␍").split("\n")
+    last = shown.pop()
     return [*shown, f"{last}\n\\ No newline at end of file"] if last else shown
 
 
