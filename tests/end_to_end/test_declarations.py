@@ -18,12 +18,13 @@ from pydantic import TypeAdapter
 from scripts import make_docs
 
 import handrail
-from handrail import Tool, declare
+from handrail import PluginError, Tool, declare
 from handrail.config.settings import ToolSettings
 from handrail.testing import open_test_session
 from handrail.tools.declarations import DIALECTS, Named
 from handrail.tools.families import DEFAULT, FAMILIES
 from handrail_accessibility.backend import AccessibilityBackend
+from handrail_skills.using import TOOLS as SKILLS
 
 NAMES = [DEFAULT, *(family.name for family in FAMILIES)]
 TOOLS = [owned.tool for owned in asyncio.run(make_docs.owned_tools())]
@@ -74,7 +75,11 @@ def test_gemini_is_told_nothing_that_its_schema_lacks(family: str) -> None:
 
 
 @pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
-def test_every_tool_can_be_declared_strictly(tool: Tool) -> None:
+def test_every_tool_can_be_declared_strictly_whose_arguments_all_have_names(tool: Tool) -> None:
+    if any(node.get("type") == "object" and "properties" not in node for node in nodes(tool.input_schema)):
+        with pytest.raises(PluginError, match="keys that are not named"):
+            declare(tool, dialect="openai", strict=True)
+        return
     declared = declare(tool, dialect="openai", strict=True)
     VALIDATORS["openai"](declared)
     for node in nodes(schema_of(declared)):
@@ -91,12 +96,11 @@ def test_the_pages_show_every_family_as_it_is_told() -> None:
 
 def test_what_the_default_profile_declares_fits_into_eight_thousand_tokens() -> None:
     able = AccessibilityBackend.capabilities
-    seen = [tool for tool in TOOLS if not tool.by_hand and (not tool.requires or tool.requires & able)]
+    seen = [tool for tool in (*TOOLS, *SKILLS) if not tool.by_hand and (not tool.requires or tool.requires & able)]
     shown = [tool for tool in seen if ToolSettings().profile in tool.profiles and not tool.loadable]
-    for dialect in DIALECTS:
-        for family in NAMES:
-            declared = [declare(tool, dialect=dialect, family=family) for tool in shown]
-            assert sum(len(json.dumps(each, ensure_ascii=False)) for each in declared) / 4 <= 8_000
+    listed = [{"name": t.name, "description": t.description, "input_schema": t.input_schema} for t in shown]
+    for declared in (listed, *([declare(tool, dialect="mcp", family=family) for tool in shown] for family in NAMES)):
+        assert sum(len(json.dumps(each, ensure_ascii=False)) for each in declared) / 4 <= 8_000
 
 
 async def test_tools_that_look_into_artifacts_are_declared_like_all_others() -> None:

@@ -20,14 +20,14 @@ ELEMENT_ID = re.compile(r"e[0-9]+")
 
 
 class Until(BaseModel):
-    """What to wait for; exactly one of them."""
+    """Exactly one of them."""
 
     model_config = ConfigDict(extra="forbid")
 
-    text: str | None = Field(None, description="Text that shows in the active window.")
-    element: str | None = Field(None, description="Name of an element, or its id.")
+    text: str | None = Field(None, description="Shown in the active window.")
+    element: str | None = Field(None, description="Name or id.")
     window: str | None = Field(None, description="Part of a window's title.")
-    process: str | None = Field(None, description="A process_id of execute_cli; met when it has ended.")
+    process: str | None = Field(None, description="A process_id that has ended.")
 
     @model_validator(mode="after")
     def _one_condition(self) -> Self:
@@ -39,11 +39,11 @@ class Until(BaseModel):
 @tool(title="Wait", effects=[Read("windows"), Read("tree"), Read("processes")], timeout=75, trusted=True)
 async def wait(
     seconds: Annotated[float, Field(ge=0.1, le=60, description="How long at most.")],
-    until: Annotated[Until | None, Field(description="Stop waiting as soon as this is so.")] = None,
+    until: Annotated[Until | None, Field(description="Stop as soon as this is so; exactly one of them.")] = None,
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
-    """Pause. Returns waited_seconds, and met when a condition was given. Prefer a condition to a long pause."""
+    """Pause, better with a condition than long. Returns waited_seconds, and met when there was a condition."""
     began = monotonic()
     met = None if until is None else False
     while (left := seconds - (monotonic() - began)) > 0:
@@ -83,7 +83,7 @@ async def get_action_history(
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
-    """See what was done. Returns actions, your own last calls in this session, oldest first, and total_count. undo: what would take one back."""
+    """Your own last calls: actions, oldest first, and total_count. undo: what would take one back."""
     history = context.session.history
     return {"actions": [record.wire() for record in history.last(last_n)], "total_count": history.total}
 

@@ -12,6 +12,8 @@ from pydantic.fields import FieldInfo
 
 from handrail.errors import PluginError
 
+# How long a text may be is told to whoever breaks it: in a declaration it costs more than it says.
+LENGTHS = frozenset({"minLength", "maxLength"})
 # Keys whose values are data, not schemas: nothing in them is a title to be dropped.
 DATA_KEYS = frozenset({"default", "const", "enum", "examples", "example"})
 
@@ -113,6 +115,9 @@ def json_schema(model: type[BaseModel]) -> dict[str, Any]:
     if not schema.get("properties"):
         return {"type": "object", "properties": {}}
     schema.pop("description", None)
+    for part in schema.get("$defs", {}).values():
+        # What it is stands with the argument that takes it; a class's docstring is for those who read the code.
+        part.pop("description", None)
     return schema
 
 
@@ -195,7 +200,9 @@ def _untitled(node: Any) -> Any:
             key: value if key in DATA_KEYS else _properties(value) if key == "properties" else _untitled(value)
             for key, value in cast("dict[str, Any]", node).items()
             # A discriminator is no word of JSON Schema: each of the alternatives says by a constant what it is.
-            if not (key == "title" and isinstance(value, str)) and not (key == "discriminator" and "oneOf" in node)
+            if not (key == "title" and isinstance(value, str))
+            and not (key == "discriminator" and "oneOf" in node)
+            and not (key in LENGTHS and cast("dict[str, Any]", node).get("type") == "string")
         }
     if isinstance(node, list):
         return [_untitled(item) for item in cast("list[Any]", node)]

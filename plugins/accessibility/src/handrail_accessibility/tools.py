@@ -31,23 +31,23 @@ FURTHEST = 5_000
 # Shown to whoever sees a screen by elements or text; a backend that only plans has no use for them.
 SEEING = frozenset({"parse_screen", "ocr", "understand", "accessibility_tree"})
 
-Window = Annotated[str | None, Field(description="Part of a window's title (default: the active window).")]
+Window = Annotated[str | None, Field(description="Part of a title (default: the active window).")]
 
 
 @tool(title="Read the window", effects=[Read("tree")], requires=SEEING, exclusive="desktop", timeout=15)
 async def get_ui_context(
     max_depth: Annotated[int, Field(ge=1, le=100, description="Levels of named things to go down.")] = 8,
     window: Window = None,
-    query: Annotated[str | None, Field(description="Only elements whose name, type or value contains this.")] = None,
+    query: Annotated[str | None, Field(description="Only those whose name, type or value contains this.")] = None,
     full: Annotated[bool, Field(description="Static text and unnamed boxes too.")] = False,
     after: Annotated[str | None, Field(description="When truncated: the last id, to go on after it.")] = None,
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
-    """List what a window's accessibility tree shows: controls and named things, with ids for execute_accessible and execute_gui.
+    """List a window's controls and named things, with ids for execute_accessible and execute_gui.
 
-    Gives elements (id, name, type, value, states, bbox, actions), the focused element and the window's title. Faster and surer than a
-    screenshot. A closed menu is one line; its items can still be clicked by name. If no window fits, the error names those there are.
+    Gives elements (id, name, type, value, states, bbox, actions), the focused one and the window's title. Faster and surer than a
+    screenshot. A closed menu is one line; its items can still be clicked by name.
     """
     control: Control = await context.service("accessibility")
     budget = BUDGET if after is None else FURTHEST
@@ -83,9 +83,7 @@ async def execute_accessible(
     element_name: Annotated[
         str | None, Field(description='Its name, or a unique part; "File > Save" for an item of a closed menu.')
     ] = None,
-    value: Annotated[
-        str | None, Field(description="Text or number to set, choice to select, on or off to toggle to.")
-    ] = None,
+    value: Annotated[str | None, Field(description="What to set, select, or toggle to (on, off).")] = None,
     element_id: Annotated[str | None, Field(description="An id from an earlier result, like e12.")] = None,
     automation_id: Annotated[str | None, Field(description="Its automation id.")] = None,
     control_type: Annotated[str | None, Field(description="Its type, like button.")] = None,
@@ -93,11 +91,10 @@ async def execute_accessible(
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
-    """Act on one element through the accessibility tree, and check that it worked.
+    """Act on one element, and check that it worked.
 
-    Name the element by one or more of element_id, element_name, automation_id, control_type. Gives effect: confirmed (with evidence of what
-    changed), none (it was so already, or only read), unverified (the program took it, nothing visible changed). If several fit, or the
-    element is gone, nothing is done and the error lists candidates.
+    Name it by one or more of element_id, element_name, automation_id, control_type. effect: confirmed (with evidence), none (it was so already, or
+    only read), unverified. If several fit, or it is gone, nothing is done and the error lists candidates.
     """
     from handrail_accessibility.acting import Act
     from handrail_accessibility.changes import named

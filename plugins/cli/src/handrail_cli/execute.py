@@ -76,20 +76,20 @@ class Command(BaseModel):
     timeout: Annotated[float, Field(gt=0, le=86_400, description="Seconds it may take.")] = 30.0
     on_timeout: Annotated[
         Literal["stop", "background"],
-        Field(description="At the time limit: stop it with all it started, or leave it running under a process_id."),
+        Field(description="At the time limit: stop it, or leave it running under a process_id."),
     ] = "stop"
     background: Annotated[
         bool,
-        Field(description="Return at once with a process_id; for servers and watchers. It keeps no cwd or variables."),
+        Field(description="Return at once with a process_id; for servers."),
     ] = False
-    stdin: Annotated[str | None, Field(description="Text for its standard input, which is empty otherwise.")] = None
-    cwd: Annotated[str | None, Field(description="Working directory for this call only.")] = None
+    stdin: Annotated[str | None, Field(description="Its standard input, which is empty otherwise.")] = None
+    cwd: Annotated[str | None, Field(description="Folder for this call only.")] = None
     pty: Annotated[
         str | None,
         AfterValidator(_size),
         Field(
             json_schema_extra={"pattern": SIZE.pattern},
-            description="Run it in a terminal of so many columns and rows, such as 120x40; for programs that need one.",
+            description="Columns and rows of a terminal for it, such as 120x40.",
         ),
     ] = None
 
@@ -114,12 +114,11 @@ def _describe(command: Command) -> str:
     confirmation=_confirmation,
 )
 async def execute_cli(command: Command, context: ToolContext) -> Mapping[str, Any]:
-    """Run a command line with bash on this computer and return stdout, stderr and exit_code.
+    """Run a command line with bash. Returns stdout, stderr and exit_code.
 
-    The working directory (`cd`) and exported variables are kept for the next call; nothing else of the shell is. Output beyond
-    50 KB is shown as head and tail, and kept whole as an artifact. Standard input is empty unless `stdin` is given, so give options
-    such as -y; `prompt` says what was asked. To answer, use background=true and write_process. Programs that open a window, and
-    those started with `&`, go on running; they get a process_id.
+    `cd` and exported variables last to the next call. Output beyond 50 KB is kept whole as an artifact. Standard input is empty unless
+    `stdin` is given, so give options such as -y; `prompt` says what was asked; to answer, use background=true and write_process. Programs
+    that open a window, and those started with `&`, go on running under a process_id.
     """
     from handrail_cli.waiting import Attention
 

@@ -20,21 +20,19 @@ PLATFORMS = frozenset(("linux", "darwin", "win32"))
 WRITE_S = 5.0
 NEXT_TRY_S = 0.02
 
-ProcessId = Annotated[str, Field(description="The process_id that execute_cli returned.")]
+ProcessId = Annotated[str, Field(description="From execute_cli.")]
 
 
 @tool(layer="core", title="Read a process", effects=[Read("session")], platforms=PLATFORMS)
 async def read_process(
     process_id: ProcessId,
-    wait: Annotated[
-        float, Field(ge=0, le=60, description="Seconds to wait for its end, or for a prompt, first.")
-    ] = 0.0,
+    wait: Annotated[float, Field(ge=0, le=60, description="Seconds to wait for its end, or a prompt.")] = 0.0,
     *,
     context: ToolContext,
 ) -> Mapping[str, Any]:
     """What a background command wrote since it was last read, whether it still runs, its exit code, and the `prompt` it waits at.
 
-    Of a program that draws on a whole terminal, stdout is what the terminal shows now.
+    Of one that draws on a terminal, stdout is what that shows now.
     """
     from handrail_cli.waiting import until_over_or_asking
 
@@ -53,18 +51,18 @@ async def read_process(
 )
 async def write_process(
     process_id: ProcessId,
-    text: Annotated[str, Field(description="Text for its standard input; end a line with a newline.")] = "",
+    text: Annotated[str, Field(description="Text; end a line with a newline.")] = "",
     keys: Annotated[
         tuple[str, ...],
-        Field(max_length=50, description="Keys to press after it, such as ctrl-c, enter, up, escape, f1."),
+        Field(max_length=50, description="Keys after it, such as ctrl-c, enter, up, f1."),
     ] = (),
-    end: Annotated[bool, Field(description="Close its standard input afterwards.")] = False,
+    end: Annotated[bool, Field(description="Close its input afterwards.")] = False,
     *,
     context: ToolContext,
 ) -> Mapping[str, Any]:
     """Write to the standard input of a command that was started with background=true.
 
-    All keys are there with a terminal (`pty`); without one, ctrl-c and ctrl-\\ are sent as signals, and ctrl-d closes its input.
+    Without a terminal (`pty`), ctrl-c is sent as a signal and ctrl-d closes its input.
     """
     from handrail_cli.keys import press
 

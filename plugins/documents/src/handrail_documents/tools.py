@@ -54,7 +54,7 @@ async def read_pdf(
 async def read_image(path: DocumentPath, *, context: ToolContext) -> Mapping[str, Any]:
     """Show a picture (PNG, JPEG, BMP, GIF, TIFF, WebP), upright and fitted to 2,000 pixels.
 
-    Returns image_b64, width, height and mime_type of what is shown; of an animation the first frame.
+    Returns image_b64, width, height and mime_type of what is shown.
     """
     result, data = await _parsed(context, "read_image", path, {})
     return {"image_b64": b64encode(data).decode("ascii"), **result}
@@ -72,7 +72,7 @@ async def read_excel(
 ) -> Mapping[str, Any]:
     """Read cells of an .xlsx, .xls or .csv as a Markdown table with column letters and row numbers.
 
-    Rows and columns that are empty are left out. Formulas show their last value and are listed in `formulas`; dates are ISO 8601.
+    What is empty is left out. Formulas show their last value and are listed in `formulas`; dates are ISO 8601.
     """
     result, _ = await _parsed(context, "read_excel", path, {"sheet": sheet, "range": range})
     if "delimiter" in result and path.lower().endswith(WORKBOOKS):

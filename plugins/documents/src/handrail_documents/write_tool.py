@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import TypeAliasType
 
 from handrail import InfoConfirmation, InvalidArguments, NotFound, ToolContext, ToolError, Verdict, Write, tool
@@ -27,58 +27,53 @@ class Formula(BaseModel):
     """A formula, asked for as one."""
 
     model_config = ConfigDict(extra="forbid")
-    formula: Annotated[str, Field(min_length=1, max_length=8_192, description='As in a cell: "=SUM(A1:A3)".')]
+    formula: Annotated[str, Field(min_length=1, max_length=8_192)]
 
 
 # Named, so that its schema is declared once.
 Cell = TypeAliasType("Cell", bool | int | float | str | Formula | None)
 
 
-class _Operation(BaseModel):
+# What each action needs, and may be given beside it.
+NEEDS: Mapping[str, tuple[str, ...]] = {"set_cell": ("cell", "value"), "append_rows": ("rows",), "add_sheet": ("name",)}
+
+
+class Operation(BaseModel):
+    """What is done to the workbook afterwards."""
+
     model_config = ConfigDict(extra="forbid")
 
-
-class SetCell(_Operation):
-    """One cell; null empties it."""
-
-    action: Literal["set_cell"]
-    cell: str
-    value: Cell
+    action: Literal["set_cell", "append_rows", "add_sheet"]
     sheet: str | None = None
+    cell: str | None = None
+    value: Cell = None
+    rows: list[list[Cell]] | None = None
+    name: str | None = None
 
-
-class AppendRows(_Operation):
-    """Rows behind the last one with anything in it."""
-
-    action: Literal["append_rows"]
-    rows: list[list[Cell]]
-    sheet: str | None = None
-
-
-class AddSheet(_Operation):
-    """An empty sheet behind the others."""
-
-    action: Literal["add_sheet"]
-    name: str
-
-
-Operation = Annotated[SetCell | AppendRows | AddSheet, Field(discriminator="action")]
+    @model_validator(mode="after")
+    def _whole(self) -> Self:
+        needed = NEEDS[self.action]
+        if missing := [name for name in needed if name not in self.model_fields_set]:
+            raise ValueError(f"{self.action} needs {' and '.join(missing)}")
+        allowed = {"action", *needed, *(() if self.action == "add_sheet" else ("sheet",))}
+        if strange := sorted(self.model_fields_set - allowed):
+            raise ValueError(f"{self.action} takes no {' and '.join(strange)}")
+        return self
 
 
 class WriteExcel(BaseModel):
     """What is to be written."""
 
-    path: Annotated[str, Field(description="Path of the .xlsx or .xlsm; a new file or one that is changed.")]
+    path: Annotated[str, Field(description="The .xlsx or .xlsm, new or to be changed.")]
     data: Annotated[
         list[list[Cell]],
-        Field(
-            description='Rows to write from A1 on; null leaves a cell as it is. A formula is {"formula": "=A1+1"}; other text stays text.'
-        ),
+        Field(description='Rows from A1 on; null leaves a cell. A formula is {"formula": "=A1+1"}.'),
     ]
-    sheet: Annotated[
-        str | None, Field(description="Sheet to write to, added when missing. Default: the one in front.")
-    ] = None
-    operations: Annotated[list[Operation], Field(description="Done after data, in order.")] = []
+    sheet: Annotated[str | None, Field(description="Added when missing. Default: the one in front.")] = None
+    operations: Annotated[
+        list[Operation],
+        Field(description="Afterwards, in order: set_cell (cell, value), append_rows (rows), add_sheet (name)."),
+    ] = []
 
 
 def _lines(new: WriteExcel) -> Iterator[str]:
@@ -90,12 +85,12 @@ def _lines(new: WriteExcel) -> Iterator[str]:
         yield from _rows(new.data)
     for operation in new.operations:
         match operation:
-            case SetCell():
+            case Operation(action="set_cell"):
                 yield f"set {operation.cell}{_of(operation.sheet) or where} to {_told(operation.value)}"
-            case AppendRows():
-                yield f"append {len(operation.rows)} rows{_of(operation.sheet) or where}:"
-                yield from _rows(operation.rows)
-            case AddSheet():
+            case Operation(action="append_rows", rows=list(rows)):
+                yield f"append {len(rows)} rows{_of(operation.sheet) or where}:"
+                yield from _rows(rows)
+            case _:
                 yield f"add the sheet {operation.name!r}"
     yield "all other cells, sheets, styles and charts stay"
 
@@ -136,10 +131,7 @@ def _described(new: WriteExcel) -> str:
     confirmation=_confirmation,
 )
 async def write_excel(new: WriteExcel, context: ToolContext) -> Mapping[str, Any]:
-    """Write cells of an .xlsx and return path and rows_written. Everything else in the file stays.
-
-    Text that begins with = stays text unless it is given as {"formula": …}.
-    """
+    """Write cells of an .xlsx; everything else in it stays. Returns path and rows_written."""
     if not new.path.lower().endswith(SUFFIXES):
         raise InvalidArguments(
             f"write_excel: {new.path!r} is no name of an .xlsx or .xlsm",

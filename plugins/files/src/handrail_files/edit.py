@@ -48,13 +48,11 @@ class Edit(BaseModel):
 
     file_path: Annotated[str, Field(min_length=1, description="Path of the file.")]
     old_string: Annotated[
-        str, Field(description="The text to replace, without line numbers; with enough around it to occur only once.")
+        str, Field(description="The text to replace, without line numbers, with enough around it to be unique.")
     ]
-    new_string: Annotated[str, Field(description="What takes its place, letter by letter.")]
+    new_string: Annotated[str, Field(description="What takes its place.")]
     replace_all: Annotated[bool, Field(description="Replace every occurrence.")] = False
-    expected_replacements: Annotated[
-        int | None, Field(ge=1, description="Replace exactly so many occurrences, or none.")
-    ] = None
+    expected_replacements: Annotated[int | None, Field(ge=1, description="Replace exactly so many, or none.")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +257,7 @@ FAMILIES = {
     "gemini": Variation(
         parameters={
             "old_string": {
-                "description": "The text to replace, without line numbers; with enough around it to occur only once. Quotes, backslashes "
+                "description": "The text to replace, without line numbers, with enough around it to be unique. Quotes, backslashes "
                 "and line ends as they are in the file, not escaped once more."
             },
             "new_string": {"description": "What takes its place, letter by letter, not escaped once more."},
@@ -286,10 +284,9 @@ FAMILIES = {
     undo=lambda edit, result: f"take back in {edit.file_path} what the diff of this call's result says",
 )
 async def edit_file(edit: Edit, context: ToolContext) -> Mapping[str, Any]:
-    """Replace a text in a file and return replacements, diff, the changed lines as range, and the strategy that found it.
+    """Replace a text in a file. Returns replacements, diff, the changed lines as range, and strategy.
 
-    Where old_string occurs nowhere exactly, whole lines that differ in whitespace only are taken. Line ends and
-    encoding stay. An empty old_string makes a new file.
+    Where old_string is nowhere exactly, whole lines that differ in whitespace only are taken. An empty one makes a new file.
     """
     path = context.judged_path(edit.file_path, "write")
     known: Known = await context.service("known_files")

@@ -48,9 +48,9 @@ class Search(BaseModel):
     search_text: Annotated[str | None, Field(min_length=1, description="Files by a text in one of their lines.")] = None
     path: Annotated[str, Field(min_length=1, description="The folder to search.")] = "."
     max_results: Annotated[int, Field(ge=1, le=1_000, description="Results to show at most.")] = 50
-    regex: Annotated[bool, Field(description="search_text is a regular expression, not letters.")] = False
+    regex: Annotated[bool, Field(description="search_text is a regular expression.")] = False
     context: Annotated[int, Field(ge=0, le=20, description="Lines to show around each line.")] = 0
-    ignore: Annotated[bool, Field(description="Leave out hidden files and what .gitignore names.")] = True
+    ignore: Annotated[bool, Field(description="Leave out hidden and ignored files.")] = True
 
 
 @dataclass(slots=True)
@@ -311,7 +311,7 @@ def find_tool(program: Callable[[], str | None] = ripgrep, *, seconds: float = D
 
     @tool(layer="file", title="Find files", effects=[Read("folder", arg="path")], timeout=30)
     async def find_files(search: Search, context: ToolContext) -> Mapping[str, Any]:
-        """Find files by name (newest first) or by text in them, and return matches (path, line, content), total and truncated.
+        """Find files by name (newest first) or by text in them. Returns matches (path, line, content), total, truncated.
 
         With both, only files of that name are searched. What .gitignore names, hidden and binary files are left out, as ripgrep does.
         """

@@ -65,14 +65,14 @@ async def list_directory(
         list[str] | None, Field(description="Names to leave out, as patterns: `*.pyc`, `node_modules`.")
     ] = None,
     depth: Annotated[
-        int, Field(ge=1, le=DEEPEST, description="1: only what is in it; 2: also what is in its folders …")
+        int, Field(ge=1, le=DEEPEST, description="1: what is in it; 2: also what is in its folders …")
     ] = 1,
     *,
     context: ToolContext,
 ) -> Mapping[str, Any]:
-    """List a folder: entries with name (from `path` on), kind (file, folder, link …), size in bytes and modified; hidden ones, too.
+    """List a folder: entries with name (from `path` on), kind (file, folder, link …), size in bytes and modified; hidden ones too.
 
-    At most 1,000 entries, folder by folder in all. Links are not followed.
+    At most 1,000 entries. Links are not followed.
     """
     root = context.judged_path(path)
     left_out = re.compile("|".join(map(fnmatch.translate, ignore))) if ignore else None

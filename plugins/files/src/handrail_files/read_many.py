@@ -30,7 +30,7 @@ async def read_many_files(
 ) -> Mapping[str, Any]:
     """Read several text files, and return files (path, and what read_file returns) and skipped (path and reason).
 
-    Patterns leave out hidden files and what .gitignore names.
+    Patterns leave out hidden and ignored files.
     """
     names: dict[str, None] = {}
     skipped: list[Mapping[str, str]] = []

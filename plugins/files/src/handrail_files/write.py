@@ -29,7 +29,7 @@ class NewFile(BaseModel):
 
     file_path: Annotated[str, Field(min_length=1, description="Path of the file.")]
     content: Annotated[str, Field(description="The whole new content.")]
-    create_dirs: Annotated[bool, Field(description="Make the folders above it that are missing.")] = False
+    create_dirs: Annotated[bool, Field(description="Make missing folders above it.")] = False
     overwrite: Annotated[bool, Field(description="Replace a file that is there.")] = True
 
 
@@ -136,7 +136,7 @@ def _undo(new: NewFile, result: Mapping[str, Any]) -> str:
     undo=_undo,
 )
 async def write_file(new: NewFile, context: ToolContext) -> Mapping[str, Any]:
-    """Write a whole file, at once, and return its real path, its size in bytes and the diff.
+    """Write a whole file. Returns its real path, bytes and the diff.
 
     One that is there keeps its permissions, encoding and line ends. To change a part of a file use edit_file.
     """

@@ -37,21 +37,21 @@ async def observe_screen(
         list[int] | None,
         Field(min_length=4, max_length=4, description="Only [x1, y1, x2, y2] of the latest image, enlarged."),
     ] = None,
-    window: Annotated[str | None, Field(description="Only the window whose title contains this.")] = None,
+    window: Annotated[str | None, Field(description="Only this window, by part of its title.")] = None,
     monitor: Annotated[int | None, Field(ge=0, description="Only this monitor, from 0.")] = None,
     max_elements: Annotated[int, Field(ge=1, le=1000, description="At most so many.")] = 200,
     image: Annotated[
         Literal["annotated", "raw", "both", "none"] | None,
-        Field(description="Picture to return. Default annotated (ids on the elements); none with `since`."),
+        Field(description="Default: annotated (with ids); none with `since`."),
     ] = None,
-    since: Annotated[str | None, Field(description="An observation_id: return only what changed since.")] = None,
+    since: Annotated[str | None, Field(description="An observation_id: only what changed since.")] = None,
     after: Annotated[str | None, Field(description="When truncated: the last id, to go on after it.")] = None,
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
     """See the screen: elements with ids (for execute_gui and execute_accessible), all windows, and an image.
 
-    Coordinates are pixels of the returned image (at most 1280 wide) and belong to its observation_id. Look again after things change.
+    Coordinates are pixels of the returned image and belong to its observation_id. Look again after things change.
     """
     screen, hands = await context.service("screen"), await context.service("hands")
     before = context.observations.get(since) if since else None
@@ -132,7 +132,7 @@ def _quoted(text: str) -> str:
 )
 async def execute_gui(
     action: Annotated[Action, Field(description="What to do.")],
-    x: Annotated[int | None, Field(ge=0, description="Pixel of the observation's image, from the left.")] = None,
+    x: Annotated[int | None, Field(ge=0, description="Image pixel, from the left.")] = None,
     y: Annotated[int | None, Field(ge=0, description="From the top.")] = None,
     text: Annotated[str | None, Field(max_length=100_000, description="type: text for the focus, any script.")] = None,
     key: Annotated[str | None, Field(description='hotkey, press_key: "ctrl+s", "enter", "f5".')] = None,
@@ -143,14 +143,14 @@ async def execute_gui(
     to_y: Annotated[int | None, Field(ge=0, description="drag: end.")] = None,
     keys: Annotated[list[str] | None, Field(description='Like key: ["ctrl", "s"].')] = None,
     button: Annotated[Button, Field(description="For click, drag, mouse_down, mouse_up.")] = "left",
-    observation_id: Annotated[str | None, Field(description="Whose image x, y belong to. Default: the latest.")] = None,
-    settle: Annotated[bool, Field(description="Wait until the screen is quiet and report what changed.")] = True,
+    observation_id: Annotated[str | None, Field(description="Whose image x, y are of. Default: the latest.")] = None,
+    settle: Annotated[bool, Field(description="Wait until the screen is quiet; tell what changed.")] = True,
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
     """Use mouse and keyboard. Needs an observation first for x, y; an element_id is safer.
 
-    type with a place clicks there first. Check `effect`: confirmed (seen), none (nothing changed), partial, unverified. stale_observation
+    Check `effect`: confirmed (seen), none (nothing changed), partial, unverified. stale_observation
     or stale_element means: observe again.
     """
     from handrail_gui import acting
@@ -186,7 +186,7 @@ async def execute_gui(
     timeout=15,
 )
 async def maximize_active_window(*, context: ToolContext) -> dict[str, Any]:
-    """Let the active window fill its monitor; returns was_maximized. Harmless when it already does."""
+    """Let the active window fill its monitor; returns was_maximized."""
     screen, hands = await context.service("screen"), await context.service("hands")
     active = next((found for found in await screen.windows() if found.active), None)
     if active is None:

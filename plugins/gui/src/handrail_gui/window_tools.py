@@ -20,7 +20,7 @@ SHOWN_BYTES = 51_200
 
 # Written out here: a tool's annotations are read at start, and `handrail_gui.hands` is not needed then.
 Selection = Literal["clipboard", "primary"]
-SELECTION = "primary: what is selected, which the middle button pastes."
+SELECTION = "primary: what is selected."
 
 Layout = Literal["left_half", "right_half", "top_half", "bottom_half", "maximize", "minimize", "restore"]
 
@@ -29,7 +29,7 @@ Layout = Literal["left_half", "right_half", "top_half", "bottom_half", "maximize
 async def window_list(*, context: ToolContext) -> dict[str, Any]:
     """All windows, topmost first: id, title, process, pid, x, y, width, height, frame, monitor, state, active; and the monitors.
 
-    Numbers are screen pixels; x, y, width and height leave the decoration out, `frame` [x1, y1, x2, y2] includes it.
+    Screen pixels; `frame` [x1, y1, x2, y2] includes the decoration.
     """
     screen = await context.service("screen")
     monitors = [monitor.corners() for monitor in await screen.monitors()]
@@ -123,7 +123,7 @@ async def clipboard_read(
 ) -> dict[str, Any]:
     """The clipboard's text as content (null when it holds none) and the formats it has.
 
-    Of a text beyond 50 KB the beginning is shown, with `truncated`, and the whole is kept as an artifact.
+    Of a text beyond 50 KB the whole is kept as an artifact.
     """
     clipboard: Clipboard = await context.service("clipboard")
     text = await clipboard.clipboard_text(selection)

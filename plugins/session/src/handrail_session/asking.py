@@ -18,9 +18,9 @@ class Put(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     question: str = Field(min_length=1, max_length=2_000, description="What you want to know.")
-    kind: Literal["text", "choice", "yes_no"] = Field("text", description="What is answered with.")
-    options: list[Line] = Field(default=[], max_length=6, description="Of a choice: 2-6; own words are always allowed.")
-    several: bool = Field(False, description="Of a choice: more than one may be taken.")
+    kind: Literal["text", "choice", "yes_no"] = Field("text", description="The kind of answer.")
+    options: list[Line] = Field(default=[], max_length=6, description="2-6; own words are always allowed.")
+    several: bool = Field(False, description="More than one may be taken.")
 
     @model_validator(mode="after")
     def _options_of_a_choice(self) -> Self:
@@ -45,7 +45,7 @@ async def ask_user(
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
-    """Ask the person what only they know. Returns answers in order, null where one was left open. Not for permission: calls ask for it themselves."""
+    """Ask the person what only they know, not for permission. Returns answers in order, null where one was left open."""
     replies = await context.ask([each.asked() for each in questions])
     pairs = zip(questions, replies, strict=True)
     return {"answers": [{"question": put.question, "answer": _plain(reply)} for put, reply in pairs]}

@@ -27,7 +27,7 @@ NOTE = "An outline by words, made of your tools' descriptions. Nobody has though
 
 @tool(layer="session", title="Enter plan mode", effects=[Write("plan")], trusted=True)
 async def enter_plan_mode(*, context: ToolContext) -> dict[str, Any]:
-    """Look before you change: only tools that change nothing can be called until a person approves your plan (exit_plan_mode). Returns mode."""
+    """Only look, until a person approves your plan (exit_plan_mode). Returns mode."""
     session = context.session
     if not session.judging.interactive:
         raise ToolUnavailable("nobody is there to approve a plan", hint="go on without plan mode")
@@ -54,7 +54,7 @@ def _shown(params: Plan, verdict: Verdict) -> InfoConfirmation:
     confirmation=_shown,
 )
 async def exit_plan_mode(params: Plan, context: ToolContext) -> dict[str, Any]:
-    """Show your plan to the person. Approved, it ends plan mode: returns mode and the plan as approved. Denied, plan mode stays: change the plan."""
+    """Show your plan to the person. Approved, it ends plan mode: returns mode and plan. Denied, change the plan."""
     context.session.plan(False)
     return {"mode": context.session.mode.value, "plan": params.plan}
 

@@ -56,7 +56,7 @@ async def save_memory(
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
-    """Remember a fact beyond this session, because the person asks for it or it will matter again. Returns fact, and saved: false if known."""
+    """Remember a fact beyond this session, when asked to or when it will matter. Returns fact, and saved: false if known."""
     memories = _memories(context)
     kept, saved = await anyio.to_thread.run_sync(memories.shelf(scope).add, fact)
     return {"fact": kept, "saved": saved}

@@ -36,7 +36,7 @@ async def write_todos(
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
-    """Keep a list of what is to be done in a job of many steps. Returns content, the list as a person sees it, and counts."""
+    """Keep a list of what is to be done. Returns content, the list as a person sees it, and counts."""
     listed = [todo.model_dump() for todo in todos]
     context.stash.set("todos", listed)
     counts = {status: count for status in MARKS if (count := sum(todo.status == status for todo in todos))}

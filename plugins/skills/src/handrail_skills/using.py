@@ -29,8 +29,8 @@ from handrail_skills.active import Loaded, Skills, skills_of
 from handrail_skills.document import SkillError
 from handrail_skills.skill import MOST_BYTES, Skill, read
 
-Name = Annotated[str, Field(max_length=64, description="The skill's name.")]
-Inside = Annotated[str, Field(max_length=1_024, description="Its path inside the skill, as load_skill lists it.")]
+Name = Annotated[str, Field(max_length=64, description="Its name.")]
+Inside = Annotated[str, Field(max_length=1_024, description="As load_skill lists it.")]
 
 SCRIPT_S = 300.0
 # What a closing call needs beside the script's own time.
@@ -110,7 +110,7 @@ def _workflow(skill: Skill, name: str) -> dict[str, Any]:
 
 @tool(layer="skill", title="Unload a skill", effects=[Read("session")], trusted=True)
 async def unload_skill(skill_name: Name, *, context: ToolContext) -> dict[str, Any]:
-    """Take back a skill's tools when its work is done. Returns the tools that are gone."""
+    """Take back a skill's tools. Returns them."""
     skills = await skills_of(context.session)
     unloaded = await skills.unload(skill_name)
     return {"skill_name": skill_name, "tools": list(unloaded.names)}
@@ -118,7 +118,7 @@ async def unload_skill(skill_name: Name, *, context: ToolContext) -> dict[str, A
 
 @tool(layer="skill", title="Read of a skill", effects=[Read("session")], trusted=True)
 async def load_skill_resource(skill_name: Name, file_path: Inside, *, context: ToolContext) -> Any:
-    """Read a file of a skill that its instructions name. Returns its content; a picture as a picture."""
+    """Read a file that a skill's instructions name. Returns its content."""
     skills = await skills_of(context.session)
     skill = await anyio.to_thread.run_sync(skills.enabled, skill_name)
     path = _file(skill, file_path, skill.files)
@@ -146,7 +146,7 @@ async def run_skill_script(
     *,
     context: ToolContext,
 ) -> Mapping[str, Any]:
-    """Run a script of a skill in the session's folder, in the sandbox where there is one. Returns stdout, stderr and exit_code."""
+    """Run a skill's script in the session's folder, in a sandbox. Returns stdout, stderr and exit_code."""
     skills = await skills_of(context.session)
     skill = await anyio.to_thread.run_sync(skills.enabled, skill_name)
     path = _file(skill, file_path, skill.scripts)
@@ -168,14 +168,12 @@ def _runner(path: Path) -> list[str]:
 @tool(layer="skill", title="Run a workflow of a skill", effects=[Run("steps")], timeout=None)
 async def execute_skill(
     skill_name: Name,
-    params: Annotated[dict[str, Any] | None, Field(description="The workflow's parameters.")] = None,
-    workflow: Annotated[
-        str | None, Field(max_length=255, description="Its name; needed where there are several.")
-    ] = None,
+    params: Annotated[dict[str, Any] | None, Field(description="Its parameters.")] = None,
+    workflow: Annotated[str | None, Field(max_length=255, description="Needed where there are several.")] = None,
     *,
     context: ToolContext,
 ) -> dict[str, Any]:
-    """Run a workflow: the skill's tool calls, each judged for itself, until one does not do what is expected. Returns steps with their results."""
+    """Run a skill's workflow, call by call, to the first that does not do what is expected. Returns steps with their results."""
     skills = await skills_of(context.session)
     skill = await anyio.to_thread.run_sync(skills.enabled, skill_name)
     plan = await anyio.to_thread.run_sync(read_plan, skill.workflow(_chosen(skill, workflow)))

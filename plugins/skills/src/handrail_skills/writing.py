@@ -51,7 +51,7 @@ def _of_changed(params: ChangedSkill, verdict: Verdict) -> EditConfirmation:
 
 @tool(layer="skill", title="Write a skill", effects=[Write("skill", arg="name")], trusted=True, confirmation=_of_new)
 async def create_skill(params: NewSkill, context: ToolContext) -> dict[str, Any]:
-    """Write down how a kind of work is done, for later sessions. A person is asked, and enables it. Returns skill_name, path, enabled: false."""
+    """Write down how work is done, for later sessions; a person is asked, and enables it. Returns skill_name, path."""
     skills = await skills_of(context.session)
     path = await anyio.to_thread.run_sync(_create, params, skills, context)
     return {"skill_name": params.name, "path": str(path), "enabled": False, "note": WAITS.format(name=params.name)}
@@ -65,7 +65,7 @@ async def create_skill(params: NewSkill, context: ToolContext) -> dict[str, Any]
     confirmation=_of_changed,
 )
 async def edit_skill(params: ChangedSkill, context: ToolContext) -> dict[str, Any]:
-    """Replace the SKILL.md of a skill. A person is asked, and enables it again. Returns skill_name, path, diff, enabled: false."""
+    """Replace a skill's SKILL.md; a person is asked, and enables it again. Returns skill_name, path, diff."""
     skills = await skills_of(context.session)
     path, diff = await anyio.to_thread.run_sync(_edit, params, skills)
     note = WAITS.format(name=params.skill_name)

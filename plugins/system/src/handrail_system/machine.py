@@ -27,9 +27,9 @@ CPU_INTERVAL_S = 0.2
 
 @tool(layer="system", title="Look at this machine", effects=[Read("system"), Read("monitors")], timeout=30)
 async def system_info(*, context: ToolContext) -> Mapping[str, Any]:
-    """Tell what this machine is and has: os, cpu, memory, disk, displays, and gpu where there is one.
+    """What this machine is and has: os, cpu, memory, disk, displays, and gpu where there is one.
 
-    Sizes are bytes; `limit_bytes` and `usable` say what may be used where that is less than the machine has.
+    Sizes are bytes; `limit_bytes` and `usable`: what may be used.
     """
     home = context.host_environment.get("HOME")
     places = [str(context.cwd), *map(str, context.workspace), *([home] if home else []), tempfile.gettempdir()]

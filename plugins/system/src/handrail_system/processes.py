@@ -52,7 +52,7 @@ ORDERS: Mapping[Sort, Callable[[tuple[Seen, float | None]], Any]] = {
 
 @tool(layer="system", title="Look at processes", effects=[Read("processes")], timeout=30)
 async def process_info(
-    name: Annotated[str | None, Field(description="Part of the name, in any case; default: all processes.")] = None,
+    name: Annotated[str | None, Field(description="Part of the name; default: all.")] = None,
     sort: Annotated[Sort, Field(description="What comes first.")] = "cpu",
     limit: Annotated[int, Field(ge=1, le=1_000, description="Processes to show at most.")] = 20,
     *,

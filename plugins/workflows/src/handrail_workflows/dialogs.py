@@ -97,7 +97,6 @@ async def save_dialog(given: SaveTo, context: ToolContext) -> Mapping[str, Any]:
     layer="workflow",
     title="Open by dialog",
     # Declaring it in every profile would be more than a model's context is worth; it is there with tools.profile = "all".
-    profiles=frozenset({"all"}),
     effects=[Read("file", arg="filename"), Run("steps")],
     platforms=LINUX,
     exclusive="desktop",

@@ -64,7 +64,6 @@ async def launch_app(
     layer="workflow",
     title="Open a file",
     # Declaring it in every profile would be more than a model's context is worth; it is there with tools.profile = "all".
-    profiles=frozenset({"all"}),
     effects=[Read("file", arg="file_path"), Run("steps")],
     platforms=LINUX,
     exclusive="desktop",

@@ -1,17 +1,18 @@
-"""What each action of `execute_browser` takes: one model an action. What a model is shown is all of their fields together, each told once."""
+"""What each action of `execute_browser` takes: one model an action. A model of a vendor is told of them in words: as schemas they would cost it
+three times as much, and what does not fit is told with what does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, cast
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, ClassVar, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
 Text = Annotated[str, Field(max_length=200_000)]
-# What is shown of a field; the limits of one are told when they are passed.
-SHOWN = ("type", "enum", "items", "description")
-TOLD = "ref, selector or name: the element. dialog, fill, wait: text. press: key (Control+A). select: values. upload: paths. download: path."
+# Fields by which an element is named, and those that nearly all actions take: told once.
+ELEMENT, COMMON = ("ref", "selector", "name"), ("timeout", "tab_id")
 Until = Literal["load", "dom", "network"]
 
 
@@ -201,15 +202,26 @@ Action = Literal[
 ]  # fmt: skip
 
 
-def _together(schema: dict[str, Any]) -> None:
-    """The fields of all actions as one object. Which action takes which is told once, in words: each field by itself would say it again."""
-    fields: dict[str, Any] = {}
-    for model in ACTIONS.values():
-        for name, field in model.model_json_schema()["properties"].items():
-            plain = next((each for each in field.get("anyOf", ()) if each.get("type") != "null"), field)
-            fields.setdefault(name, {key: plain[key] for key in SHOWN if key in plain})
+def _in_words(schema: dict[str, Any]) -> None:
+    """Which action takes what; a choice shows what there is to choose from."""
+    told = (f"{name} {takes}" for name, model in ACTIONS.items() if (takes := ", ".join(_fields(model))))
     schema.clear()
-    schema |= {"type": "object", "additionalProperties": False, "properties": fields, "description": TOLD}
+    schema |= {
+        "type": "object",
+        "description": f"{'; '.join(told)}. An element is ref, selector or name. All: tab_id, timeout (s).",
+    }
+
+
+def _fields(model: type[ActionParams]) -> Iterator[str]:
+    if issubclass(model, OnElement):
+        yield "element?" if model.optional else "element"
+    for name, field in model.model_fields.items():
+        if name in COMMON or (name in ELEMENT and issubclass(model, OnElement)):
+            continue
+        parts = [field.annotation, *get_args(field.annotation)]
+        choices = [each for part in parts for each in get_args(part) if isinstance(each, str)]
+        shown = f"{name}={'|'.join(choices)}" if choices else name
+        yield shown if field.is_required() else f"{shown}?"
 
 
 class BrowserParams(BaseModel):
@@ -220,7 +232,7 @@ class BrowserParams(BaseModel):
     action: Action = Field(description="What to do.")
     url: str | None = Field(default=None, description="Where to go.")
     params: Annotated[dict[str, Any], WithJsonSchema({"type": "object"})] = Field(
-        default_factory=dict[str, Any], json_schema_extra=_together
+        default_factory=dict[str, Any], json_schema_extra=_in_words
     )
     goes_to: SkipJsonSchema[tuple[str, ...]] = Field(default=(), init=False)
     acts_on: SkipJsonSchema[tuple[str, ...]] = Field(default=(), init=False)
