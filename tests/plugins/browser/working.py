@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from handrail import Session, ToolResult
-from handrail.asking.confirm import yes
+from handrail.asking.confirm import Confirmer, yes
 from handrail.testing import open_test_session
 from handrail_browser import hooks
 
@@ -55,10 +55,17 @@ class Hands:
 
 @asynccontextmanager
 async def browsing(
-    folder: Path | None = None, *, network: dict[str, Any] | None = None, **config: Any
+    folder: Path | None = None,
+    *,
+    network: dict[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+    confirm: Confirmer = yes,
+    **config: Any,
 ) -> AsyncGenerator[Hands, None]:
     settings = {"network": network or OWN["network"], "plugins": {"browser": config}}
-    async with open_test_session(plugins={"browser": hooks}, folder=folder, settings=settings, confirm=yes) as session:
+    async with open_test_session(
+        plugins={"browser": hooks}, folder=folder, settings=settings, environment=environment, confirm=confirm
+    ) as session:
         yield Hands(session)
 
 

@@ -94,8 +94,10 @@ class Browsers:
             raise
 
         async def end() -> None:
-            await running.end()
-            await proxy.close()
+            try:
+                await running.end()
+            finally:
+                await proxy.close()
 
         browser = Browser(
             running.connection,

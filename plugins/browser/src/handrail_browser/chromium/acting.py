@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -33,27 +34,23 @@ class Acting(Driver):
     async def click(self, tab: Tab, node: Node, *, button: str, count: int, seconds: float) -> Done:
         page, handle = self._of(tab, node)
         x, y = await self._ready(page, handle, node, seconds, enabled=True)
-        return await self._doing(page, self._clicked(page, x, y, button, count), self._frame(page, handle))
+        return await self._doing(page, self._clicked(page, x, y, button, count, seconds), self._frame(page, handle))
 
-    async def _clicked(self, page: Page, x: float, y: float, button: str, count: int) -> None:
+    async def _clicked(self, page: Page, x: float, y: float, button: str, count: int, seconds: float) -> None:
         mouse = {"x": x, "y": y, "button": button, "modifiers": 0}
-        send = self._browser.connection.send
-        steps = [
-            send("Input.dispatchMouseEvent", {**mouse, "type": "mouseMoved", "button": "none"}, session=page.session)
-        ]
+        send = partial(self._browser.connection.send, session=page.session, seconds=seconds)
+        steps = [send("Input.dispatchMouseEvent", {**mouse, "type": "mouseMoved", "button": "none"})]
         for nth in range(1, count + 1):
             steps.append(
                 send(
                     "Input.dispatchMouseEvent",
                     {**mouse, "type": "mousePressed", "clickCount": nth, "buttons": BUTTONS[button]},
-                    session=page.session,
                 )
             )
             steps.append(
                 send(
                     "Input.dispatchMouseEvent",
                     {**mouse, "type": "mouseReleased", "clickCount": nth, "buttons": 0},
-                    session=page.session,
                 )
             )
         # They go out one behind the other, and are answered in that order.
@@ -255,7 +252,7 @@ class Acting(Driver):
             if node is not None:
                 _, handle = self._of(tab, node)
                 x, y = await self._ready(page, handle, node, 5.0, enabled=True)
-                await page.unless_asked(self._clicked(page, x, y, "left", 1))
+                await page.unless_asked(self._clicked(page, x, y, "left", 1, seconds))
             else:
                 with suppress(Downstream):
                     await page.unless_asked(

@@ -75,7 +75,9 @@ class Pipe(Channel):
 
     async def close(self) -> None:
         self._reading.close()
-        self._writing.abort()
+        # A pipe whose other end has gone is closed already, and cannot be aborted.
+        if not self._writing.is_closing():
+            self._writing.abort()
 
 
 class Socket(Channel):

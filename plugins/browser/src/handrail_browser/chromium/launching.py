@@ -84,8 +84,10 @@ class Running:
             assert self._keeper.stdin is not None
             with suppress(OSError):
                 self._keeper.stdin.close()
-            await self.connection.close()
-            await asyncio.to_thread(self._keeper.wait)
+            try:
+                await self.connection.close()
+            finally:
+                await asyncio.to_thread(self._keeper.wait)
 
 
 def program(named: Path | None, environment: Mapping[str, str]) -> str | None:
