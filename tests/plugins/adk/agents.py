@@ -12,10 +12,9 @@ from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
+from google.adk.tools.base_toolset import BaseToolset
 from google.genai import types
 from pydantic import PrivateAttr
-
-from handrail_adk import HandrailToolset
 
 Call = tuple[str, dict[str, Any]]
 
@@ -64,9 +63,9 @@ def declarations(request: LlmRequest) -> list[types.FunctionDeclaration]:
 class Chat:
     """A conversation with one agent, in one ADK session."""
 
-    def __init__(self, toolset: HandrailToolset, model: Scripted, **services: Any) -> None:
+    def __init__(self, toolset: BaseToolset, model: Scripted, *, name: str = "hands", **services: Any) -> None:
         self.model = model
-        self.agent = Agent(name="hands", model=model, tools=[toolset])
+        self.agent = Agent(name=name, model=model, tools=[toolset])
         self.runner = Runner(
             app_name="app",
             agent=self.agent,

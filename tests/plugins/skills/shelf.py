@@ -23,8 +23,8 @@ TOOL = """
 from handrail import tool
 
 @tool(description="Count the letters of a text.")
-async def count_letters(text: str) -> int:
-    return len(text)
+async def count_letters(text: str) -> dict[str, int]:
+    return {"letters": len(text)}
 """
 
 

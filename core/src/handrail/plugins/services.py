@@ -100,6 +100,19 @@ class Memory(Closable, Protocol):
         ...
 
 
+class Skills(Closable, Protocol):
+    """What a service of the capability `skills` offers to hosts: what its session has loaded, so that another session can go on with it."""
+
+    @property
+    def active(self) -> Mapping[str, str]:
+        """The names of the skills that are loaded, in the order they were, each with the source that holds its tools (`Session.load_tools`)."""
+        ...
+
+    async def load(self, name: str) -> object:
+        """Load a skill with its tools, all or nothing; an error says why it may not be, or cannot."""
+        ...
+
+
 class Shell(Closable, Protocol):
     """What a service of the capability `shell` offers to other tools beside its own."""
 

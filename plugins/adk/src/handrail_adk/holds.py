@@ -12,11 +12,12 @@ from handrail import Session, Tool
 from handrail.asking.confirm import Confirmer
 from handrail.errors import HandrailError
 from handrail_adk.asking import AdkConfirmer
-from handrail_adk.kept import restore, state_key
+from handrail_adk.kept import kept, restore
 from handrail_adk.steps import Steps
 
 if TYPE_CHECKING:
     from google.adk.agents.readonly_context import ReadonlyContext
+    from google.adk.tools.tool_context import ToolContext
 
     from handrail.runtime import Runtime
 
@@ -36,12 +37,27 @@ class Hold:
         # Artifacts that ADK's own service has.
         self.saved: set[str] = set()
         self._invocation: str | None = None
+        # Those of the step whose calls have ended.
+        self._contexts: list[ToolContext] = []
 
     def begin(self, invocation: str | None) -> None:
         """A step of this run of the agent: the first one of a run begins a turn."""
+        self._contexts.clear()
         if invocation != self._invocation:
             self._invocation = invocation
             self.session.begin_turn()
+
+    async def keep(self, context: ToolContext) -> None:
+        """Leave in ADK's state where the session is after a call.
+
+        Of the calls of a step ADK takes what the last in the model's order wrote, whichever ended last. So all that have ended write the same.
+        """
+        self._contexts.append(context)
+        now = await kept(self.session, context.agent_name, context.state.to_dict())
+        for each in self._contexts:
+            for key, value in now.items():
+                if each.agent_name == context.agent_name and each.state.get(key) != value:
+                    each.state[key] = value
 
 
 class Given:
@@ -116,7 +132,7 @@ class Holds:
         if session.confirmer is None:
             asking = session.confirmer = AdkConfirmer(session)
         if context is not None and self._given is None:
-            await restore(session, _state(context).get(state_key(context.agent_name)))
+            await restore(session, context.agent_name, _state(context))
         return Hold(session, asking=asking)
 
     async def close(self) -> None:

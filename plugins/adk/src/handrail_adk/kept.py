@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from handrail.errors import HandrailError
 
 if TYPE_CHECKING:
     from handrail import Session
+    from handrail.plugins.services import Skills
 
 log = logging.getLogger(__name__)
 
@@ -21,22 +22,57 @@ def state_key(agent: str) -> str:
     return f"_handrail_{agent}"
 
 
+def skill_key(agent: str, skill: str) -> str:
+    """Where it stands that a skill is loaded: a key for each, as ADK keeps one value of those that calls of a step write under one key."""
+    return f"_handrail_skill_{agent}_{skill}"
+
+
 def asked_key(agent: str, call_id: str) -> str:
     """Where the mark of an open question stands."""
     return f"_handrail_asked_{agent}_{call_id}"
 
 
-def kept(session: Session) -> str:
+async def kept(session: Session, agent: str, state: Mapping[str, Any]) -> dict[str, Any]:
+    """What is to stand in the state: where the session is, and each skill that is loaded with its place in their order, 0 for those that were."""
+    skills = await _skills(session)
+    active: Mapping[str, str] = {} if skills is None else skills.active
+    places = {skill_key(agent, name): place for place, name in enumerate(active, start=1)}
+    gone = {skill_key(agent, name): 0 for name in _loaded(agent, state) if name not in active}
+    return {state_key(agent): _where(session, set(active.values())), **places, **gone}
+
+
+def _where(session: Session, skills: Set[str]) -> str:
     """The session's backend, working directory, loaded tools and stash, as JSON: ADK merges mappings of calls that run together."""
+    loaded = session.pool.loaded.items()
     return json.dumps(
         {
             "backend": session.backend,
             "cwd": str(session.cwd),
-            "loaded": {source: sorted(names) for source, names in session.pool.loaded.items()},
+            "loaded": {source: sorted(names) for source, names in loaded if source not in skills},
             "stash": _plain(session.stash.all()),
         },
         sort_keys=True,
     )
+
+
+async def _skills(session: Session) -> Skills | None:
+    """What keeps the session's skills; None where nothing does, or it cannot be had."""
+    try:
+        skills: Skills = await session.service("skills")
+        return skills
+    except HandrailError:
+        return None
+
+
+def _loaded(agent: str, state: Mapping[str, Any]) -> list[str]:
+    """The skills that are loaded by what stands in the state, in their order. Their names have no underscore; those of agents may."""
+    prefix = skill_key(agent, "")
+    places = {
+        key.removeprefix(prefix): place
+        for key, place in state.items()
+        if key.startswith(prefix) and "_" not in key.removeprefix(prefix) and isinstance(place, int) and place > 0
+    }
+    return sorted(places, key=lambda name: places[name])
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,10 +87,22 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-async def restore(session: Session, text: Any) -> None:
-    """Bring a new session to where another one was. What is no longer there is left out."""
-    if not isinstance(text, str):
+async def restore(session: Session, agent: str, state: Mapping[str, Any]) -> None:
+    """Bring a new session to where another one was. What is no longer there, or may no longer be loaded, is left out."""
+    text = state.get(state_key(agent))
+    if isinstance(text, str):
+        await _go_on(session, text)
+    names = _loaded(agent, state)
+    if not names or (skills := await _skills(session)) is None:
         return
+    for name in names:
+        try:
+            await skills.load(name)
+        except HandrailError as exc:
+            log.warning("the skill %r is not loaded as it was before: %s", name, exc)
+
+
+async def _go_on(session: Session, text: str) -> None:
     try:
         was = json.loads(text)
         for name, value in was["stash"].items():

@@ -25,7 +25,7 @@ from handrail.results.telling import INSTRUCTIONS
 from handrail_adk import asking
 from handrail_adk.answers import answer, failure
 from handrail_adk.holds import Hold, Holds
-from handrail_adk.kept import asked_key, kept, state_key
+from handrail_adk.kept import asked_key
 from handrail_adk.pictures import newest_only
 
 if TYPE_CHECKING:
@@ -108,9 +108,7 @@ class HandrailToolset(BaseToolset):
             hold = await self._holds.of(context)
             result = await self._called(hold, name, args, context)
             await _save(hold, context)
-            now, key = kept(hold.session), state_key(context.agent_name)
-            if context.state.get(key) != now:
-                context.state[key] = now
+            await hold.keep(context)
             return await answer(result, hold.session.artifacts)
         except HandrailError as exc:
             return failure(exc, name)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import anyio.to_thread
 
 from handrail import NotFound, ServiceContext, Session, Tool, ToolUnavailable
+from handrail.watching.events import ToolsChanged
 from handrail_skills.code import tools_of
 from handrail_skills.document import SkillError
 from handrail_skills.enabling import Enabling
@@ -42,6 +43,11 @@ class Skills:
         self._loading = anyio.Lock()
 
     @property
+    def active(self) -> Mapping[str, str]:
+        """What is loaded, by name, in the order it was, with the source that holds its tools in the session."""
+        return {name: each.skill.source for name, each in self.loaded.items()}
+
+    @property
     def enabling(self) -> Enabling:
         return Enabling.of(self._session.runtime.places, self._session.settings.skills.enabled)
 
@@ -69,20 +75,24 @@ class Skills:
                 await self._session.load_tools(others, source=skill.source)
             except NotFound as exc:
                 raise SkillError(f"the skill {name!r} was not loaded: {exc}") from exc
+            before = self.loaded.get(name)
+            if before is not None and not set(before.others) <= set(others):
+                await self._session.unload_tools(skill.source)
+                await self._session.load_tools(others, source=skill.source)
             loaded = self.loaded[name] = Loaded(skill, tools, others)
-            # Its own tools come from this plugin's toolset, which is asked again now.
-            await self._session.all_tools()
+            await self._told(f"{skill.source} was loaded")
             return loaded
 
     async def unload(self, name: str) -> Loaded:
         """Take back a skill's tools; `NotFound` when it is not loaded."""
-        if name not in self.loaded:
-            known = ", ".join(self.loaded) or "none"
-            raise NotFound(f"the skill {name!r} is not loaded; loaded are: {known}")
-        loaded = self.loaded.pop(name)
-        await self._session.unload_tools(loaded.skill.source)
-        await self._session.all_tools()
-        return loaded
+        async with self._loading:
+            if name not in self.loaded:
+                known = ", ".join(self.loaded) or "none"
+                raise NotFound(f"the skill {name!r} is not loaded; loaded are: {known}")
+            loaded = self.loaded.pop(name)
+            await self._session.unload_tools(loaded.skill.source)
+            await self._told(f"{loaded.skill.source} was unloaded")
+            return loaded
 
     def tools(self) -> Iterable[Tool]:
         """The own tools of the skills that are loaded, the latest last."""
@@ -90,6 +100,11 @@ class Skills:
 
     async def close(self) -> None:
         """Nothing is held open."""
+
+    async def _told(self, why: str) -> None:
+        """Own tools of skills come from this plugin's toolset, which is asked again before hosts ask for the list."""
+        await self._session.all_tools()
+        self._session.bus.publish(ToolsChanged("", why))
 
     def _check(self, skill: Skill, tools: Sequence[Tool]) -> None:
         names = [tool.name for tool in tools]

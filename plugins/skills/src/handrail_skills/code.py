@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -29,22 +28,20 @@ def tools_of(skill: Skill) -> tuple[Tool, ...]:
 
 def _imported(skill: Skill, file: str) -> ModuleType:
     path = skill.folder / file
-    name = f"_handrail_skill_{skill.name}_{path.stem}".replace("-", "_")
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module = ModuleType(f"_handrail_skill_{skill.name}_{path.stem}".replace("-", "_"))
+    module.__file__ = str(path)
     # Dataclasses and type hints look their module up; the name stays taken by the newest.
-    sys.modules[name] = module
-    written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    replaced, sys.modules[module.__name__] = sys.modules.get(module.__name__), module
     try:
-        spec.loader.exec_module(module)
+        # What the fingerprint stands for, whatever lies there by now.
+        exec(compile(skill.code[file], path, "exec"), vars(module))
     # Code of the skill: whatever goes wrong in it, the skill is not loaded and the session goes on.
     except Exception as exc:
-        del sys.modules[name]
+        if replaced is None:
+            del sys.modules[module.__name__]
+        else:
+            sys.modules[module.__name__] = replaced
         raise SkillError(f"{file} of the skill {skill.name!r} does not import: {type(exc).__name__}: {exc}") from exc
-    finally:
-        sys.dont_write_bytecode = written
     return module
 
 

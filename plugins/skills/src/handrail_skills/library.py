@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from handrail import HandrailError, NotFound
@@ -55,12 +55,9 @@ class Library:
 
     def shadowed(self) -> list[tuple[Skill, Skill]]:
         """Those that do not count, each with the one that does."""
-        counting = self.skills()
-        return [
-            (each, counting[each.name])
-            for each in self._all()
-            if isinstance(each, Skill) and each is not counting[each.name]
-        ]
+        found = [each for each in self._all() if isinstance(each, Skill)]
+        counting = {each.name: each for each in reversed(found)}
+        return [(each, counting[each.name]) for each in found if each is not counting[each.name]]
 
     def broken(self) -> list[Broken]:
         return [each for each in self._all() if isinstance(each, Broken)]
@@ -86,14 +83,14 @@ class Library:
                     yield each
 
     def _read(self, folder: Path, shelf: Shelf) -> Skill | Broken | None:
-        """What is in the folder, as it was read when it last changed."""
+        """What is in the folder: its SKILL.md as it was read when it last changed, its other files as they are when they are asked for."""
         stamp = _stamp(folder / FILE)
         if stamp is None:
             return None
         known = self._known.get(folder)
         if known is None or known[0] != stamp:
             known = self._known[folder] = stamp, _read(folder, shelf)
-        return known[1]
+        return replace(known[1]) if isinstance(known[1], Skill) else known[1]
 
 
 def _read(folder: Path, shelf: Shelf) -> Skill | Broken:

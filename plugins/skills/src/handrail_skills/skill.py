@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -50,6 +50,11 @@ class Skill:
     def files(self) -> tuple[str, ...]:
         """Its files by their paths inside, sorted; `SkillError` for one that leads out of it or is no file, and for too many."""
         return tuple(sorted(_inside(self.folder)))
+
+    @cached_property
+    def code(self) -> Mapping[str, bytes]:
+        """Its modules as they were when they were first asked for: what is imported is what the fingerprint stands for."""
+        return {file: read(self.folder / file, MOST_BYTES) for file in self.modules}
 
     @property
     def workflows(self) -> tuple[str, ...]:
@@ -105,7 +110,7 @@ class Skill:
         whole = hashlib.sha256()
         for file in self.files:
             path = self.folder / file
-            content = hashlib.sha256(read(path, MOST_BYTES)).hexdigest()
+            content = hashlib.sha256(self.code.get(file) or read(path, MOST_BYTES)).hexdigest()
             runs = "x" if path.stat().st_mode & stat.S_IXUSR else "-"
             whole.update(f"{runs} {content} {file}\n".encode("utf-8", "surrogateescape"))
         return whole.hexdigest()

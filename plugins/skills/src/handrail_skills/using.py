@@ -77,7 +77,7 @@ def _refusal(skill: Skill, refusal: Any) -> str | None:
         return str(exc)
 
 
-@tool(layer="skill", title="Load a skill", effects=[Read("session")], trusted=True)
+@tool(layer="skill", title="Load a skill", effects=[Read("session")], exclusive="skills", trusted=True)
 async def load_skill(skill_name: Name, *, context: ToolContext) -> dict[str, Any]:
     """Load a skill before work of its kind. Returns its instructions, and what it brings: workflows, scripts, resources, and tools, which
     are there from the next step on.
@@ -108,7 +108,7 @@ def _workflow(skill: Skill, name: str) -> dict[str, Any]:
     return {"workflow": name, "description": plan.description or plan.name, **({"params": params} if params else {})}
 
 
-@tool(layer="skill", title="Unload a skill", effects=[Read("session")], trusted=True)
+@tool(layer="skill", title="Unload a skill", effects=[Read("session")], exclusive="skills", trusted=True)
 async def unload_skill(skill_name: Name, *, context: ToolContext) -> dict[str, Any]:
     """Take back a skill's tools. Returns them."""
     skills = await skills_of(context.session)
