@@ -19,6 +19,8 @@ import pytest
 from tests.plugins.browser.site import Answer, Asked, Site, serving
 from tests.plugins.browser.working import Hands, browsers_of, browsing, command
 
+from handrail.testing import ScriptedConfirmer
+
 PATIENCE_S = 20.0
 MANY = 50_000
 OF_ITS_OWN = """
@@ -211,3 +213,25 @@ async def test_without_a_browser_it_is_said_why_and_what_to_do_instead(site: Sit
         result = await hands.refused("navigate", "there is no Chromium on this machine", site.url())
         assert "apt install chromium" in result["error"]["message"]
         assert "execute_gui" in result["error"]["message"]
+
+
+async def test_a_profile_of_a_persons_own_is_used_only_with_a_yes(tmp_path: Path) -> None:
+    profile = tmp_path / "mine"
+    profile.mkdir()
+    person = ScriptedConfirmer("deny", "once")
+    async with browsing(confirm=person, profile=str(profile)) as hands:
+        await hands.refused("open_tab", "no browser with the profile", code="denied_by_user")
+        assert list(profile.iterdir()) == []
+        await hands.done("open_tab")
+        # Once it runs, nobody is asked again.
+        await hands.done("list_tabs")
+        assert profile in [browser.profile for browser in browsers(os.getpid())]
+    assert len(person.asked) == 2
+    assert all("which is yours" in str(each) for each in person.asked)
+    assert profile.is_dir()
+
+
+async def test_a_profile_of_a_persons_own_is_not_used_where_nobody_is_asked(tmp_path: Path) -> None:
+    async with browsing(confirm=None, profile=str(tmp_path)) as hands:
+        await hands.refused("open_tab", "no browser with the profile", code="no_confirmer")
+    assert list(tmp_path.iterdir()) == []

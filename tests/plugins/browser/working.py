@@ -59,7 +59,7 @@ async def browsing(
     *,
     network: dict[str, Any] | None = None,
     environment: Mapping[str, str] | None = None,
-    confirm: Confirmer = yes,
+    confirm: Confirmer | None = yes,
     **config: Any,
 ) -> AsyncGenerator[Hands, None]:
     settings = {"network": network or OWN["network"], "plugins": {"browser": config}}

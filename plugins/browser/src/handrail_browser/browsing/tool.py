@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from handrail import (
+    Denied,
     Downstream,
     GuiConfirmation,
     Input,
@@ -20,6 +21,7 @@ from handrail import (
     Verdict,
     Write,
 )
+from handrail.errors import DeniedByUser, NoConfirmer
 from handrail.files import opened
 from handrail.records.redaction import redact_text
 from handrail_browser.browsing import params as p
@@ -36,6 +38,8 @@ if TYPE_CHECKING:
 AROUND_S = 50.0
 CHUNK = 1_048_576
 SHOWN_BLOCKED = 5
+# Who does not let a browser start with a person's own profile.
+REFUSALS = {kind.code: kind for kind in (Denied, DeniedByUser, NoConfirmer)}
 
 DESCRIPTION = """Use a browser: open and read pages, click, fill in forms.
 
@@ -121,8 +125,29 @@ async def execute(params: Any, context: ToolContext) -> Mapping[str, Any]:
 async def _driver(browsers: Browsers, context: ToolContext) -> Driver:
     network = context.session.settings.network
     if not browsers.running:
+        profile = cast("BrowserConfig", context.config).profile
+        if profile is not None and not _asked_for(context):
+            await _lent(context, profile)
         context.progress(None, "starting the browser")
     return await browsers.driver(allow_private=network.allow_private, upstream=network.proxy)
+
+
+def _asked_for(context: ToolContext) -> bool:
+    """Whether this call is the one that a person was asked about, in the name of another call of the tool."""
+    above = context.invocation.parent
+    return above is not None and above.tool is context.invocation.tool
+
+
+async def _lent(context: ToolContext, profile: Path) -> None:
+    """Start the browser with the person's own profile, by a call that they are asked about whatever policy says."""
+    why = f"it starts a browser with the profile {str(profile)!r}, which is yours, with all that you are logged in to"
+    started = await context.call(context.invocation.tool.name, {"action": "list_tabs"}, ask=why)
+    if not started.ok:
+        error = started["error"]
+        raise REFUSALS.get(error["code"], Downstream)(
+            f"no browser with the profile {str(profile)!r} was started: {error['message']}",
+            details=dict(error["details"]),
+        )
 
 
 async def _where(call: Call) -> dict[str, Any]:
