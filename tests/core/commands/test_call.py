@@ -224,3 +224,13 @@ def test_ctrl_c_at_the_question_is_a_no(handrail):
     terminal.type("\x03")
     terminal.read_until("cancelled")
     assert terminal.close() == 130
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_streams_that_are_closed_hinder_nothing(handrail, closed):
+    command = f'exec "{handrail.path}" call greet {closed}'
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=handrail.folder, env=handrail.environment("stage"), capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == ("" if ">&-" in closed.split() else "hello, you\n")

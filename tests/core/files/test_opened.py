@@ -126,6 +126,17 @@ def test_a_new_file_has_the_usual_mode_and_its_folders_are_made_when_wanted(work
     assert (work / "x/y/b.txt").read_bytes() == b"new"
 
 
+def test_of_a_write_that_fails_no_folder_is_left(work: Path) -> None:
+    gone = opened.Expected((work / "sub/a.txt").stat())
+    with pytest.raises(Downstream):
+        opened.replace(work / "sub/x/y/b.txt", b"new", create_dirs=True, expected=gone)
+    with pytest.raises(Downstream):
+        opened.replace(work / "sub/x/y" / ("b" * 300), b"new", create_dirs=True)
+    with pytest.raises(Downstream):
+        opened.replace(work / "sub/x" / ("y" * 300) / "b", b"new", create_dirs=True)
+    assert os.listdir(work / "sub") == ["a.txt"]
+
+
 def test_without_overwrite_a_file_that_is_there_is_left_alone(work: Path) -> None:
     with pytest.raises(Downstream, match="is there already"):
         opened.replace(work / "sub/a.txt", b"new", overwrite=False)

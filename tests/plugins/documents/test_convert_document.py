@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import suppress
 from io import BytesIO
@@ -306,3 +309,16 @@ async def test_libreoffice_reads_what_was_written_and_what_was_changed(session: 
         result = await convert(session, name, "csv", sheet_name="Ours & new")
         told = Path(result["output_path"]).read_text(encoding="utf-8")
         assert told == 'item,price\n"rail, long",7.5\n=hand,TRUE\nsum,15\n', name
+
+
+def test_a_person_calls_it_without_loading_it_first(folder: Path) -> None:
+    handrail_program = Path(sys.executable).with_name("handrail")
+    args = json.dumps({"input_path": "missing.csv", "output_format": "html"})
+    done = subprocess.run(
+        [handrail_program, "call", "convert_document", "--yes", "--args", args],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+    assert "there is no " in done.stderr
+    assert "not loaded" not in done.stderr

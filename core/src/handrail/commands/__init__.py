@@ -109,6 +109,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the program and exit."""
     # Starting makes many objects and hardly any garbage: a less eager collector starts sooner.
     gc.set_threshold(EAGERNESS)
+    _open_standard_streams()
     given = list(sys.argv[1:] if args is None else args)
     try:
         code = program.main(given, prog_name="handrail", standalone_mode=False)
@@ -136,3 +137,10 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         )
         code = 1
     sys.exit(code)
+
+
+def _open_standard_streams() -> None:
+    """Those that were closed when the program began: what is opened next would get their numbers."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))

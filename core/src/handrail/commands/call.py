@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -90,9 +90,13 @@ async def _call(name: str, args: Mapping[str, Any], choices: Choices, *, yes: bo
     """The result, and the number of the signal that ended the call, or 0."""
     from handrail.asking import confirm
     from handrail.commands._ask import at_terminal
+    from handrail.errors import NotFound
 
     confirmer = confirm.yes if yes else at_terminal()
     async with open_runtime_for(choices) as runtime, runtime.session(confirm=confirmer) as session:
+        # Whoever names a tool wants it, also one that agents have after a skill.
+        with suppress(NotFound):
+            await session.load_tools([name], source="call")
         return await _stoppable(session, name, args)
 
 

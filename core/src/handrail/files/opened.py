@@ -375,7 +375,7 @@ def _reading_in(at: _Folder, path: Path) -> Generator[Opened, None, None]:
 
 @contextmanager
 def _holding(path: Path, *, create_dirs: bool = False) -> Generator[_Folder, None, None]:
-    """The folder that a judged path lies in, reached from the root through no link."""
+    """The folder that a judged path lies in, reached from the root through no link. What was made on the way is taken back on an error."""
     if not BY_HANDLE:
         if create_dirs:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -384,27 +384,40 @@ def _holding(path: Path, *, create_dirs: bool = False) -> Generator[_Folder, Non
     if not path.is_absolute() or ".." in path.parts or not path.name:
         raise Denied(f"{str(path)!r} is not a path that was judged")
     fd = os.open(path.anchor, PASSING)
+    made: list[tuple[int, str]] = []
     try:
         for index, name in enumerate(path.parts[1:-1], start=2):
             try:
-                below = _enter(name, fd, create=create_dirs)
+                below = _enter(name, fd, made if create_dirs else None)
             except OSError as exc:
                 raise _way_error(exc, name, fd, Path(*path.parts[:index]), path) from exc
             os.close(fd)
             fd = below
         yield _Folder(fd)
+        for parent, _ in made:
+            _Folder(parent).settle()
+    except BaseException:
+        for parent, name in reversed(made):
+            # One that somebody has put something into stays.
+            with suppress(OSError):
+                os.rmdir(name, dir_fd=parent)
+        raise
     finally:
         os.close(fd)
+        for parent, _ in made:
+            os.close(parent)
 
 
-def _enter(name: str, fd: int, *, create: bool) -> int:
+def _enter(name: str, fd: int, made: list[tuple[int, str]] | None) -> int:
+    """Open a folder in another. One that is missing is made and noted in `made` with what it lies in, if that is given."""
     try:
         return os.open(name, PASSING | NO_LINK, dir_fd=fd)
     except FileNotFoundError:
-        if not create:
+        if made is None:
             raise
         with suppress(FileExistsError):
             os.mkdir(name, dir_fd=fd)
+            made.append((os.dup(fd), name))
         return os.open(name, PASSING | NO_LINK, dir_fd=fd)
 
 
