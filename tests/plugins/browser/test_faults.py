@@ -215,7 +215,7 @@ async def test_without_a_browser_it_is_said_why_and_what_to_do_instead(site: Sit
         assert "execute_gui" in result["error"]["message"]
 
 
-async def test_a_profile_of_a_persons_own_is_used_only_with_a_yes(tmp_path: Path) -> None:
+async def test_a_profile_of_a_persons_own_is_used_only_with_a_yes_and_by_one_browser(tmp_path: Path) -> None:
     profile = tmp_path / "mine"
     profile.mkdir()
     person = ScriptedConfirmer("deny", "once")
@@ -226,6 +226,8 @@ async def test_a_profile_of_a_persons_own_is_used_only_with_a_yes(tmp_path: Path
         # Once it runs, nobody is asked again.
         await hands.done("list_tabs")
         assert profile in [browser.profile for browser in browsers(os.getpid())]
+        async with browsing(profile=str(profile)) as others:
+            await others.refused("open_tab", "is in use by a browser")
     assert len(person.asked) == 2
     assert all("which is yours" in str(each) for each in person.asked)
     assert profile.is_dir()
