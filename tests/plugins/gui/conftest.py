@@ -21,6 +21,7 @@ from handrail_gui.x11.connection import Connection
 from handrail_gui.x11.hands import X11Hands
 from handrail_gui.x11.pointer import Mouse
 from handrail_gui.x11.screen import X11Screen
+from handrail_gui.x11.windows import has_focus
 
 PLAIN_WINDOW = str(Path(__file__).with_name("plain_window.py"))
 HANDRAIL = Path(sys.executable).with_name("handrail")
@@ -82,13 +83,20 @@ class Programs:
         return program
 
     async def open(self, desktop: Desktop, screen: Any, *argv: str) -> Window:
-        """The program's window, once it is there and active."""
+        """The program's window, once it is there and gets what is typed."""
         program = self.start(desktop, *argv)
 
         async def shown() -> Window | None:
             return next((w for w in await screen.windows() if w.pid == program.pid and w.active), None)
 
-        return await until(shown, what=f"the window of {argv[0]}")
+        window = await until(shown, what=f"the window of {argv[0]}")
+        # A window manager says that a window is active before it gives it the keyboard.
+        connection = await Connection.open(str(desktop.display))
+        try:
+            await until(lambda: connection.run(lambda client: has_focus(client, int(window.id, 16))), what="its focus")
+        finally:
+            await connection.close()
+        return window
 
 
 def _end(program: subprocess.Popen[bytes]) -> None:

@@ -22,7 +22,8 @@ def focus(client: Client, window: str) -> bool:
     number = int(window, 16)
     windows.activate(client, number)
     done = _until(client, window, lambda: windows.active_id(client) == number and windows.has_focus(client, number))
-    if done and windows.keyboard_is_held(client):
+    # A menu that has just been closed is let a moment to give the keyboard back.
+    if done and not _until(client, window, lambda: not windows.keyboard_is_held(client)):
         raise Downstream(
             "an open menu or dialog takes all that is typed, whatever window is active",
             hint='close it first: press_key "escape" by execute_gui',
