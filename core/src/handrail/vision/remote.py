@@ -12,12 +12,11 @@ from http import HTTPStatus
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, cast
 
-import anyio
-
 from handrail import __version__
 from handrail.errors import BackendUnavailable, HandrailError
 from handrail.net import addresses, urls
 from handrail.net.connecting import system_resolver
+from handrail.net.passing import PASSING, TRIES, Passing, named, persist, wait_of
 from handrail.net.web import Broken, Limits, Web
 from handrail.records.redaction import REDACTED
 from handrail.untrusted.envelope import clean
@@ -25,11 +24,6 @@ from handrail.untrusted.envelope import clean
 if TYPE_CHECKING:
     from handrail.config.settings import NetworkSettings
 
-# What may be over the next time: too early, too many, and failures of the server. 529 is some vendors' "overloaded".
-PASSING = frozenset((408, 425, 429, 500, 502, 503, 504, 529))
-TRIES = 3
-# Seconds before the second try, and twice as many before the third; and what a server may ask for at most.
-PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
 LONGEST_ANSWER = 64_000_000
 # Characters of what a server says of a failure.
 SAID = 200
@@ -89,16 +83,7 @@ class Remote:
     ) -> Mapping[str, Any]:
         """The object that the server answers; `body` is sent as JSON by POST, nothing by GET. `Refused` for a status other than 200."""
         content = None if body is None else json.dumps(body, ensure_ascii=False).encode()
-        tries = tries or self._tries
-        for attempt in range(tries):
-            try:
-                return await self._once(path, content)
-            except _Passing as passing:
-                wait = PAUSE_S * 2**attempt if passing.wait is None else passing.wait
-                if attempt + 1 == tries or wait > LONGEST_PAUSE_S:
-                    raise passing.error from passing.__cause__
-            await anyio.sleep(wait)
-        raise AssertionError("the last try ends above")
+        return await persist(lambda: self._once(path, content), tries=tries or self._tries)
 
     async def _once(self, path: str, content: bytes | None) -> Mapping[str, Any]:
         headers = {**self._headers, **({} if content is None else {"content-type": "application/json"})}
@@ -114,7 +99,7 @@ class Remote:
             error = NotReached(
                 self.shown(f"no connection to {self.url} that lasts: {exc}"), hint="see whether the server is running"
             )
-            raise _Passing(error) from exc
+            raise Passing(error) from exc
         except BackendUnavailable:
             raise
         except HandrailError as exc:
@@ -132,14 +117,12 @@ class Remote:
         return data
 
     def _refusal(self, status: int, headers: Mapping[str, str], data: bytes) -> Exception:
-        phrase = {each.value: each.phrase for each in HTTPStatus}.get(status, "unknown")
         said = self.shown(_reason(data))[:SAID]
-        told = f"{self.url} answered {status} ({phrase}){f': {said}' if said else ''}"
+        told = f"{self.url} answered {named(status)}{f': {said}' if said else ''}"
         error = Refused(told, http_status=status, hint=_hint(status))
         if status not in PASSING:
             return error
-        wait = headers.get("retry-after", "").strip()
-        return _Passing(error, min(float(wait), 86_400.0) if wait.isdecimal() else None)
+        return Passing(error, wait_of(headers))
 
     def _object(self, data: bytes) -> Mapping[str, Any]:
         try:
@@ -149,15 +132,6 @@ class Remote:
         if not isinstance(answered, dict):
             raise BackendUnavailable(f"{self.url} answered {type(answered).__name__} where an object was due")
         return cast("dict[str, Any]", answered)
-
-
-class _Passing(Exception):
-    """It may work another time; `wait` seconds from now, if the server says when."""
-
-    def __init__(self, error: BackendUnavailable, wait: float | None = None) -> None:
-        super().__init__(str(error))
-        self.error = error
-        self.wait = wait
 
 
 def _reason(data: bytes) -> str:

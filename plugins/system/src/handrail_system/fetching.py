@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NoReturn
 import anyio
 
 from handrail import Downstream, TimedOut, __version__
+from handrail.net import passing
 from handrail.records.redaction import redact_text
 from handrail_system.parts import Part, Version
 
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 MORE_TRIES = 5
 PAUSE_S = 0.5
 RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)")
-# What may pass: the server is busy, or something between it and us.
-PASSING = frozenset((408, 425, 429, 500, 502, 503, 504))
 AGENT = f"handrail/{__version__}"
 
 # Is told the bytes that are there and, where it is known, the bytes of the whole.
@@ -176,12 +175,10 @@ def _size_is_told(answer: Answered) -> bool:
 
 
 def _refuse(answer: Answered, part: Part) -> NoReturn:
-    named = {status.value: status.phrase for status in HTTPStatus}.get(answer.status, "unknown")
     details = {"http_status": answer.status, "url": redact_text(answer.url)}
-    message = f"{redact_text(answer.url)!r} answered {answer.status} ({named})"
-    if answer.status in PASSING:
-        wait = answer.headers.get("retry-after")
-        raise Busy(message, hint=f"try again in {wait[:40]} s" if wait else "try again later", details=details)
+    message = f"{redact_text(answer.url)!r} answered {passing.named(answer.status)}"
+    if answer.status in passing.PASSING:
+        raise Busy(message, hint=passing.try_again(answer.headers), details=details)
     part.begin(None)
     raise Refused(message, details=details)
 

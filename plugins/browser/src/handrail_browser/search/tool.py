@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
-import anyio
 from pydantic import Field
 
 from handrail import Denied, Downstream, NotFound, Send, Tool, ToolContext, ToolError, __version__, tool
+from handrail.net import passing
 from handrail_browser.config import BrowserConfig, SearchConfig
 
 if TYPE_CHECKING:
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from handrail_browser.search.providers import Ask, Found, Provider
 
 SECRET = "secret:"
-TRIES = 3
-# Seconds before the second try, and twice as many before each that follows; and what a server may ask for at most.
-PAUSE_S, LONGEST_PAUSE_S = 0.5, 10.0
-PASSING = frozenset((408, 425, 429, 500, 502, 503, 504))
 LONGEST_BYTES = 2_000_000
 CURE = """a person sets [plugins.browser.search] in config.toml: provider = "searxng" with the url of an instance, or provider = "brave" or \
 "gemini" with key = "secret:NAME"; docs/web.md shows them"""
@@ -100,15 +96,16 @@ async def _key(context: ToolContext, config: SearchConfig, kind: type[Provider])
 
 async def _answered(web: Web, provider: Provider, ask: Ask) -> Found:
     """What the engine says; one that is busy is asked again after a while."""
-    for attempt in range(1, TRIES + 1):
+
+    async def once() -> Found:
         try:
             return await _once(web, provider, ask)
         except ToolError as exc:
-            wait = exc.details.get("retry_after_s") or PAUSE_S * 2 ** (attempt - 1)
-            if not exc.retryable or attempt == TRIES or wait > LONGEST_PAUSE_S:
+            if not exc.retryable:
                 raise
-            await anyio.sleep(wait)
-    raise AssertionError("the last try ends above")
+            raise passing.Passing(exc, exc.details.get("retry_after_s")) from exc.__cause__
+
+    return await passing.persist(once)
 
 
 async def _once(web: Web, provider: Provider, ask: Ask) -> Found:
@@ -116,7 +113,7 @@ async def _once(web: Web, provider: Provider, ask: Ask) -> Found:
     try:
         async with web.request(ask.url, method=ask.method, headers=headers, content=ask.content) as answer:
             if answer.status != HTTPStatus.OK:
-                raise _refusal(provider, answer.status, answer.headers.get("retry-after", ""))
+                raise _refusal(provider, answer.status, answer.headers)
             data = await answer.read()
     except Denied as exc:
         exc.hint = exc.hint or "an instance of your own network is reached once network.allow_private names it"
@@ -128,14 +125,12 @@ async def _once(web: Web, provider: Provider, ask: Ask) -> Found:
         raise NoAnswer(f"the search engine {provider.name!r} answered something that is not its protocol") from exc
 
 
-def _refusal(provider: Provider, status: int, wait: str) -> NoAnswer:
-    phrase = {each.value: each.phrase for each in HTTPStatus}.get(status, "unknown")
-    message, details = f"the search engine {provider.name!r} answered {status} ({phrase})", {"http_status": status}
-    if status in PASSING:
-        if wait.isdecimal():
-            details["retry_after_s"] = min(int(wait), 86_400)
-            return BusyEngine(message, hint=f"try again in {details['retry_after_s']} s", details=details)
-        return BusyEngine(message, hint="try again later", details=details)
+def _refusal(provider: Provider, status: int, headers: Mapping[str, str]) -> NoAnswer:
+    message, details = f"the search engine {provider.name!r} answered {passing.named(status)}", {"http_status": status}
+    if status in passing.PASSING:
+        if (wait := passing.wait_of(headers)) is not None:
+            details["retry_after_s"] = wait
+        return BusyEngine(message, hint=passing.try_again(headers), details=details)
     return NoAnswer(message, hint=provider.refused, details=details)
 
 

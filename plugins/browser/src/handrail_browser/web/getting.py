@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 import anyio.to_thread
 
 from handrail import Downstream, __version__
-from handrail.net import urls
+from handrail.net import passing, urls
 from handrail.records.redaction import redact_text
 from handrail_browser.web import cache
 
@@ -26,7 +26,6 @@ HEADERS = {
     "accept-encoding": "gzip, deflate",
     "user-agent": f"handrail/{__version__}",
 }
-PASSING = frozenset((408, 425, 429, 500, 502, 503, 504))
 
 
 class Unanswered(Downstream):
@@ -102,12 +101,10 @@ class Getting:
 
 
 def _refuse(answer: Answered) -> NoReturn:
-    named = {status.value: status.phrase for status in HTTPStatus}.get(answer.status, "unknown")
-    message = f"{redact_text(answer.url)!r} answered {answer.status} ({named})"
+    message = f"{redact_text(answer.url)!r} answered {passing.named(answer.status)}"
     details: dict[str, object] = {"http_status": answer.status, "url": redact_text(answer.url)}
-    if answer.status in PASSING:
-        wait = answer.headers.get("retry-after", "")[:40]
-        raise Busy(message, hint=f"try again in {wait} s" if wait.isdecimal() else "try again later", details=details)
+    if answer.status in passing.PASSING:
+        raise Busy(message, hint=passing.try_again(answer.headers), details=details)
     if answer.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         raise Unanswered(message, hint="the page is not for everybody", details=details)
     raise Unanswered(message, details=details)
