@@ -8,11 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from tests.plugins.cli.test_execute_cli import alive, ends
 
@@ -54,11 +57,74 @@ async def limited(folder: Path) -> AsyncGenerator[Callable[..., Awaitable[Sessio
         await manager.__aexit__(None, None, None)  # type: ignore[attr-defined]
 
 
-async def test_hundreds_of_fast_commands_lose_no_byte(run: Run) -> None:
-    for batch in range(15):
+# Half a minute on two processors; the ceiling is for machines that do something else besides.
+@pytest.mark.timeout(400)
+async def test_ten_thousand_fast_commands_lose_no_byte(run: Run) -> None:
+    for batch in range(500):
         results = await asyncio.gather(*(run(f"printf %s {batch}.{n}; printf %s {n} >&2") for n in range(20)))
         told = [(result["stdout"], result["stderr"]) for result in results]
         assert told == [(f"{batch}.{n}", f"{n}") for n in range(20)]
+
+
+@contextmanager
+def memory_grows_at_most(megabytes: int) -> Generator[None]:
+    """Fails where this process grows more, however briefly, while the block runs."""
+    me, over = psutil.Process(), threading.Event()
+    before = most = me.memory_info().rss
+
+    def watch() -> None:
+        nonlocal most
+        while not over.wait(0.005):
+            most = max(most, me.memory_info().rss)
+
+    watching = threading.Thread(target=watch)
+    watching.start()
+    try:
+        yield
+    finally:
+        over.set()
+        watching.join()
+    assert most - before < megabytes * 1_000_000
+
+
+async def test_a_flood_is_kept_whole_and_takes_no_memory(run: Run) -> None:
+    # What is loaded on first use is loaded.
+    await run("seq 20000")
+    with memory_grows_at_most(15):
+        result = await run("yes 'a line that says nothing' | head -c 40000000; echo done; echo told >&2")
+    assert (result.status, result["stdout"][-5:], result["stderr"]) == ("success", "done\n", "told\n")
+    assert len(result["stdout"]) < 52_000
+    data = Path(result["artifact"]["path"]).read_bytes()
+    assert len(data) == 40_000_005
+    assert set(data[:-5].splitlines()[:-1]) == {b"a line that says nothing"}
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+async def test_a_flood_beyond_the_ceiling_goes_on_to_its_end_and_takes_no_memory(
+    limited: Callable[..., Awaitable[Session]], stream: str
+) -> None:
+    session = await limited("[plugins.cli]\noutput_limit = 8\n")
+    await session.call("execute_cli", {"command": "seq 20000"})
+    flood = f"{{ head -c 500000000 /dev/zero | tr '\\0' x; echo; echo done; }} >/dev/{stream}"
+    with memory_grows_at_most(15):
+        result = await session.call("execute_cli", {"command": flood, "timeout": 100})
+    assert (result.status, result[stream][-5:]) == ("success", "done\n")
+    assert f"[… {500_000_006 - 51_200} bytes left out …]" in result[stream]
+    assert result["artifact" if stream == "stdout" else "stderr_artifact"]["bytes"] == 8 * 1_048_576
+
+
+async def test_what_floods_while_nobody_reads_takes_no_memory(
+    limited: Callable[..., Awaitable[Session]],
+) -> None:
+    session = await limited("[plugins.cli]\noutput_limit = 1\n")
+    await session.call("execute_cli", {"command": "seq 20000"})
+    with memory_grows_at_most(15):
+        flood = {"command": "yes | head -c 100000000; echo done", "background": True}
+        id = (await session.call("execute_cli", flood))["process_id"]
+        while (await session.call("list_processes", {}))["processes"][0]["running"]:
+            await asyncio.sleep(0.02)
+        state = await session.call("read_process", {"process_id": id})
+    assert (state["stdout"][-5:], state["exit_code"]) == ("done\n", 0)
 
 
 async def test_bytes_that_are_no_text_are_kept_and_not_shown(run: Run) -> None:

@@ -12,9 +12,11 @@ from typing import Any
 
 import openpyxl
 import pytest
+from anyio import run_process
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 from openpyxl.workbook import Workbook
 from openpyxl.worksheet.worksheet import Worksheet
+from python_calamine import CalamineWorkbook
 from tests.plugins.documents.conftest import Call
 
 MADE = Path(__file__).parent / "libreoffice"
@@ -257,6 +259,30 @@ async def test_a_long_csv_is_read_as_far_as_asked(call: Call, folder: Path) -> N
     assert (result["rows"], result["truncated"]) == (200, True)
     later = await call("read_excel", "a.csv", range="A1000000:B1000001")
     assert rows_of(later["content"]) == [["1000000", "x"], ["1000001", "x"]]
+
+
+async def test_other_readers_find_the_same_cells(call: Call, folder: Path) -> None:
+    """openpyxl wrote one file and LibreOffice the other of it; python-calamine reads what is read here by code of our own."""
+
+    def fill(_: Workbook, sheet: Worksheet) -> None:
+        sheet.append(["name", "count", "share", "open", "since", "last"])
+        for n in range(40):
+            sheet.append([f"row {n}", n, n / 8, n % 2 == 0, date(2024, 2, 1 + n % 28), f'a, "{n}"'])
+
+    workbook(folder, fill)
+    profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
+    made = ["--convert-to", "xls", "--outdir", str(folder), str(folder / "a.xlsx")]
+    await run_process(["soffice", profile, "--headless", *made])
+    ours = rows_of((await call("read_excel", "a.xlsx"))["content"])
+    theirs = CalamineWorkbook.from_path(str(folder / "a.xlsx")).get_sheet_by_index(0).to_python()
+    assert ours == [[as_text(value) for value in row] for row in theirs]
+    assert rows_of((await call("read_excel", "a.xls"))["content"]) == ours
+    assert len(ours) == 41
+
+
+def as_text(value: object) -> str:
+    """A value of python-calamine as `read_excel` shows it."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 @pytest.mark.parametrize("kind", ["xlsx", "xls", "csv"])

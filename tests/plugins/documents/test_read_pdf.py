@@ -69,12 +69,48 @@ async def test_the_rows_of_a_table_stay_rows(call: Call, folder: Path) -> None:
     assert [each.split() for each in lines[2:]] == [["item", str(n), f"{n}.00"] for n in range(10)]
 
 
-async def test_poppler_reads_the_same(call: Call, folder: Path) -> None:
+async def by_poppler(path: Path, *options: str) -> str:
     program = shutil.which("pdftotext")
     assert program, "If this fails, install poppler-utils."
-    (folder / "a.pdf").write_bytes(pdf([b"".join(line(text, 72, 700 - 14 * n) for n, text in enumerate(LEFT))]))
-    other = (await run_process([program, str(folder / "a.pdf"), "-"])).stdout.decode()
-    assert (await call("read_pdf", "a.pdf"))["content"].split()[3:] == other.split()
+    return (await run_process([program, *options, str(path), "-"])).stdout.decode()
+
+
+def words_of(content: str) -> list[str]:
+    """The words of all pages, without what is said of each."""
+    return [
+        word for row in content.splitlines() if not row.startswith(("## Page ", "[no text]")) for word in row.split()
+    ]
+
+
+async def test_poppler_reads_the_same(call: Call, folder: Path) -> None:
+    drawn = b"".join(line(text, 72, 700 - 14 * n) for n, text in enumerate(LEFT))
+    (folder / "a.pdf").write_bytes(pdf([drawn, page_of("the second"), page_of("the third")]))
+    assert words_of((await call("read_pdf", "a.pdf"))["content"]) == (await by_poppler(folder / "a.pdf")).split()
+    some = await call("read_pdf", "a.pdf", pages="2-3")
+    assert words_of(some["content"]) == (await by_poppler(folder / "a.pdf", "-f", "2", "-l", "3")).split()
+
+
+async def test_poppler_reads_the_same_of_what_libreoffice_wrote(call: Call, folder: Path) -> None:
+    shutil.copy(Path(__file__).parent / "libreoffice" / "letter.pdf", folder)
+    assert (
+        words_of((await call("read_pdf", "letter.pdf"))["content"]) == (await by_poppler(folder / "letter.pdf")).split()
+    )
+
+
+@pytest.mark.parametrize("algorithm", ["RC4-128", "AES-128", "AES-256"])
+async def test_poppler_opens_with_the_same_password(call: Call, folder: Path, algorithm: str) -> None:
+    (folder / "a.pdf").write_bytes(encrypted("user", algorithm))
+    result = await call("read_pdf", "a.pdf", password="user")
+    assert (
+        words_of(result["content"]) == (await by_poppler(folder / "a.pdf", "-upw", "user")).split() == ["a", "secret"]
+    )
+
+
+async def test_poppler_reads_columns_in_the_same_order(call: Call, folder: Path) -> None:
+    drawn = b"".join(line(text, 72, 700 - 14 * n) for n, text in enumerate(LEFT * 3))
+    drawn += b"".join(line(text, 320, 700 - 14 * n) for n, text in enumerate(RIGHT * 3))
+    (folder / "a.pdf").write_bytes(pdf([drawn]))
+    assert words_of((await call("read_pdf", "a.pdf"))["content"]) == (await by_poppler(folder / "a.pdf")).split()
 
 
 async def test_what_libreoffice_wrote_is_read(call: Call, folder: Path) -> None:
