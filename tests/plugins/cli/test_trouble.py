@@ -57,7 +57,7 @@ async def limited(folder: Path) -> AsyncGenerator[Callable[..., Awaitable[Sessio
         await manager.__aexit__(None, None, None)  # type: ignore[attr-defined]
 
 
-# Half a minute on two processors; the ceiling is for machines that do something else besides.
+# They take 40 s of processor time; the ceiling is for machines that do something else besides.
 @pytest.mark.timeout(400)
 async def test_ten_thousand_fast_commands_lose_no_byte(run: Run) -> None:
     for batch in range(500):

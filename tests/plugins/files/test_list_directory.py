@@ -72,12 +72,6 @@ async def test_what_may_not_be_read_is_withheld(listed: List, folder: Path) -> N
     assert (await listed(".ssh")).error_code == "denied_by_policy"
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is closed to root")
-async def test_closed_folders_are_named(listed: List, folder: Path) -> None:
-    (folder / "closed").mkdir(mode=0)
-    assert (await listed(depth=2))["unreadable"] == ["closed"]
-
-
 async def test_names_that_are_no_text_are_said(listed: List, folder: Path) -> None:
     (folder / os.fsdecode(b"caf\xe9")).touch()
     result = await listed()
