@@ -178,7 +178,9 @@ async def test_git_shows_its_log_without_a_pager_and_wants_no_editor(run: Run) -
     assert "first" in (await run("git log"))["stdout"]
     refused = await run("echo 2 > f; git commit -a")
     assert refused.status == "error"
-    assert "there is no editor here" in refused["stderr"]
+    assert refused["stderr"].startswith("handrail: there is no editor here.")
+    assert "not found" not in refused["stderr"]
+    assert refused["stdout"] == ""
     assert "second" in (await run("GIT_EDITOR='echo second >' git commit -a; git log"))["stdout"]
 
 

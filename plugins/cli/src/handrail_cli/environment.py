@@ -8,8 +8,9 @@ from handrail import Desktop
 from handrail.desktops.desktop import without_screen
 
 # What git and others are told when they want an editor: it fails, and says what to do. Where words are only split, it fails all the same.
+# What it says stands in no quotes of its own: it holds nothing that a shell takes for more than text.
 NO_EDITOR = (
-    "sh -c 'echo handrail: there is no editor here. Give the text as an option, as in git commit -m TEXT; GIT_EDITOR=true keeps it as it is."
+    "sh -c 'echo handrail: there is no editor here. Give the text as an option, as in git commit -m TEXT. GIT_EDITOR=true keeps it as it is."
     " >&2; exit 1' editor"
 )
 # Programs that would wait for a person are told that there is none. A terminal that was asked for is for such programs.

@@ -317,6 +317,11 @@ def find_tool(program: Callable[[], str | None] = ripgrep, *, seconds: float = D
         """
         if search.pattern is None and search.search_text is None:
             raise InvalidArguments("find_files: give a pattern, a search_text, or both")
+        if search.pattern is not None and _leads_out(search.pattern):
+            raise InvalidArguments(
+                f"find_files: no path below the folder that is searched fits {search.pattern!r}",
+                hint="give the folder as `path`, and the pattern from there",
+            )
         if search.search_text is not None and "\n" in search.search_text:
             raise InvalidArguments("find_files: search_text is looked for in each line, and holds a line end")
         async with _place(context.judged_path(search.path)) as place:
@@ -324,6 +329,11 @@ def find_tool(program: Callable[[], str | None] = ripgrep, *, seconds: float = D
             return await work(search, place, Permitted(context), Engine(program(), seconds))
 
     return find_files
+
+
+def _leads_out(pattern: str) -> bool:
+    """Whether a pattern speaks of the root, the home or the folder above."""
+    return pattern.startswith(("/", "~/")) or ".." in pattern.split("/")
 
 
 @asynccontextmanager
