@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+import wave
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from itertools import cycle
@@ -149,6 +150,17 @@ async def test_pictures_come_as_media(show: Show, folder: Path) -> None:
     (media,) = (await show("a.txt"))["media"]
     assert isinstance(media, Media)
     assert (media.type, media.mime_type, media.data) == ("image", "image/png", data)
+
+
+async def test_sound_and_pdf_come_as_media(show: Show, folder: Path) -> None:
+    with wave.open(str(folder / "a.wav"), "wb") as sound:
+        sound.setparams((1, 2, 8_000, 0, "NONE", ""))
+        sound.writeframes(bytes(1_600))
+    (folder / "a.pdf").write_bytes(b"%PDF-1.7\n%\xe2\xe3\xcf\xd3\n1 0 obj\n<<>>\nendobj\n")
+    for name, kind in (("a.wav", "audio/"), ("a.pdf", "application/pdf")):
+        (media,) = (await show(name))["media"]
+        assert media.mime_type.startswith(kind)
+        assert media.data == (folder / name).read_bytes()
 
 
 async def test_secrets_and_magic_links_are_denied(show: Show, folder: Path) -> None:
