@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import subprocess
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
@@ -98,6 +99,14 @@ def blocks(frame: Frame) -> list[Element]:
     return bar(frame)
 
 
+STARTED: list[subprocess.Popen[bytes]] = []
+
+
+def starts(frame: Frame) -> list[Element]:
+    STARTED.append(subprocess.Popen(["sleep", "60"]))
+    return bar(frame)
+
+
 def crashes(frame: Frame) -> list[Element]:
     if frame.screen.width < 10:
         raise ZeroDivisionError
@@ -116,6 +125,19 @@ class Slow(Sound):
 
     async def parse(self, frame: Frame, intent: str) -> Sequence[Element]:
         await asyncio.sleep(0.1)
+        return bar(frame)
+
+
+class Hanging(Sound):
+    deadline = 0.05
+
+    async def parse(self, frame: Frame, intent: str) -> Sequence[Element]:
+        await asyncio.Event().wait()
+        return ()
+
+
+class AtOnce(Sound):
+    def parse(self, frame: Frame, intent: str) -> Any:
         return bar(frame)
 
 
@@ -179,9 +201,16 @@ BROKEN = {
     "own-ids": (changed(id="e1"), "test_elements_are_named_as_the_contract_says"),
     "percent": (changed(confidence=90.0), "test_elements_are_named_as_the_contract_says"),
     "slow": (Slow, "test_it_answers_within_its_deadline"),
+    "hangs": (Hanging, "test_it_leaves_nothing_behind"),
+    "not-async": (AtOnce, "test_it_answers_within_its_deadline"),
+    "no-elements": (looks(lambda frame: [{"role": "bar"}]), "test_elements_are_named_as_the_contract_says"),
+    "no-list": (looks(lambda frame: None), "test_every_element_lies_in_the_picture"),
+    "half-pixels": (changed(rect=Rect(-990.5, 50.5, 5.5, 5.5)), "test_every_element_lies_in_the_picture"),  # pyright: ignore[reportArgumentType] # so it is
+    "no-text": (changed(text=None), "test_elements_are_named_as_the_contract_says"),
     "raises": (looks(crashes), "test_odd_pictures_are_answered_or_refused"),
     "blocks": (looks(blocks), "test_it_does_not_block_the_loop"),
     "stubborn": (Stubborn, "test_it_stops_when_it_is_cancelled"),
+    "leaves-processes": (looks(starts), "test_it_leaves_nothing_behind"),
     "leaks": (Leaky, "test_it_leaves_nothing_behind"),
     "lies": (
         with_fields(capabilities=frozenset({"accessibility_tree"})),
@@ -221,6 +250,9 @@ async def test_a_broken_promise_is_noticed(broken: type[VisionBackend], test: st
     # That it holds for a sound one is what TestSound says.
     with pytest.raises((AssertionError, AttributeError, ZeroDivisionError, pytest.fail.Exception)):
         await run(test, broken())
+    while STARTED:
+        STARTED[-1].kill()
+        STARTED.pop().wait()
     for task in Leaky.tasks:
         task.cancel()
     Leaky.tasks.clear()

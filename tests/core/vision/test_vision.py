@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import anyio
 import anyio.lowlevel
+import numpy as np
 import pytest
 from pydantic import BaseModel
 
@@ -84,12 +87,22 @@ async def test_the_first_backend_that_can_do_it_answers() -> None:
         pytest.param("text", "instead of a list", id="no-list"),
         pytest.param([{"role": "button"}], "gave dict among", id="no-elements"),
         pytest.param(None, "gave NoneType", id="nothing"),
+        pytest.param([replace(BUTTON, rect=Rect(0.5, 1, 2, 3))], "none of whole pixels", id="half-pixels"),  # pyright: ignore[reportArgumentType] # so it is
+        pytest.param([replace(BUTTON, rect=(0, 1, 2, 3))], "none of whole pixels", id="no-rectangle"),
+        pytest.param([replace(BUTTON, text=None)], "the text None", id="no-text"),
     ],
 )
 async def test_one_that_fails_is_named_and_the_next_one_answers(wrong: Any, why: str) -> None:
     seen = await chain(bad=failing(wrong), good=Eye()).parse(frame())
     assert seen.backend == "good"
     assert why in seen.note
+
+
+async def test_whole_numbers_of_numpy_become_those_that_json_knows() -> None:
+    found = replace(BUTTON, rect=Rect(*np.array([1, 2, 30, 40])))
+    (seen,) = (await chain(eye=failing([found])).parse(frame())).value
+    assert seen.rect is not None
+    assert json.dumps(seen.rect.corners()) == "[1, 2, 31, 42]"
 
 
 async def test_why_one_does_not_answer_is_told_with_the_cure() -> None:

@@ -8,9 +8,11 @@ import re
 import sys
 import threading
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from inspect import isawaitable
+from pathlib import Path
+from typing import Any, TypeVar
 
 import anyio
 import pytest
@@ -21,7 +23,9 @@ from handrail.desktops.desktop import Desktop, Tree
 from handrail.errors import BackendUnavailable, NotFound, ToolUnavailable
 from handrail.vision.backend import Plan, VisionBackend
 from handrail.vision.observation import Element, Frame, Rect
+from handrail.vision.seeing import parsed
 
+T = TypeVar("T")
 NAME = re.compile(r"[a-z][a-z0-9_]*")
 # What each capability asks of a backend.
 METHODS = {
@@ -110,7 +114,11 @@ class VisionBackendContract:
             name for name in set(METHODS.values()) if getattr(type(backend), name) is not getattr(VisionBackend, name)
         }
         assert promised <= written, f"it declares {sorted(promised - written)} and does not implement it"
-        assert written <= promised, f"it implements {sorted(written - promised)}, and no capability says so"
+        declare = sorted(word for word, method in METHODS.items() if method in written - promised)
+        assert written <= promised, (
+            f"it implements {sorted(written - promised)}, and no capability says so: it declares"
+            f" {sorted(type(backend).capabilities)}; declare {' or '.join(declare)}"
+        )
 
     def test_it_says_quickly_what_it_lacks(self, backend: VisionBackend) -> None:
         """If this fails, `missing` must be quick, import nothing heavy, and give None or a sentence with the cure: it runs at every start."""
@@ -142,6 +150,7 @@ class VisionBackendContract:
         await backend.open(context)
         await _answer(backend, frame)
         tasks, files, threads = len(asyncio.all_tasks()), _open_files(), threading.active_count()
+        processes = _children()
         for _ in range(3):
             other = type(backend)(backend.config)
             await other.open(context)
@@ -150,6 +159,7 @@ class VisionBackendContract:
         assert len(asyncio.all_tasks()) <= tasks, "a task goes on after `close`"
         assert _open_files() <= files + 1, "files or sockets stay open after `close`"
         assert threading.active_count() <= threads + 1, "threads go on after `close`"
+        assert len(_children()) <= len(processes), "processes go on after `close`, or nobody has waited for their end"
         await backend.close()
 
     # Answers
@@ -159,7 +169,7 @@ class VisionBackendContract:
         async with opened(backend, context):
             began = time.monotonic()
             await _answer(backend, frame)
-            assert time.monotonic() - began < backend.deadline, f"it took longer than {backend.deadline:g} s"
+            assert time.monotonic() - began < backend.deadline, _late(backend)
 
     async def test_it_does_not_block_the_loop(self, backend: VisionBackend, context: Any, frame: Frame) -> None:
         """If this fails, move the work to `anyio.to_thread.run_sync` or a process: nothing else of the program runs meanwhile, no stop either."""
@@ -261,18 +271,19 @@ class VisionBackendContract:
         if not type(backend).capabilities & {"parse_screen", "ocr"}:
             return
         async with opened(backend, context):
-            first = await backend.parse(frame, INTENT)
+            first = await _within(backend, backend.parse(frame, INTENT))
             told = _told(first, frame.screen.x)
             if isinstance(first, list):
                 first.clear()
-            assert _told(await backend.parse(frame, INTENT), frame.screen.x) == told
+            again = await _within(backend, backend.parse(frame, INTENT))
+        assert _told(again, frame.screen.x) == told, "asked again about the same picture, it answers something else"
 
     async def test_a_description_says_something(self, backend: VisionBackend, context: Any, frame: Frame) -> None:
         """If this fails, `understand` gives words; raise `BackendUnavailable` when there are none."""
         if "understand" not in type(backend).capabilities:
             return
         async with opened(backend, context):
-            described = await backend.understand(frame, INTENT)
+            described = await _within(backend, backend.understand(frame, INTENT))
         assert isinstance(described, str), f"understand gave {type(described).__name__}"
         assert described.strip(), "understand gave an empty text"
 
@@ -281,7 +292,7 @@ class VisionBackendContract:
         if "plan_actions" not in type(backend).capabilities:
             return
         async with opened(backend, context):
-            plan = await backend.plan(frame, "press the button", ())
+            plan = await _within(backend, backend.plan(frame, "press the button", ()))
         assert isinstance(plan, Plan), f"plan gave {type(plan).__name__}"
         for action in plan.actions:
             assert action.tool, "an action names no tool"
@@ -294,7 +305,7 @@ class VisionBackendContract:
         if "accessibility_tree" not in type(backend).capabilities:
             return
         async with opened(backend, context):
-            tree = await backend.tree(budget=3)
+            tree = await _within(backend, backend.tree(budget=3))
         assert isinstance(tree, Tree), f"tree gave {type(tree).__name__}"
         assert len(tree.elements) <= 3, "it gave more elements than the budget"
 
@@ -302,7 +313,12 @@ class VisionBackendContract:
         if not type(backend).capabilities & {"parse_screen", "ocr"}:
             return ()
         async with opened(backend, context):
-            return tuple(await backend.parse(frame, INTENT))
+            seen = await _within(backend, backend.parse(frame, INTENT))
+        try:
+            parsed(seen, frame)
+        except BackendUnavailable as exc:
+            raise AssertionError(f"a session does not take what `parse` gives: {exc}") from exc
+        return tuple(seen)
 
 
 @asynccontextmanager
@@ -325,12 +341,26 @@ async def _answer(backend: VisionBackend, frame: Frame) -> Any:
     """An answer by the first thing that it can do."""
     declared = type(backend).capabilities
     if declared & {"parse_screen", "ocr"}:
-        return await backend.parse(frame, INTENT)
+        return await _within(backend, backend.parse(frame, INTENT))
     if "understand" in declared:
-        return await backend.understand(frame, INTENT)
+        return await _within(backend, backend.understand(frame, INTENT))
     if "plan_actions" in declared:
-        return await backend.plan(frame, "press the button", ())
-    return await backend.tree(budget=10) if "accessibility_tree" in declared else None
+        return await _within(backend, backend.plan(frame, "press the button", ()))
+    return await _within(backend, backend.tree(budget=10)) if "accessibility_tree" in declared else None
+
+
+async def _within(backend: VisionBackend, asked: Awaitable[T]) -> T:
+    """What it answers; it is given up at its deadline, as a session does, so that one that hangs fails and the next test begins."""
+    assert isawaitable(asked), (
+        f"a method gave {type(asked).__name__} at once; write it with `async def`, and without `yield`"
+    )
+    with anyio.move_on_after(backend.deadline):
+        return await asked
+    raise AssertionError(_late(backend))
+
+
+def _late(backend: VisionBackend) -> str:
+    return f"it does not answer within its deadline of {backend.deadline:g} s"
 
 
 def _told(answer: Any, left: int) -> str:
@@ -346,6 +376,15 @@ def _told(answer: Any, left: int) -> str:
         at = (rect.x - left, rect.y, rect.width, rect.height) if rect else None
         shown.append(f"{getattr(element, 'role', '')} {getattr(element, 'text', '')} {at}")  # pyright: ignore[reportUnknownArgumentType]
     return "\n".join(shown)
+
+
+def _children() -> Collection[str]:
+    """The processes that this one has started and not waited for; none where that cannot be seen."""
+    try:
+        listed = [Path(thread, "children").read_text() for thread in Path("/proc/self/task").iterdir()]
+    except OSError:
+        return ()
+    return " ".join(listed).split()
 
 
 def _open_files() -> int:

@@ -13,6 +13,7 @@ import math
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
+from operator import index
 from time import monotonic
 from typing import Any, Final, Generic, TypeVar, cast
 
@@ -379,10 +380,20 @@ def parsed(elements: object, frame: Frame) -> tuple[Element, ...]:
     for element in cast("Sequence[object]", elements)[:MOST_ELEMENTS]:
         if not isinstance(element, Element):
             raise BackendUnavailable(f"it gave {type(element).__name__} among its elements")
-        rect = element.rect.intersect(frame.screen) if element.rect is not None else Rect(0, 0, 0, 0)
+        if not (isinstance(element.role, str) and isinstance(element.text, str)):  # pyright: ignore[reportUnnecessaryIsInstance] # plugin code
+            raise BackendUnavailable(f"it gave an element with the role {element.role!r} and the text {element.text!r}")
+        rect = _whole(element.rect).intersect(frame.screen) if element.rect is not None else Rect(0, 0, 0, 0)
         if not rect.empty:
             found.append(replace(element, rect=rect, id=""))
     return tuple(found)
+
+
+def _whole(rect: Rect) -> Rect:
+    """The rectangle in Python's own whole numbers, whichever kind of them it was given in."""
+    try:
+        return Rect(index(rect.x), index(rect.y), index(rect.width), index(rect.height))
+    except (AttributeError, TypeError) as exc:
+        raise BackendUnavailable(f"it gave the rectangle {rect!r}, which is none of whole pixels") from exc
 
 
 def digest(frame: Frame) -> str | None:
