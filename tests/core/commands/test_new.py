@@ -28,7 +28,10 @@ def test_what_is_there_is_left_alone(handrail) -> None:
     assert not list((handrail.folder / "handrail-mine").iterdir())
 
 
-@pytest.mark.parametrize(("name", "cure"), [("My Tool", "'my_tool'"), ("2fast", "'fast'"), ("-", "-"), ("../x", "'x'")])
+@pytest.mark.parametrize(
+    ("name", "cure"),
+    [("My Tool", "'my_tool'"), ("2fast", "'fast'"), ("-", "-"), ("../x", "'x'"), ("class", "'my_class'")],
+)
 def test_a_name_that_no_plugin_can_have_is_refused_with_one_that_it_can(handrail, name: str, cure: str) -> None:
     done = handrail("new", "tool", "--", name)
     assert done.returncode == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,9 @@ def command(kind: str, name: str, into: Path) -> None:
 
     Example: handrail new backend night_vision
     """
-    if not NAME.fullmatch(name):
+    if not NAME.fullmatch(name) or iskeyword(name):
         raise click.UsageError(
-            f"{name!r} is no name for a plugin; take lower-case letters, digits and underscores, like {_proposed(name)!r}"
+            f"{name!r} is no name for a plugin; take lower-case letters, digits and underscores, and no keyword of Python, like {_proposed(name)!r}"
         )
     folder = into / f"handrail-{name.replace('_', '-')}"
     if folder.exists():
@@ -70,4 +71,4 @@ def _core_range() -> str:
 
 def _proposed(name: str) -> str:
     plain = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_").lstrip("0123456789_")
-    return plain or "night_vision"
+    return f"my_{plain}" if iskeyword(plain) else plain or "night_vision"
