@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -42,7 +43,8 @@ def sample(schema: dict[str, Any], name: str, defs: dict[str, Any]) -> Any:
             given = {key: prop for key, prop in schema.get("properties", {}).items() if key in wanted}
             return {key: sample(prop, key, defs) for key, prop in given.items()}
         case _:
-            return f"https://example.org/{MARK}-{name}" if "url" in name else f"{MARK}-{name}"
+            text = f"https://example.org/{MARK}-{name}" if "url" in name else f"{MARK}-{name}"
+            return text if re.search(schema.get("pattern", ""), text) else text.replace("-", "_")
 
 
 def called(tool: Tool) -> Invocation:

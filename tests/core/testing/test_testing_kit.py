@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail import Decision, Opinion, PluginError, Rect, Run, Session, Window, Write, hookimpl, tool
+from handrail import Decision, Desktop, Opinion, PluginError, Rect, Run, Session, Window, Write, hookimpl, tool
 from handrail.testing import (
     Always,
     FakeAccessibility,
@@ -242,11 +242,11 @@ async def test_nothing_that_is_installed_is_loaded() -> None:
 
 async def test_a_plugins_own_desktops_take_the_place_of_the_fake_ones() -> None:
     class Own:
-        async def start(self, name: str, **size: int) -> str:
-            return f"own {name}"
+        async def start(self, name: str, **size: int) -> Desktop:
+            return Desktop(f"own {name}", ":1", private=True)
 
     async with open_test_session(services=[fake_service("desktops", Own())]) as session:
-        assert str(await session.desktop()).startswith("own private-")
+        assert (await session.desktop()).name.startswith("own private-")
 
 
 async def test_its_folders_are_the_tests_own_and_gone_afterwards(tmp_path: Path) -> None:

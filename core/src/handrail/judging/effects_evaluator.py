@@ -56,6 +56,7 @@ OPEN_TO_VIEW = frozenset(
     (
         "screen",
         "page",
+        "skill",
         "windows",
         "processes",
         "tree",

@@ -116,7 +116,7 @@ async def unload_skill(skill_name: Name, *, context: ToolContext) -> dict[str, A
     return {"skill_name": skill_name, "tools": list(unloaded.names)}
 
 
-@tool(layer="skill", title="Read of a skill", effects=[Read("session")], trusted=True)
+@tool(layer="skill", title="Read of a skill", effects=[Read("skill", arg="file_path")], trusted=True)
 async def load_skill_resource(skill_name: Name, file_path: Inside, *, context: ToolContext) -> Any:
     """Read a file that a skill's instructions name. Returns its content."""
     skills = await skills_of(context.session)
@@ -134,7 +134,7 @@ async def load_skill_resource(skill_name: Name, file_path: Inside, *, context: T
 @tool(
     layer="skill",
     title="Run a script of a skill",
-    effects=[Run("script")],
+    effects=[Run("script"), Read("skill", arg="file_path")],
     timeout=SCRIPT_S + CLOSING_S,
     live=True,
     confinable=True,

@@ -25,7 +25,6 @@ CHOICES = 3
 @tool(
     layer="workflow",
     title="Close a program",
-    # Declaring it in every profile would be more than a model's context is worth; it is there with tools.profile = "all".
     effects=[Run("steps")],
     platforms=LINUX,
     exclusive="desktop",

@@ -96,7 +96,6 @@ async def save_dialog(given: SaveTo, context: ToolContext) -> Mapping[str, Any]:
 @tool(
     layer="workflow",
     title="Open by dialog",
-    # Declaring it in every profile would be more than a model's context is worth; it is there with tools.profile = "all".
     effects=[Read("file", arg="filename"), Run("steps")],
     platforms=LINUX,
     exclusive="desktop",

@@ -63,7 +63,6 @@ async def launch_app(
 @tool(
     layer="workflow",
     title="Open a file",
-    # Declaring it in every profile would be more than a model's context is worth; it is there with tools.profile = "all".
     effects=[Read("file", arg="file_path"), Run("steps")],
     platforms=LINUX,
     exclusive="desktop",
