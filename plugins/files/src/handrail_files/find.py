@@ -332,8 +332,11 @@ def find_tool(program: Callable[[], str | None] = ripgrep, *, seconds: float = D
 
 
 def _leads_out(pattern: str) -> bool:
-    """Whether a pattern speaks of the root, the home or the folder above."""
-    return pattern.startswith(("/", "~/")) or ".." in pattern.split("/")
+    """Whether a pattern speaks of a folder of the root, of the home or of the folder above; `/*.py` is tied to the folder that is searched."""
+    parts = pattern.split("/")
+    first = parts[1] if pattern.startswith("/") else ""
+    at_root = first != "" and not globbing.WILD.search(first) and os.path.isdir(f"/{first}")
+    return at_root or parts[0] == "~" or ".." in parts
 
 
 @asynccontextmanager
