@@ -60,9 +60,9 @@ class Chooser:
                 # The first click has closed the list of names that begin like this one.
                 await self._click_main()
             return
-        shown = await parts(self.steps)
-        main = next((part for part in shown if part.role == "button" and part.has("default") and part.usable), None)
-        if main is not None:
+        # GTK's main button is disabled, and enter is lost, until the folder of the name has been read.
+        main = await until(self._main, DRAWN_S)
+        if isinstance(main, Part):
             await self.steps.take("execute_accessible", action="click", element_id=main.id)
             return
         await self.steps.take("execute_gui", action="press_key", key="enter")
@@ -104,6 +104,11 @@ class Chooser:
         named = [part for part in fields if part.automation_id.endswith("fileNameEdit")]
         best = named or focused or fields
         return best[0] if len(best) == 1 or focused else None
+
+    async def _main(self) -> Part | bool:
+        """The main button once it can be pressed, False before; True where no button says that it is the main one."""
+        mains = [part for part in await parts(self.steps) if part.role == "button" and part.has("default")]
+        return next((part for part in mains if part.usable), not mains)
 
     async def _click_main(self) -> None:
         """Chromium's dialog has no default button, and enter cancels it: what it is for is done by the button in its last corner."""
