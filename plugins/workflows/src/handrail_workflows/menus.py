@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -41,20 +41,32 @@ async def app_menu(
         raise InvalidArguments(f"{menu_path!r} names no way through menus", hint='write "File > Save As"')
     steps = Steps(context)
     with steps.told():
-        if app_name is not None:
-            await bring_forward(steps, of_app(await windows(steps), app_name)[0])
-        done: Mapping[str, Any] = {}
         try:
-            item: Part | None = None
-            for name in way:
-                item = await _item(steps, name, below=item)
-                done = await steps.take("execute_accessible", action="click", element_id=item.id)
+            done = await _chosen(steps, way, app_name)
         except ToolError:
-            for _ in way:
-                await steps.attempt("execute_gui", action="press_key", key="escape")
-            raise
+            # Another window may have come to the front meanwhile, and its menus are not those that are meant.
+            if app_name is None or of_app(await windows(steps), app_name)[0].active:
+                raise
+            done = await _chosen(steps, way, app_name)
     result: dict[str, Any] = {"chosen": " > ".join(way), "effect": done["effect"], "steps_taken": steps.taken}
     return {**result, "evidence": done["evidence"]} if done.get("evidence") else result
+
+
+async def _chosen(steps: Steps, way: Sequence[str], app_name: str | None) -> Mapping[str, Any]:
+    """What the click on the last item did. Where one of them does not show, the menus that were opened are closed again."""
+    if app_name is not None:
+        await bring_forward(steps, of_app(await windows(steps), app_name)[0])
+    done: Mapping[str, Any] = {}
+    item: Part | None = None
+    try:
+        for name in way:
+            item = await _item(steps, name, below=item)
+            done = await steps.take("execute_accessible", action="click", element_id=item.id)
+    except ToolError:
+        for _ in way:
+            await steps.attempt("execute_gui", action="press_key", key="escape")
+        raise
+    return done
 
 
 async def _item(steps: Steps, name: str, *, below: Part | None) -> Part:
