@@ -1,12 +1,13 @@
-# ruff: noqa: E501 -- markup is written as it is.
 """Pages as templates of shops, papers, manuals, forums and others make them, with what must and must not be in their text."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-COOKIES = "<div id='cookie-banner' class='cookie-consent'><p>We value your privacy and use biscuits.</p><button>Accept</button></div>"
-TOP = "<header class='site-header'><a href='/'>Home</a><nav><ul><li><a href='/a'>Department A</a></li><li><a href='/b'>Department B</a></li></ul></nav></header>"
+COOKIES = """<div id='cookie-banner' class='cookie-consent'><p>We value your privacy and use biscuits.</p>
+<button>Accept</button></div>"""
+TOP = """<header class='site-header'><a href='/'>Home</a><nav><ul><li><a href='/a'>Department A</a></li>
+<li><a href='/b'>Department B</a></li></ul></nav></header>"""
 BOTTOM = "<footer><ul><li><a href='/imprint'>Imprint</a></li></ul><p>All rights reserved by nobody.</p></footer>"
 FRAME = ("biscuits", "Department", "Imprint", "rights reserved")
 
@@ -61,8 +62,10 @@ PAGES = (
     Page(
         "forum",
         f"""{TOP}<div class="breadcrumbs"><a href="/f">Board index</a></div><div id="page-body"><h2>How do I mend a kettle?</h2>
-        <div class="post"><p class="author">by <strong>ann</strong></p><div class="content">Mine does not boil any more. What can I do about it?</div></div>
-        <div class="post"><p class="author">by <strong>bob</strong></p><div class="content">Clean the contacts with vinegar, wait an hour, then try it again.</div></div>
+        <div class="post"><p class="author">by <strong>ann</strong></p>
+        <div class="content">Mine does not boil any more. What can I do about it?</div></div>
+        <div class="post"><p class="author">by <strong>bob</strong></p>
+        <div class="content">Clean the contacts with vinegar, wait an hour, then try it again.</div></div>
         <div class="post"><p class="author">by <strong>cyd</strong></p><div class="content">That worked for me, thank you.</div></div></div>
         <div class="pagination"><a href="?p=2">Page two</a></div>{BOTTOM}""",
         ("How do I mend a kettle?", "does not boil", "vinegar", "worked for me", "bob"),
@@ -81,7 +84,8 @@ PAGES = (
         <table class="infobox"><tr><th>Invented</th><td>1891</td></tr></table>
         <p>A <b>kettle</b> is a vessel for boiling <a href="/wiki/Water">water</a>.{TEXT}</p>
         <h2>History<span class="mw-editsection">[<a href="/edit">edit</a>]</span></h2><p>{TEXT}</p>
-        <div class="navbox"><a href="/wiki/Pan">Pans of the world</a></div><div id="catlinks"><a href="/c">Category: vessels</a></div></div>{BOTTOM}""",
+        <div class="navbox"><a href="/wiki/Pan">Pans of the world</a></div>
+        <div id="catlinks"><a href="/c">Category: vessels</a></div></div>{BOTTOM}""",
         ("# Kettle", "1891", "[water](http://", "## History"),
         ("Random page", "Imprint", "[edit]", "Pans of the world", "Category"),
     ),
@@ -98,7 +102,8 @@ PAGES = (
     ),
     Page(
         "old page in a form",
-        f"<form id=aspnetForm><input type=hidden name=__VIEWSTATE value=xyzzy><table><tr><td><h1>Notice</h1><p>{TEXT}</p></td></tr></table></form>",
+        f"<form id=aspnetForm><input type=hidden name=__VIEWSTATE value=xyzzy>"
+        f"<table><tr><td><h1>Notice</h1><p>{TEXT}</p></td></tr></table></form>",
         ("Notice", "mend the old bridge"),
         ("xyzzy",),
     ),
@@ -116,7 +121,8 @@ PAGES = (
     ),
     Page(
         "recipe",
-        f"<article><h1>Soup</h1><h2>You need</h2><ul><li>2 onions</li><li>1 l water</li></ul><h2>Then</h2><p>Cook it. {TEXT}</p></article><div class='ads'>Buy pans now</div>",
+        f"<article><h1>Soup</h1><h2>You need</h2><ul><li>2 onions</li><li>1 l water</li></ul><h2>Then</h2>"
+        f"<p>Cook it. {TEXT}</p></article><div class='ads'>Buy pans now</div>",
         ("# Soup", "- 2 onions", "Cook it."),
         ("Buy pans",),
     ),

@@ -1,8 +1,5 @@
 """What each action does on real pages, and what it says of it."""
 
-# Markup and scripts stand on one line.
-# ruff: noqa: E501
-
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator
@@ -75,7 +72,10 @@ async def test_what_is_covered_disabled_or_hidden_is_not_clicked(hands: Hands, s
 
 
 async def test_a_click_waits_until_a_button_can_be_used(hands: Hands, site: Site) -> None:
-    html = "<button disabled onclick=\"this.textContent='used'\">Soon</button><script>setTimeout(() => document.querySelector('button').disabled = false, 300)</script>"
+    html = (
+        "<button disabled onclick=\"this.textContent='used'\">Soon</button>"
+        "<script>setTimeout(() => document.querySelector('button').disabled = false, 300)</script>"
+    )
     await shown(hands, site, html)
     assert "used" in (await hands.done("click", name="Soon"))["content"]
 
@@ -109,7 +109,10 @@ async def test_rich_text_is_filled(hands: Hands, site: Site) -> None:
 
 
 async def test_keys_are_pressed(hands: Hands, site: Site) -> None:
-    html = "<label>Box <input value=abc></label><p id=out></p><script>onkeydown = e => out.textContent += (e.ctrlKey ? 'ctrl ' : '') + e.key + ';'</script>"
+    html = (
+        "<label>Box <input value=abc></label><p id=out></p>"
+        "<script>onkeydown = e => out.textContent += (e.ctrlKey ? 'ctrl ' : '') + e.key + ';'</script>"
+    )
     await shown(hands, site, html)
     await hands.done("press", name="Box", key="Control+A")
     await hands.done("press", key="x")
@@ -130,7 +133,11 @@ async def test_choices_are_made_and_checked(hands: Hands, site: Site) -> None:
 
 
 async def test_an_id_stays_when_the_thing_is_drawn_anew(hands: Hands, site: Site) -> None:
-    html = "<div id=box></div><script>draw = () => box.innerHTML = '<button onclick=\"out.textContent=`hit`\">Save</button>'; draw()</script><p id=out></p>"
+    html = (
+        "<div id=box></div>"
+        "<script>draw = () => box.innerHTML = '<button onclick=\"out.textContent=`hit`\">Save</button>'; "
+        "draw()</script><p id=out></p>"
+    )
     await shown(hands, site, html + "<button onclick='draw()'>Draw</button>")
     ref = await hands.ref('button "Save"')
     await hands.done("click", name="Draw")
@@ -179,7 +186,11 @@ async def test_a_name_that_fits_several_does_nothing_and_names_them(hands: Hands
 
 
 async def test_shadow_trees_are_seen_and_worked(hands: Hands, site: Site) -> None:
-    html = "<x-box></x-box><script>customElements.define('x-box', class extends HTMLElement { connectedCallback() { this.attachShadow({mode: 'open'}).innerHTML = '<label>Inner <input></label><button onclick=\"this.textContent=`pressed`\">Deep</button>' } })</script>"
+    html = (
+        "<x-box></x-box><script>customElements.define('x-box', class extends HTMLElement { connectedCallback() { "
+        "this.attachShadow({mode: 'open'}).innerHTML = '<label>Inner <input></label>"
+        '<button onclick="this.textContent=`pressed`">Deep</button>\' } })</script>'
+    )
     await shown(hands, site, html)
     await hands.done("fill", ref=await hands.ref('textbox "Inner"'), text="inside")
     assert (await hands.done("click", ref=await hands.ref('button "Deep"')))["effect"] != "none"
@@ -231,7 +242,10 @@ async def test_leaving_a_page_that_asks_whether_to_is_a_dialog(hands: Hands, sit
 
 async def test_a_file_chooser_waits_for_an_upload(hands: Hands, site: Site, folder: Path) -> None:
     (folder / "work" / "a.txt").write_text("a")
-    html = "<input type=file id=f hidden onchange=\"out.textContent = 'got ' + this.files[0].name\"><button onclick='f.click()'>Choose</button><p id=out></p>"
+    html = (
+        "<input type=file id=f hidden onchange=\"out.textContent = 'got ' + this.files[0].name\">"
+        "<button onclick='f.click()'>Choose</button><p id=out></p>"
+    )
     await shown(hands, site, html)
     assert "file_chooser" in await hands.done("click", name="Choose")
     await hands.refused("click", "asks for a file", name="Choose")
@@ -248,7 +262,11 @@ async def test_a_window_that_a_page_opens_is_a_tab(hands: Hands, site: Site) -> 
 
 
 async def test_a_list_without_end_is_scrolled(hands: Hands, site: Site) -> None:
-    html = "<div id=l></div><script>more = () => { for (let i = 0; i < 40; i++) l.insertAdjacentHTML('beforeend', `<p>Item ${l.children.length}</p>`) }; more(); onscroll = () => { if (scrollY + innerHeight > document.body.scrollHeight - 50) more() }</script>"
+    html = (
+        "<div id=l></div><script>more = () => { "
+        "for (let i = 0; i < 40; i++) l.insertAdjacentHTML('beforeend', `<p>Item ${l.children.length}</p>`) }; more(); "
+        "onscroll = () => { if (scrollY + innerHeight > document.body.scrollHeight - 50) more() }</script>"
+    )
     await shown(hands, site, html)
     assert "Item 45" not in await hands.lines(filter="all")
     assert (await hands.done("scroll", direction="bottom"))["effect"] == "confirmed"

@@ -1,8 +1,5 @@
 """Where a browser goes: nothing that a page does leads to a place that the rail closes."""
 
-# Markup and scripts stand on one line.
-# ruff: noqa: E501
-
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator, Sequence
@@ -13,6 +10,7 @@ from tests.plugins.browser.site import Answer, Site, serving
 from tests.plugins.browser.working import OWN, Hands, browsing
 
 from handrail import Service, ServiceContext, hookimpl
+from handrail.asking import confirm
 from handrail.asking.confirm import no, yes
 from handrail.testing import open_test_session
 from handrail_browser import hooks
@@ -81,7 +79,10 @@ async def test_a_redirect_to_a_private_place_ends_there(hands: Hands, site: Site
         pytest.param("new Worker(URL.createObjectURL(new Blob([\"fetch('http://127.0.0.2:{port}/leak', {{mode: 'no-cors'}})\"])))", id="worker"),
         pytest.param("location = 'http://127.0.0.2:{port}/leak'", id="location"),
         pytest.param("Object.assign(document.createElement('form'), {{method: 'post', action: 'http://127.0.0.2:{port}/leak'}}).submit()", id="form"),
-        pytest.param("document.head.append(Object.assign(document.createElement('link'), {{rel: 'prefetch', href: 'http://127.0.0.2:{port}/leak'}}))", id="prefetch"),
+        pytest.param(
+            "const l = document.createElement('link'); document.head.append(Object.assign(l, {{rel: 'prefetch', href: 'http://127.0.0.2:{port}/leak'}}))",
+            id="prefetch",
+        ),
         pytest.param("new EventSource('http://127.0.0.2:{port}/leak')", id="events"),
     ],
 )  # fmt: skip
@@ -162,12 +163,12 @@ async def test_sites_may_be_allowed_and_denied_by_name(site: Site) -> None:
 async def test_looking_is_free_acting_is_asked_about_once_and_files_each_time(site: Site) -> None:
     asked: list[str] = []
 
-    async def confirmer(*given: object) -> object:
+    async def confirmer(approval: confirm.Approval) -> confirm.Answer:
         asked.append("asked")
-        return await yes(*given)  # type: ignore[arg-type]
+        return await yes(approval)
 
     site.pages["/"] = "<title>Here</title><button>A</button><input type=file aria-label=F>"
-    async with open_test_session(plugins={"browser": hooks}, settings=OWN, confirm=confirmer) as session:  # type: ignore[arg-type]
+    async with open_test_session(plugins={"browser": hooks}, settings=OWN, confirm=confirmer) as session:
         hands = Hands(session)
         (session.cwd / "f.txt").write_text("x")
         await hands.done("navigate", site.url())

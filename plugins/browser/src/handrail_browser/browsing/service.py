@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TYPE_CHECKING
 
 import anyio
@@ -88,7 +88,7 @@ class Browsers:
                 headless=config.headless,
                 window=config.window,
             )
-        except BaseException:
+        except BaseException:  # being cancelled, too: the proxy ends with the start
             with anyio.CancelScope(shield=True):
                 await proxy.close()
             raise
@@ -108,7 +108,7 @@ class Browsers:
         )
         try:
             await browser.start()
-        except BaseException:
+        except BaseException:  # being cancelled, too: no browser is left
             await browser.close()
             raise
         return self._take(browser)
@@ -132,9 +132,9 @@ async def open_browsers(context: ServiceContext) -> Browsers:
     return Browsers(context.config, context.environment)
 
 
-def browsers(open: Callable[..., object] = open_browsers) -> Service:
+def browsers(open: Callable[[ServiceContext], Awaitable[Browsers]] = open_browsers) -> Service:
     """The service `browser`."""
-    return Service("browser", open, scope="session", missing=_missing)  # pyright: ignore[reportArgumentType]
+    return Service("browser", open, scope="session", missing=_missing)
 
 
 def _missing() -> str | None:

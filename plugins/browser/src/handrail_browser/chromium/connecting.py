@@ -16,7 +16,7 @@ async def attached(url: str, *, most_bytes: int) -> Browser:
     browser = Browser(connection, proxy=None, most_bytes=most_bytes, end=connection.close)
     try:
         await browser.start()
-    except BaseException:
+    except BaseException:  # being cancelled, too: the connection is closed
         await browser.close()
         raise
     return browser

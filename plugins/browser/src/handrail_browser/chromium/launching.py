@@ -153,7 +153,7 @@ async def _started(argv: Sequence[str], profile: Path, *, keep: bool, environmen
     running = Running(Connection(await Pipe.over(answers, ours)), profile, keeper)
     try:
         await running.connection.send("Browser.getVersion", seconds=START_S)
-    except BaseException as exc:
+    except BaseException as exc:  # being cancelled, too: no browser is left
         await running.end()
         if isinstance(exc, Downstream):
             raise ToolUnavailable(f"{argv[0]!r} ended as it was started", hint=_hint(profile, keep=keep)) from exc

@@ -1,0 +1,111 @@
+"""The actions of `execute_browser` that only look, each as the keys of its result."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+from handrail import Media
+from handrail_browser.browsing import params as p
+from handrail_browser.browsing.calls import Call, free
+from handrail_browser.config import BrowserConfig
+
+if TYPE_CHECKING:
+    from handrail_browser.web.reader import Reader
+
+
+async def list_tabs(call: Call) -> Mapping[str, Any]:
+    """The open tabs."""
+    from handrail_browser.browsing import showing
+
+    found = await call.driver.tabs()
+    active = next((tab.id for tab in found if tab.active), None)
+    return {"content": showing.tabs(found) or "No tab is open.", "effect": "none", "tab_id": active, "tabs": len(found)}
+
+
+async def wait(call: Call) -> Mapping[str, Any]:
+    """Wait until something is so."""
+    given: p.Wait = call.given
+    tab = free(await call.tab())
+    met = await call.driver.wait(
+        tab,
+        text=given.text,
+        gone=given.gone,
+        selector=given.selector,
+        url=given.url_part,
+        until=given.until,
+        seconds=given.timeout,
+    )
+    if not met:
+        return {"content": f"It did not come to be so within {given.timeout:g} s.", "effect": "none", "met": False}
+    return {"content": "It is so.", "effect": "none", "met": True}
+
+
+async def snapshot(call: Call) -> Mapping[str, Any]:
+    """What is on the page, or what is different in it."""
+    from handrail_browser.browsing import showing
+
+    given: p.SnapshotOf = call.given
+    tab = free(await call.tab())
+    found = await call.driver.snapshot(
+        tab, everything=given.filter == "all", selector=given.selector, most=given.limit, skip=given.offset
+    )
+    lines = [showing.line(node, element) for node, element in showing.numbered(found.nodes, call.context.observations)]
+    before = call.browsers.snapshots.get(tab.id)
+    call.browsers.snapshots[tab.id] = lines
+    content = "\n".join(lines) or "There is nothing to use on this page."
+    told: dict[str, Any] = {"effect": "none"} | showing.counted(found, given.offset, given.limit)
+    if given.diff and before is not None:
+        content = showing.different(before, lines)
+        told["diff"] = True
+    return {"content": content, **told}
+
+
+async def extract_text(call: Call) -> Mapping[str, Any]:
+    """The page's main text as Markdown: its beginning, and all of it as an artifact where there is more."""
+    from handrail_browser.web.forms import Form
+
+    tab = free(await call.tab())
+    reading = await call.driver.read(tab, call.given.selector)
+    notes: list[str] = []
+    if reading.content_type == "application/pdf":
+        return {
+            "content": "",
+            "effect": "none",
+            "note": "This is a PDF: save it by the action download with url, then read it with read_pdf.",
+        }
+    kind, text = "markdown", reading.text
+    if reading.html:
+        reader: Reader = await call.context.service("page_reader")
+        told, text = await reader.read(
+            reading.html.encode("utf-8", "replace"), Form("html", "text/html", "utf-8"), tab.url
+        )
+        kind = told["kind"]
+    shown = cast("BrowserConfig", call.context.config).fetch_shown
+    result: dict[str, Any] = {"content": text, "effect": "none", "characters": len(text)}
+    if len(text) > shown:
+        from handrail_browser.web.tool import beginning
+
+        result |= {
+            "content": beginning(text, shown),
+            "truncated": True,
+            "artifact": call.context.artifacts.keep(text, kind),
+        }
+    if reading.hidden:
+        result["hidden"] = reading.hidden
+        notes.append(f"{reading.hidden} characters were left out that a reader of the page would not see.")
+    if reading.cut:
+        notes.append("The page is so large that only its beginning was read: name a part by selector.")
+    return {**result, "note": " ".join(notes)} if notes else result
+
+
+async def screenshot(call: Call) -> Mapping[str, Any]:
+    """A picture by its handle, and inline where the host renders it."""
+    tab = free(await call.tab())
+    node = await call.node(tab)
+    data = await call.driver.screenshot(tab, node, full=call.given.full)
+    kept = call.context.artifacts.keep(data, "binary")
+    width, height = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
+    words = f"A picture of {tab.title or tab.url}, {width} x {height}"
+    media = [Media("image", "image/png", data=data, text=words)]
+    return {"content": words, "effect": "none", "width": width, "height": height, "artifact": kept, "media": media}
