@@ -46,16 +46,18 @@ def test_what_nobody_says_yes_to_is_denied_and_the_program_says_so(tmp_path: Pat
     events = [json.loads(line) for line in done.stdout.splitlines()]
     assert done.returncode == 1
     assert [event["error_code"] for event in events if event["event"] == "finished"] == ["no_confirmer"]
-    assert events[-1] == {"event": "ended", "done": False, "reason": "write_file was denied"}
+    ended = events[-1]
+    assert (ended["event"], ended["ending"], ended["done"]) == ("ended", "denied", False)
+    assert ended["reason"] == "write_file was denied"
     assert not (tmp_path / "notes.txt").exists()
 
 
 def test_a_run_ends_with_its_steps_or_its_seconds(tmp_path: Path) -> None:
     waits = [{"calls": [{"tool": "wait", "args": {"seconds": 0.1 * step}}]} for step in range(1, 9)]
     done = run(tmp_path, waits, "--steps", "3")
-    assert (done.returncode, "its 3 steps are used up" in done.stderr) == (1, True), done.stderr
+    assert (done.returncode, "its 3 steps are used up" in done.stderr) == (5, True), done.stderr
     done = run(tmp_path, [{"calls": [{"tool": "wait", "args": {"seconds": 60}}]}], "--seconds", "0.5")
-    assert (done.returncode, "its 0.5 s are over" in done.stderr) == (1, True), done.stderr
+    assert (done.returncode, "its 0.5 s are over" in done.stderr) == (6, True), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from handrail.commands import Choices, open_runtime_for, run, session_options
-from handrail.commands._common import json_option, on_signal
+from handrail.commands._common import complain, json_option, on_signal
 from handrail.errors import ConfigError
 
 if TYPE_CHECKING:
-    from google.adk.models.base_llm import BaseLlm
+    from handrail import Session
+    from handrail_adk.running import Job
 
-    from handrail_adk.running import Outcome
-
-MODEL = "gemini-3-pro-preview"
-STEPS, SECONDS = 50, 600
 # What commands that the agent runs must not learn.
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
+MISUSED = 2
 
 
 @click.command("run")
 @click.argument("task")
-@click.option("--model", default=MODEL, metavar="M", help=f"A model's name, or script:FILE [{MODEL}].")
-@click.option("--steps", type=click.IntRange(1), default=STEPS, help=f"Steps of the model, at most [{STEPS}].")
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), default=SECONDS, help=f"In all [{SECONDS}].")
+@click.option("--model", metavar="M", help="A model's name, or script:FILE [gemini-3-pro-preview].")
+@click.option("--steps", type=click.IntRange(1), help="Answers of the model, at most [50].")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Seconds, at most [600].")
+@click.option("--tokens", type=click.IntRange(1), help="Tokens, read and written, at most [2000000].")
+@click.option("--dollars", type=click.FloatRange(0, min_open=True), help="Dollars, at most; needs the model's price.")
 @click.option("--yes", is_flag=True, help="Say yes to ordinary questions, never to a catastrophic one.")
 @session_options
 @json_option
@@ -34,62 +35,52 @@ KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
 def command(
     context: click.Context,
     task: str,
-    model: str,
-    steps: int,
-    seconds: float,
     yes: bool,
     choices: Choices,
     as_json: bool,
+    **given: Any,
 ) -> None:
     """Have an agent carry out TASK with these tools.
 
     Models of Gemini need GEMINI_API_KEY; others, as in openai/gpt-5, the package litellm. script:FILE replays a recorded model. Ctrl-C stops
-    the calls of the step, a second one the run. Exits with 0 when the task is done, 1 when it failed, was denied or used up its budget, 2 when
-    misused, 130 after Ctrl-C.
+    the calls of the step, a second one the run.
+
+    Exit: 0 done, 1 failed or denied, 2 misused, 3 the model refused, 4 its answer was cut off; at the end of a budget 5 steps, 6 seconds,
+    7 tokens, 8 dollars; 130 after Ctrl-C.
 
     Example: handrail run "rename the screenshots in this folder by date"
     """
     from handrail.commands._stdio import own_stdio
-    from handrail_adk.models import model_of
 
     try:
-        made = model_of(model)
+        with own_stdio() as (_, stdout):
+            code = run(lambda: _run(task, given, choices, stdout, yes=yes, as_json=as_json))
     except ConfigError as exc:
-        told = f"{exc}; {exc.hint}" if exc.hint else str(exc)
-        raise click.BadParameter(told, param_hint="--model") from exc
-    with own_stdio() as (_, stdout):
-        outcome, caught = run(lambda: _run(task, made, choices, steps, seconds, stdout, yes=yes, as_json=as_json))
-    context.exit(128 + caught if caught and not outcome.done else 0 if outcome.done else 1)
+        complain(str(exc), hint=exc.hint)
+        code = MISUSED
+    context.exit(code)
 
 
-async def _run(
-    task: str,
-    model: str | BaseLlm,
-    choices: Choices,
-    steps: int,
-    seconds: float,
-    stdout: int,
-    *,
-    yes: bool,
-    as_json: bool,
-) -> tuple[Outcome, int]:
-    """What became of it, and the number of the signal that ended it, or 0."""
+async def _run(task: str, given: Mapping[str, Any], choices: Choices, stdout: int, *, yes: bool, as_json: bool) -> int:
+    """What the program exits with."""
     import anyio
 
     from handrail.asking import confirm
     from handrail.commands._ask import at_terminal
-    from handrail_adk.running import STOPPED, Budget, carry_out, nobody
+    from handrail_adk.budgets import EXIT_CODES, Ending
+    from handrail_adk.running import carry_out, nobody
     from handrail_adk.showing import JsonLines, Lines
 
     environment = {name: value for name, value in os.environ.items() if name not in KEYS}
     confirmer = confirm.yes if yes else at_terminal() or nobody
     shown = JsonLines(stdout) if as_json else Lines(stdout)
-    outcome, caught = STOPPED, 0
+    ending, caught = Ending.STOPPED, 0
     async with (
         open_runtime_for(choices, environment=environment) as runtime,
         runtime.session(confirm=confirmer) as session,
     ):
-        stop_showing = session.bus.subscribe(shown.event)
+        job = await _job(task, given, session)
+        stop_showing = session.bus.subscribe(shown.hear)
 
         def stop(number: int) -> None:
             nonlocal caught
@@ -100,7 +91,22 @@ async def _run(
 
         async with on_signal(stop):
             with anyio.CancelScope() as scope:
-                outcome = await carry_out(task, model, session, Budget(steps, seconds), shown.text)
+                ending = Ending((await carry_out(job, session)).ending)
         stop_showing()
-    shown.ended(outcome)
-    return outcome, caught
+    return 128 + caught if caught and ending is not Ending.DONE else EXIT_CODES[ending]
+
+
+async def _job(task: str, given: Mapping[str, Any], session: Session) -> Job:
+    """The job by the configuration, and what a person has `given` in its place."""
+    from handrail_adk.budgets import budget_of
+    from handrail_adk.config import RunConfig
+    from handrail_adk.models import model_of
+    from handrail_adk.running import Job
+
+    configured = session.runtime.plugin_config("adk")
+    assert isinstance(configured, RunConfig)
+    config = configured.model_copy(update={name: value for name, value in given.items() if value is not None})
+    key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
+    if config.key is not None:
+        key = await session.secrets.take(config.key.removeprefix("secret:"))
+    return Job(task, model_of(config, key=key), config, budget_of(config))

@@ -10,6 +10,8 @@ from handrail.hookspecs import hookimpl
 if TYPE_CHECKING:
     import click
 
+    from handrail_adk.config import RunConfig
+
 
 @hookimpl
 def handrail_register_commands() -> Iterable[click.Command]:
@@ -17,3 +19,11 @@ def handrail_register_commands() -> Iterable[click.Command]:
     from handrail_adk.command import command as run
 
     return (run,)
+
+
+@hookimpl
+def handrail_register_config() -> type[RunConfig]:
+    """`[plugins.adk]`"""
+    from handrail_adk.config import RunConfig
+
+    return RunConfig

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 from google.adk.models.base_llm import BaseLlm
+from google.adk.models.google_llm import Gemini
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.genai import types
@@ -17,7 +17,14 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, Val
 
 from handrail import ConfigError
 
+if TYPE_CHECKING:
+    from handrail_adk.config import RunConfig
+
 SCRIPT = "script:"
+
+
+class NoModel(ConfigError):
+    """The model that a person named cannot be had."""
 
 
 class ScriptedCall(BaseModel):
@@ -58,21 +65,32 @@ class Script(BaseLlm):
         yield LlmResponse(content=types.Content(role="model", parts=parts))
 
 
-def model_of(name: str) -> str | BaseLlm:
-    """A model as ADK takes it. Raises `ConfigError` where it cannot be had, with the cure."""
+def model_of(config: RunConfig, *, key: str | None) -> BaseLlm:
+    """The configured model as ADK takes it; `key` is that of the Gemini API. Raises `NoModel` where it cannot be had, with the cure."""
+    name = config.model
     if name.startswith(SCRIPT):
         return _scripted(Path(name.removeprefix(SCRIPT)))
     if "/" not in name:
-        if not any(os.environ.get(key) for key in ("GEMINI_API_KEY", "GOOGLE_API_KEY")):
-            raise ConfigError(
-                f"the model {name!r} needs a key", hint="set GEMINI_API_KEY, or name another with --model"
-            )
-        return name
+        return _gemini(config, key)
     if importlib.util.find_spec("litellm") is None:
-        raise ConfigError(f"the model {name!r} needs litellm", hint="handrail install litellm")
+        raise NoModel(f"the model {name!r} needs litellm", hint="handrail install litellm")
     from google.adk.models.lite_llm import LiteLlm
 
     return LiteLlm(model=name)
+
+
+def _gemini(config: RunConfig, key: str | None) -> Gemini:
+    if not key:
+        raise NoModel(
+            f"the model {config.model!r} needs a key", hint="set GEMINI_API_KEY, or name another with --model"
+        )
+    # Attempts are counted by `Patient`: the client knows no Retry-After, and does not look at what an answer holds.
+    options = types.HttpOptions(timeout=int(config.answer_seconds * 1000))
+    return Gemini(
+        model=config.model,
+        base_url=config.url,
+        client_kwargs={"api_key": key, "vertexai": False, "http_options": options},
+    )
 
 
 def _scripted(file: Path) -> Script:
@@ -80,13 +98,13 @@ def _scripted(file: Path) -> Script:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
         steps = TypeAdapter(list[ScriptedStep]).validate_python(content)
     except OSError as exc:
-        raise ConfigError(f"the script {str(file)!r} cannot be read: {exc.strerror}") from exc
+        raise NoModel(f"the script {str(file)!r} cannot be read: {exc.strerror}") from exc
     except (yaml.YAMLError, UnicodeDecodeError) as exc:
-        raise ConfigError(f"the script {str(file)!r} is no YAML: {exc}") from exc
+        raise NoModel(f"the script {str(file)!r} is no YAML: {exc}") from exc
     except ValidationError as exc:
         first = exc.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise ConfigError(
+        raise NoModel(
             f"the script {str(file)!r}: {where or 'the whole'}: {first['msg']}",
             hint="it is a list of steps, each with `text`, or `calls` of {tool, args}, or both",
         ) from exc

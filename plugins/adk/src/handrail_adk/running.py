@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from google.adk.agents import Agent
-from google.adk.agents.invocation_context import LlmCallsLimitExceededError
-from google.adk.agents.run_config import RunConfig
+from google.adk.agents.run_config import RunConfig as AdkRunConfig, StreamingMode  # pyright: ignore[reportPrivateImportUsage] # where its documentation has it from
 from google.adk.models.base_llm import BaseLlm
-from google.adk.runners import InMemoryRunner
+from google.adk.runners import Runner
+from google.adk.sessions import InMemorySessionService
 from google.genai import types
 
 from handrail import Answer, Approval, Session
 from handrail.errors import NoConfirmer
-from handrail.watching.events import Event, Finished
+from handrail.watching.events import Event, Finished, Proposed
+from handrail_adk.budgets import Budget, Ending, Ends, Meter
+from handrail_adk.happenings import Begun, Ended, Pictured, Retried, Said, Saying, Spent, Thought, Work
+from handrail_adk.patience import Patient, thinking
 from handrail_adk.toolset import HandrailToolset
+
+if TYPE_CHECKING:
+    from google.adk.events.event import Event as AdkEvent
+    from google.adk.sessions.base_session_service import BaseSessionService
+
+    from handrail_adk.config import RunConfig
 
 log = logging.getLogger(__name__)
 
@@ -29,22 +39,18 @@ Look at what a step did before the next one. When it is done, or cannot be done,
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
-    """How many steps the model may take, and how many seconds all of it."""
+class Job:
+    """What is to be done, by which model, and what it may use.
 
-    steps: int
-    seconds: float
+    `service` keeps ADK's sessions, and `id` names the one that goes on there; None for a new one.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of a task, and why it is not done."""
-
-    done: bool
-    reason: str = ""
-
-
-STOPPED = Outcome(False, "it was stopped")
+    task: str
+    model: BaseLlm
+    config: RunConfig
+    budget: Budget
+    service: BaseSessionService = field(default_factory=InMemorySessionService)
+    id: str | None = None
 
 
 async def nobody(approval: Approval) -> Answer:
@@ -52,50 +58,114 @@ async def nobody(approval: Approval) -> Answer:
     raise NoConfirmer("it needs a yes, and nobody is at a terminal", hint="a person can start the run with --yes")
 
 
-async def carry_out(
-    task: str, model: str | BaseLlm, session: Session, budget: Budget, said: Callable[[str], None]
-) -> Outcome:
-    """Have the model carry out the task. `said` is told what it says."""
+async def carry_out(job: Job, session: Session) -> Ended:
+    """Have the model carry out the task. What happens, `Ended` last, is told on the session's bus."""
     # What its log says of an agent's errors is said by their results.
     logging.getLogger("google_adk").setLevel(logging.CRITICAL)
-    denied = ""
-
-    def hear(event: Event) -> None:
-        nonlocal denied
-        if isinstance(event, Finished):
-            denied = f"{event.tool} was denied" if event.status == "denied" else ""
-
-    stop_hearing = session.bus.subscribe(hear)
-    agent = Agent(name=NAME, model=model, instruction=lambda _: INSTRUCTION, tools=[HandrailToolset(session)])
+    meter, ledger = Meter(job.budget), Ledger()
+    stop_hearing = session.bus.subscribe(ledger.hear)
+    ending, reason = Ending.STOPPED, "it was stopped"
     try:
-        async with InMemoryRunner(agent, app_name=NAME) as runner, asyncio.timeout(budget.seconds):
-            await _follow(runner, task, budget, said)
-    except TimeoutError:
-        return Outcome(False, f"its {budget.seconds:g} s are over")
-    except LlmCallsLimitExceededError:
-        return Outcome(False, f"its {budget.steps} steps are used up")
-    # The model's service, or its client, failed: whoever started the run is told how.
-    except Exception as exc:
-        log.debug("the run failed", exc_info=True)
-        return Outcome(False, f"the model failed: {type(exc).__name__}: {exc}")
+        ending, reason = await _ended(job, session, meter)
+        if ending is Ending.DONE and ledger.denied:
+            ending, reason = Ending.DENIED, f"{ledger.denied} was denied"
     finally:
         stop_hearing()
-    return Outcome(not denied, denied)
+        ended = Ended(
+            "",
+            ending=ending.value,
+            done=ending is Ending.DONE,
+            reason=reason,
+            steps=meter.steps,
+            seconds=round(meter.seconds, 3),
+            tokens_read=meter.read,
+            tokens_written=meter.written,
+            dollars=meter.dollars,
+            work=tuple(ledger.work),
+        )
+        session.bus.publish(ended)
+    return ended
 
 
-async def _follow(runner: InMemoryRunner, task: str, budget: Budget, said: Callable[[str], None]) -> None:
-    kept = await runner.session_service.create_session(app_name=NAME, user_id=NAME)
-    events = runner.run_async(
-        user_id=NAME,
-        session_id=kept.id,
-        new_message=types.Content(role="user", parts=[types.Part(text=task)]),
-        run_config=RunConfig(max_llm_calls=budget.steps),
+async def _ended(job: Job, session: Session, meter: Meter) -> tuple[Ending, str]:
+    """How it ended, and the sentence for it."""
+    alarm = asyncio.timeout(job.budget.seconds)
+    try:
+        async with alarm:
+            await _follow(job, session, meter)
+    except TimeoutError as exc:
+        if not alarm.expired():
+            return Ending.FAILED, f"the run failed: {exc}"
+        return Ending.SECONDS, f"its {job.budget.seconds:g} s are over"
+    except Ends as exc:
+        return exc.ending, str(exc)
+    # The agent's framework failed: whoever started the run is told how.
+    except Exception as exc:
+        log.debug("the run failed", exc_info=True)
+        return Ending.FAILED, f"the run failed: {type(exc).__name__}: {exc}"
+    return Ending.DONE, ""
+
+
+async def _follow(job: Job, session: Session, meter: Meter) -> None:
+    def retried(attempt: int, seconds: float, reason: str) -> None:
+        session.bus.publish(Retried("", attempt, seconds, reason))
+
+    model = Patient.of(job.model, job.config, meter, retried)
+    agent = Agent(
+        name=NAME,
+        model=model,
+        instruction=lambda _: INSTRUCTION,
+        tools=[HandrailToolset(session, pictures=job.config.pictures)],
+        generate_content_config=thinking(job.config),
     )
-    async for event in events:
-        for part in (event.content.parts if event.content else None) or []:
-            if part.text and not part.thought:
-                said(part.text)
-        if event.error_code == LlmCallsLimitExceededError.__name__:
-            raise LlmCallsLimitExceededError
-        if event.error_code:
-            raise RuntimeError(f"{event.error_code}: {event.error_message}")
+    async with Runner(app_name=NAME, agent=agent, session_service=job.service) as runner:
+        id = job.id or (await job.service.create_session(app_name=NAME, user_id=NAME)).id
+        session.bus.publish(Begun("", job.task, job.model.model, id))
+        events = runner.run_async(
+            user_id=NAME,
+            session_id=id,
+            new_message=types.Content(role="user", parts=[types.Part(text=job.task)]),
+            # Its own count of the model's answers must not end a run before ours does.
+            run_config=AdkRunConfig(max_llm_calls=0, streaming_mode=StreamingMode.SSE),
+        )
+        async for event in events:
+            for told in _told(event):
+                session.bus.publish(told)
+            if event.usage_metadata and not event.partial:
+                session.bus.publish(Spent("", meter.steps, meter.read, meter.written, meter.dollars))
+
+
+def _told(event: AdkEvent) -> Sequence[Event]:
+    """What an event of ADK says to a person."""
+    found: list[Event] = []
+    for part in (event.content.parts if event.content else None) or []:
+        if part.text and event.partial:
+            found.append(Saying("", part.text, bool(part.thought)))
+        elif part.text:
+            found.append(Thought("", part.text) if part.thought else Said("", part.text))
+        response = part.function_response
+        for medium in (response.parts if response else None) or []:
+            blob = medium.inline_data
+            if response and blob and blob.data and (blob.mime_type or "").startswith("image/"):
+                found.append(Pictured("", response.name or "", blob.mime_type or "", blob.data))
+    return found
+
+
+class Ledger:
+    """What came of the calls of a run."""
+
+    def __init__(self) -> None:
+        self.work: list[Work] = []
+        # The last call, where it was denied.
+        self.denied = ""
+        self._proposed: dict[str, str] = {}
+
+    def hear(self, event: Event) -> None:
+        """Something happened to a call."""
+        if isinstance(event, Proposed) and event.parent is None:
+            self._proposed[event.call_id] = event.description
+        elif isinstance(event, Finished):
+            self.denied = event.tool if event.status == "denied" else ""
+            description = self._proposed.pop(event.call_id, None)
+            if event.status == "success" and description is not None:
+                self.work.append(Work(event.tool, description))

@@ -8,29 +8,22 @@ import click
 
 from handrail.commands._common import for_terminal, to_json
 from handrail.watching.events import Event, Finished, Judged, Proposed, event_wire
-from handrail_adk.running import Outcome
+from handrail_adk.happenings import Ended, Pictured, Retried, Said, Saying
+
+# Of what was done, so much is told at the end of a run that did not come to its own.
+MOST_WORK = 10
 
 
 class JsonLines:
-    """One JSON object a line: the session's events, `{"event": "said", "text"}`, and at the end `{"event": "ended", "done", "reason"}`."""
+    """One JSON object a line: what happens to the calls, the session and the run, `ended` last."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def event(self, event: Event) -> None:
-        """Something happened to a call or the session."""
-        self._write(event_wire(event))
-
-    def text(self, text: str) -> None:
-        """The model said something."""
-        self._write({"event": "said", "text": text})
-
-    def ended(self, outcome: Outcome) -> None:
-        """The run is over."""
-        self._write({"event": "ended", "done": outcome.done, "reason": outcome.reason})
-
-    def _write(self, value: object) -> None:
-        _write(self._descriptor, to_json(value))
+    def hear(self, event: Event) -> None:
+        """Something happened. Pieces of what is said whole later, and pictures, are left out."""
+        if not isinstance(event, Saying | Pictured):
+            write_line(self._descriptor, to_json(event_wire(event)))
 
 
 class Lines:
@@ -39,33 +32,49 @@ class Lines:
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
-    def event(self, event: Event) -> None:
-        """Something happened to a call or the session."""
-        match event:
-            case Proposed(parent=None):
-                self._say(f"> {event.tool}: {event.description}")
-            case Judged() if event.verdict.decision != "allow":
-                self._say(f"  {event.verdict.decision}: {'; '.join(reason.text for reason in event.verdict.reasons)}")
-            case Finished():
-                effect = f", effect {event.effect}" if event.effect else ""
-                self._say(f"  {event.tool}: {event.error_code or event.status} in {event.duration_ms} ms{effect}")
-            case _:
-                pass
-
-    def text(self, text: str) -> None:
-        """The model said something."""
-        _write(self._descriptor, for_terminal(text))
-
-    def ended(self, outcome: Outcome) -> None:
-        """The run is over."""
-        if not outcome.done:
-            click.echo(f"Error: the task is not done: {for_terminal(outcome.reason, err=True)}", err=True)
-
-    def _say(self, text: str) -> None:
-        click.echo(for_terminal(text.replace("\n", " "), err=True), err=True)
+    def hear(self, event: Event) -> None:
+        """Something happened."""
+        if isinstance(event, Said):
+            write_line(self._descriptor, for_terminal(event.text))
+        elif (line := line_of(event)) is not None:
+            say(line)
+        if isinstance(event, Ended) and not event.done:
+            for line in ending_of(event):
+                say(line)
 
 
-def _write(descriptor: int, line: str) -> None:
+def line_of(event: Event) -> str | None:
+    """An event as a line; None for one that no person needs."""
+    match event:
+        case Proposed(parent=None):
+            return f"> {event.tool}: {event.description}"
+        case Judged() if event.verdict.decision != "allow":
+            return f"  {event.verdict.decision}: {'; '.join(reason.text for reason in event.verdict.reasons)}"
+        case Finished():
+            effect = f", effect {event.effect}" if event.effect else ""
+            return f"  {event.tool}: {event.error_code or event.status} in {event.duration_ms} ms{effect}"
+        case Retried():
+            return f"  attempt {event.attempt} in {event.seconds:g} s: {event.reason}"
+        case _:
+            return None
+
+
+def ending_of(event: Ended) -> list[str]:
+    """What a person is told of a run that is not done: why, and what was done until then."""
+    told = [f"Error: the task is not done ({event.ending}): {event.reason}"]
+    if event.work:
+        told.append(f"Done until then ({len(event.work)}):")
+        told += [f"  {each.tool}: {each.description}" for each in event.work[-MOST_WORK:]]
+    return told
+
+
+def say(text: str) -> None:
+    """One line for a person, on stderr."""
+    click.echo(for_terminal(text.replace("\n", " "), err=True), err=True)
+
+
+def write_line(descriptor: int, line: str) -> None:
+    """One line on that descriptor, whole."""
     left = memoryview(f"{line}\n".encode(errors="replace"))
     while left:
         left = left[os.write(descriptor, left) :]

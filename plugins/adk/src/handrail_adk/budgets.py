@@ -1,0 +1,117 @@
+"""What a run may use, what it has used, and the words for its end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from handrail import ConfigError, HandrailError
+
+if TYPE_CHECKING:
+    from google.genai.types import GenerateContentResponseUsageMetadata as Usage
+
+    from handrail_adk.config import Price, RunConfig
+
+MILLION = 1_000_000
+
+
+class Ending(StrEnum):
+    """How a run ended."""
+
+    DONE = "done"
+    DENIED = "denied"
+    REFUSED = "refused"
+    CUT_OFF = "cut_off"
+    FAILED = "failed"
+    STEPS = "steps"
+    SECONDS = "seconds"
+    TOKENS = "tokens"
+    DOLLARS = "dollars"
+    STOPPED = "stopped"
+
+
+# What the program exits with. 2 is for misuse, and a run that a signal stopped exits with 128 and its number.
+EXIT_CODES: Mapping[Ending, int] = {
+    Ending.DONE: 0,
+    Ending.DENIED: 1,
+    Ending.FAILED: 1,
+    Ending.REFUSED: 3,
+    Ending.CUT_OFF: 4,
+    Ending.STEPS: 5,
+    Ending.SECONDS: 6,
+    Ending.TOKENS: 7,
+    Ending.DOLLARS: 8,
+    Ending.STOPPED: 130,
+}
+
+
+class Ends(HandrailError):
+    """The run is over, for a reason of its own."""
+
+    def __init__(self, ending: Ending, reason: str) -> None:
+        super().__init__(reason)
+        self.ending = ending
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a run may use. `dollars` is None where it may cost whatever it costs; `price` is that of the model, where it is known."""
+
+    steps: int
+    seconds: float
+    tokens: int
+    dollars: float | None = None
+    price: Price | None = None
+
+
+def budget_of(config: RunConfig) -> Budget:
+    """What a run with the configured model may use. Raises `ConfigError` for a budget that nobody could keep."""
+    price = config.prices.get(config.model)
+    if config.dollars is not None and price is None:
+        raise ConfigError(
+            f"nobody knows what the model {config.model!r} costs, so that it cannot be kept to {config.dollars:g} dollars",
+            hint=f'set input and output under [plugins.adk.prices."{config.model}"], in dollars for a million tokens',
+        )
+    return Budget(config.steps, config.seconds, config.tokens, config.dollars, price)
+
+
+class Meter:
+    """What a run has used."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.steps = 0
+        self.read = 0
+        self.written = 0
+        self._began = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Since it began."""
+        return time.monotonic() - self._began
+
+    @property
+    def dollars(self) -> float | None:
+        """What it has cost; None where the price is not known."""
+        price = self.budget.price
+        return None if price is None else (self.read * price.input + self.written * price.output) / MILLION
+
+    def begin_step(self) -> None:
+        """The model is about to be asked. Raises `Ends` where nothing is left for it."""
+        budget, dollars = self.budget, self.dollars
+        if self.steps >= budget.steps:
+            raise Ends(Ending.STEPS, f"its {budget.steps} steps are used up")
+        if self.read + self.written >= budget.tokens:
+            raise Ends(Ending.TOKENS, f"its {budget.tokens} tokens are used up")
+        if dollars is not None and budget.dollars is not None and dollars >= budget.dollars:
+            raise Ends(Ending.DOLLARS, f"its {budget.dollars:g} dollars are used up")
+        self.steps += 1
+
+    def count(self, usage: Usage | None) -> None:
+        """An attempt of the model has ended, whatever came of it."""
+        if usage is not None:
+            self.read += usage.prompt_token_count or 0
+            self.written += (usage.candidates_token_count or 0) + (usage.thoughts_token_count or 0)

@@ -1,0 +1,189 @@
+"""A model that is asked again where it gave no answer that is one."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any, cast
+
+from google.adk.models._capabilities import LlmCapabilities
+from google.adk.models.base_llm import BaseLlm
+from google.adk.models.google_llm import Gemini
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
+from google.genai import types
+from pydantic import PrivateAttr
+
+from handrail_adk.budgets import Ending, Ends, Meter
+
+if TYPE_CHECKING:
+    from handrail_adk.config import RunConfig
+
+log = logging.getLogger(__name__)
+
+# Answers of a service that hold for the moment only.
+PASSING = frozenset((408, 429, 500, 502, 503, 504, 529))
+# What a model wrote down wrongly it may write rightly the next time.
+SLIPS = frozenset(("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"))
+# Reasons to stop that are neither the model's end nor a refusal.
+PLAIN = frozenset(("STOP", "FINISH_REASON_UNSPECIFIED"))
+SECONDS = re.compile(r"(\d+(?:\.\d+)?)s")
+# Characters of what a service says that a person is told.
+MOST_TOLD = 300
+
+
+class NoAnswer(Exception):
+    """What came is no answer; another attempt may bring one. `pause` is how long the service asks to wait."""
+
+    def __init__(self, reason: str, pause: float | None = None) -> None:
+        super().__init__(reason)
+        self.pause = pause
+
+
+class Patient(BaseLlm):
+    """`inner`, held to the budget of `meter`. `told` hears of each further attempt: its number, the seconds before it, and why."""
+
+    _inner: BaseLlm = PrivateAttr()
+    _config: RunConfig = PrivateAttr()
+    _meter: Meter = PrivateAttr()
+    _told: Callable[[int, float, str], None] = PrivateAttr()
+
+    @classmethod
+    def of(cls, inner: BaseLlm, config: RunConfig, meter: Meter, told: Callable[[int, float, str], None]) -> Patient:
+        """That model with patience."""
+        patient = cls(model=inner.model)
+        patient._inner, patient._config, patient._meter, patient._told = inner, config, meter, told
+        return patient
+
+    @property
+    def capabilities(self) -> LlmCapabilities:
+        """Those of the model."""
+        return self._inner.capabilities
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        """One answer, and before it its pieces as they come. Raises `Ends` where there is none to be had."""
+        self._meter.begin_step()
+        attempt = 1
+        while True:
+            try:
+                async with aclosing(self._attempt(llm_request, stream)) as answers:
+                    async for answer in answers:
+                        yield answer
+                return
+            except NoAnswer as exc:
+                pause = self._pause(attempt, exc)
+                if attempt >= self._config.attempts:
+                    raise Ends(Ending.FAILED, f"the model gave no answer in {attempt} attempts: {exc}") from exc
+                attempt += 1
+                self._told(attempt, pause, str(exc))
+                await asyncio.sleep(pause)
+
+    async def _attempt(self, request: LlmRequest, stream: bool) -> AsyncGenerator[LlmResponse, None]:
+        usage = None
+        try:
+            async with aclosing(self._inner.generate_content_async(request, stream)) as answers:
+                async for answer in answers:
+                    usage = answer.usage_metadata or usage
+                    if not answer.partial:
+                        self._check(answer)
+                    yield answer
+        except (NoAnswer, Ends):
+            raise
+        # Each client has errors of its own; what the service says is final ends the run, all else may be otherwise the next time.
+        except Exception as exc:
+            log.debug("the model gave no answer", exc_info=True)
+            raise _judged(exc) from exc
+        finally:
+            self._meter.count(usage)
+
+    def _check(self, answer: LlmResponse) -> None:
+        """That it is an answer, before any call in it is made."""
+        reason = _word(answer.finish_reason or answer.error_code)
+        said = f"{reason}: {answer.error_message}" if answer.error_message else reason
+        if reason in SLIPS:
+            raise NoAnswer(f"it wrote a call that is none ({said})")
+        if reason == "MAX_TOKENS":
+            raise Ends(Ending.CUT_OFF, "the answer was cut off: it is longer than the model may write (MAX_TOKENS)")
+        if reason and reason not in PLAIN:
+            raise Ends(Ending.REFUSED, f"the model refused to answer ({said})")
+        if not reason and isinstance(self._inner, Gemini):
+            raise NoAnswer("its answer broke off")
+        if not _says_something(answer):
+            raise NoAnswer("its answer was empty")
+
+    def _pause(self, attempt: int, exc: NoAnswer) -> float:
+        longest = self._config.longest_pause
+        if exc.pause is None:
+            return min(self._config.pause * 2 ** (attempt - 1), longest)
+        if exc.pause > longest:
+            raise Ends(Ending.FAILED, f"{exc}; the service asks to wait {exc.pause:g} s") from exc
+        return exc.pause
+
+
+def _word(reason: object) -> str:
+    """The name of a reason, whether the client knows it or not."""
+    return str(getattr(reason, "value", reason) or "")
+
+
+def _says_something(answer: LlmResponse) -> bool:
+    parts = (answer.content.parts if answer.content else None) or []
+    return any(
+        part.function_call or part.inline_data or ((part.text or "").strip() and not part.thought) for part in parts
+    )
+
+
+def _judged(exc: Exception) -> NoAnswer | Ends:
+    """What is to be made of an error of a client."""
+    code = getattr(exc, "code", None) or getattr(exc, "status_code", None)
+    said = _told(exc)
+    if isinstance(code, int) and code not in PASSING:
+        return Ends(Ending.FAILED, f"the model's service refused the request: {said}")
+    return NoAnswer(said, _asked_pause(exc))
+
+
+def _told(exc: Exception) -> str:
+    """An error in one line."""
+    parts = [getattr(exc, name, None) for name in ("code", "status", "message")]
+    said = " ".join(str(part) for part in parts if part) or str(exc)
+    return f"{type(exc).__name__.lstrip('_')}: {' '.join(said.split())}"[:MOST_TOLD].removesuffix(": ")
+
+
+def _asked_pause(exc: Exception) -> float | None:
+    """How long the service asks to wait: by the header Retry-After in seconds, or Google's RetryInfo.
+
+    https://cloud.google.com/apis/design/errors#error_details
+    """
+    headers: Mapping[str, str] = getattr(getattr(exc, "response", None), "headers", None) or {}
+    try:
+        pause = float(headers.get("retry-after", ""))
+    except ValueError:
+        pause = math.nan
+    # A date in the header is read by no service of models.
+    if math.isfinite(pause) and pause >= 0:
+        return pause
+    for detail in _details(exc):
+        if found := SECONDS.fullmatch(str(detail.get("retryDelay", ""))):
+            return float(found[1])
+    return None
+
+
+def _details(exc: Exception) -> Sequence[Mapping[str, Any]]:
+    told: object = getattr(exc, "details", None)
+    error: object = cast("Mapping[str, Any]", told).get("error") if isinstance(told, Mapping) else None
+    details: object = cast("Mapping[str, Any]", error).get("details") if isinstance(error, Mapping) else None
+    if not isinstance(details, list):
+        return []
+    return [cast("Mapping[str, Any]", each) for each in cast("list[object]", details) if isinstance(each, Mapping)]
+
+
+def thinking(config: RunConfig) -> types.GenerateContentConfig | None:
+    """What a model is asked for beside its answer."""
+    if not config.thoughts:
+        return None
+    return types.GenerateContentConfig(thinking_config=types.ThinkingConfig(include_thoughts=True))
