@@ -7,9 +7,10 @@ from time import process_time
 from typing import Any
 
 import pytest
+from hypothesis import given, settings, strategies as st
 
 from handrail.commands._log import OneLine
-from handrail.records.redaction import REDACTED, is_credential, is_secret_name, redact, redact_text
+from handrail.records.redaction import REDACTED, SECRET_VALUES, is_credential, is_secret_name, redact, redact_text
 
 SECRETS = [
     pytest.param("AKIAIOSFODNN7EXAMPLE", id="aws"),
@@ -37,6 +38,12 @@ def test_secrets_are_told_by_their_form(secret: str, around: str) -> None:
     shown = redact_text(around.format(secret))
     assert REDACTED in shown
     assert secret[-20:] not in shown
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.from_regex(SECRET_VALUES))
+def test_no_secret_that_has_its_form_is_passed_over_at_the_first_glance(text: str) -> None:
+    assert redact_text(text) != text
 
 
 @pytest.mark.parametrize(

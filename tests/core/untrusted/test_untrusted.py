@@ -27,6 +27,12 @@ def test_what_is_told_at_a_glance_to_be_plain_is_what_a_closer_look_leaves_as_it
     assert not removed
 
 
+def test_a_glance_passes_over_no_letter() -> None:
+    for letter in map(chr, range(0x20000)):
+        honest = RARE.search(letter) is None or (letter.isascii() and STEERING.search(letter) is None)
+        assert untrusted.plain(f"漢字 and more {letter}") is honest or letter == "\r"
+
+
 HONEST = [
     pytest.param("plain text\twith tabs\r\nand lines\n", id="ascii"),
     pytest.param("مرحبا بالعالم، كيف حالك؟", id="arabic"),

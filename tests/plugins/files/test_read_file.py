@@ -109,6 +109,23 @@ async def test_too_much_text_is_left_out_and_said(show: Show, folder: Path) -> N
     assert f"offset={shown}" in result["note"]
 
 
+@pytest.mark.parametrize("offset", [0, 1, 254, 255, 256, 511, 999_990])
+async def test_every_line_has_its_number_wherever_a_stretch_begins(show: Show, folder: Path, offset: int) -> None:
+    (folder / "a").write_text("".join(f"{number}\n" for number in range(1, 1_001_000)))
+    lines = (await show("a", offset=offset, limit=600))["stdout"].split("\n")
+    assert lines == [f"{number:>6}\t{number}" for number in range(offset + 1, offset + 601)]
+
+
+async def test_what_is_left_out_is_shown_by_the_next_call(show: Show, folder: Path) -> None:
+    (folder / "a").write_text("".join(f"{number:06}{'x' * 990}\n" for number in range(500)))
+    first = (await show("a", limit=500))["stdout"]
+    shown = first.count("\n") + 1
+    rest = (await show("a", offset=shown, limit=500))["stdout"]
+    assert len(first) <= 200_000 < len(first) + len(rest.partition("\n")[0]) + 1
+    numbers = [int(line.partition("\t")[2][:6]) for line in f"{first}\n{rest}".split("\n")]
+    assert numbers == list(range(min(500, shown * 2)))
+
+
 async def test_a_file_of_gigabytes_is_read_at_once(show: Show, folder: Path) -> None:
     (folder / "huge").write_bytes(b"first\nsecond\n")
     os.truncate(folder / "huge", 5 << 30)

@@ -32,38 +32,59 @@ OPENING_WORDS = frozenset((
 ))  # fmt: skip
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
-_KNOWN = r"""
-    (?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{16,255}             # GitHub
-  | gl(?:pat|ptt|dt|rt|cbt|ft|soat|agent)-[A-Za-z0-9_-]{16,}   # GitLab
-  | sk-[A-Za-z0-9_-]{16,} | (?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}   # OpenAI, Anthropic, Stripe
-  | xox[abeoprs]-[A-Za-z0-9-]{10,} | xapp-[A-Za-z0-9-]{10,}    # Slack
-  | (?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b                      # AWS
-  | AIza[A-Za-z0-9_-]{30,} | ya29\.[A-Za-z0-9_-]{20,} | GOCSPX-[A-Za-z0-9_-]{20,}   # Google
-  | hf_[A-Za-z0-9]{20,} | npm_[A-Za-z0-9]{20,} | pypi-[A-Za-z0-9_-]{20,} | dop_v1_[a-f0-9]{32,} | shpat_[a-f0-9]{32}
-  | SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,} | AGE-SECRET-KEY-1[A-Z0-9]{20,} | hvs\.[A-Za-z0-9_-]{20,}
-  | eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*    # a JSON web token
-"""
+# How tokens of known services begin, and what follows.
+_TOKENS: tuple[tuple[tuple[str, ...], str], ...] = (
+    # GitHub, GitLab.
+    (("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"), r"[A-Za-z0-9_]{16,255}"),
+    (("glpat-", "glptt-", "gldt-", "glrt-", "glcbt-", "glft-", "glsoat-", "glagent-"), r"[A-Za-z0-9_-]{16,}"),
+    # OpenAI, Anthropic, Stripe.
+    (("sk-",), r"[A-Za-z0-9_-]{16,}"),
+    (("sk_live_", "sk_test_", "rk_live_", "rk_test_", "pk_live_", "pk_test_"), r"[A-Za-z0-9]{16,}"),
+    # Slack.
+    (("xoxa-", "xoxb-", "xoxe-", "xoxo-", "xoxp-", "xoxr-", "xoxs-", "xapp-"), r"[A-Za-z0-9-]{10,}"),
+    # AWS.
+    (("AKIA", "ASIA", "ABIA", "ACCA"), r"[A-Z0-9]{16}\b"),
+    # Google.
+    (("AIza",), r"[A-Za-z0-9_-]{30,}"),
+    (("ya29.", "GOCSPX-"), r"[A-Za-z0-9_-]{20,}"),
+    (("hf_", "npm_"), r"[A-Za-z0-9]{20,}"),
+    (("pypi-", "hvs."), r"[A-Za-z0-9_-]{20,}"),
+    (("dop_v1_", "shpat_"), r"[a-f0-9]{32,}"),
+    (("SG.",), r"[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"),
+    (("AGE-SECRET-KEY-1",), r"[A-Z0-9]{20,}"),
+    # A JSON web token.
+    (("eyJ",), r"[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
+)
+_KNOWN = "|".join(f"(?:{'|'.join(map(re.escape, beginnings))}){rest}" for beginnings, rest in _TOKENS)
+_SCHEMES = ("bearer", "basic", "token", "digest", "negotiate", "apikey")
 SECRET_VALUES = re.compile(
     rf"""
     (?P<block>-----BEGIN\ [A-Z0-9 ]{{0,40}}PRIVATE\ KEY(?:\ BLOCK)?-----(?:[^-]|-(?!----))*(?:-----END\ [A-Z0-9 ]{{0,40}}-----)?)
   | (?<![A-Za-z0-9])(?P<known>{_KNOWN})
   | (?P<userinfo>(?<=://)[^\s/:@'"]{{0,256}}:[^\s/@'"]{{1,1024}}(?=@))
-  | (?P<scheme>\b(?:bearer|basic|token|digest|negotiate|apikey)\ +)(?P<credential>[A-Za-z0-9+/=_.~-]{{16,4096}})
+  | (?P<scheme>\b(?:{"|".join(_SCHEMES)})\ +)(?P<credential>[A-Za-z0-9+/=_.~-]{{16,4096}})
     """,
     re.VERBOSE,
 )
+# One of these is in each that is no token.
+_SIGNS = ("-----BEGIN ", "://", *(f"{scheme} " for scheme in _SCHEMES))
+_BEGINNINGS = tuple(beginning for beginnings, _ in _TOKENS for beginning in beginnings)
+# No token is shorter.
+_TOKEN = 15
 _HEADER = re.compile(
     r"""(?P<header>
         \b(?:proxy-)?authorization\s{0,9}[:=]\s{0,9} | \b(?:set-)?cookie\s{0,9}:\s{0,9} | \bx-[a-z-]{1,30}-(?:key|token)\s{0,9}:\s{0,9}
       )(?P<told>[^\r\n'"]{4,4096})""",
     re.VERBOSE | re.IGNORECASE,
 )
+# One of these is in each name that promises a secret.
+_IN_NAMES = ("pass", "token", "secret", "key", "cred", "cookie", "bearer", "auth", "pat", "dsn")
 # `name = value`, `"name": "value"`, `--name value`: whether the name promises a secret is looked at afterwards.
 _NAMED = re.compile(
-    r"""(?<![A-Za-z0-9_.-])
-        (?P<name>-{0,2}[A-Za-z0-9_.-]{0,40}(?:pass|token|secret|key|cred|cookie|bearer|auth|pat|dsn)[A-Za-z0-9_.-]{0,40})
-        (?P<between>["']?\s{0,3}(?:=>|[=:])\s{0,3}["']?|[ ](?=[^\s-]))
-        (?P<value>[^\s"'&;,<>(){}\[\]|]{4,4096})""",
+    rf"""(?<![A-Za-z0-9_.-])
+        (?P<name>-{{0,2}}[A-Za-z0-9_.-]{{0,40}}(?:{"|".join(_IN_NAMES)})[A-Za-z0-9_.-]{{0,40}})
+        (?P<between>["']?\s{{0,3}}(?:=>|[=:])\s{{0,3}}["']?|[ ](?=[^\s-]))
+        (?P<value>[^\s"'&;,<>(){{}}\[\]|]{{4,4096}})""",
     re.VERBOSE | re.IGNORECASE,
 )
 # Options of some programs that take a password as it is: `curl -u name:…`, `mysql -p…`, `sshpass -p …`.
@@ -113,13 +134,25 @@ def without_credentials(environment: Mapping[str, str]) -> dict[str, str]:
 
 def redact_text(text: str) -> str:
     """The text with secrets replaced by `[redacted]`; in linear time."""
-    text = SECRET_VALUES.sub(_hidden_value, text)
+    if _may_hold_value(text):
+        text = SECRET_VALUES.sub(_hidden_value, text)
     if ":" in text or "=" in text or "--" in text:
-        text = _HEADER.sub(_hidden_header, text)
-        text = _NAMED.sub(_hidden_named, text)
+        folded = text.casefold()
+        if "x-" in folded or "authorization" in folded or "cookie" in folded:
+            text = _HEADER.sub(_hidden_header, text)
+        if any(word in folded for word in _IN_NAMES):
+            text = _NAMED.sub(_hidden_named, text)
     if " -" in text:
         text = _OPTION.sub(_hidden_option, text)
     return text
+
+
+def _may_hold_value(text: str) -> bool:
+    """False where `SECRET_VALUES` finds nothing, as in most texts; told faster than by looking for them."""
+    if any(sign in text for sign in _SIGNS):
+        return True
+    long_words = " ".join([word for word in text.split() if len(word) >= _TOKEN])
+    return any(beginning in long_words for beginning in _BEGINNINGS)
 
 
 def _hidden_value(match: re.Match[str]) -> str:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from handrail.results.values import Source
 from handrail.untrusted.renderings import neutralised
 from handrail.untrusted.terminal import STEERING, as_seen
-from handrail.untrusted.unseen import RARE, made_visible
+from handrail.untrusted.unseen import ORDINARY_BYTES, RARE, made_visible
 
 # Bytes of one text that a model is shown. Of lines, there may be as many as have this length.
 SHOWN = 51_200
@@ -35,7 +35,13 @@ class Cleaned:
 
 def plain(text: str) -> bool:
     """Whether there is nothing to clean in a text: only letters and signs of most texts. Told faster than by cleaning it."""
-    return RARE.search(text) is None or (text.isascii() and STEERING.search(text) is None)
+    return _ordinary(text) or (text.isascii() and STEERING.search(text) is None)
+
+
+def _ordinary(text: str) -> bool:
+    # Most of a text has one byte a letter: without these there is little to look at.
+    rest = text.encode("utf-8", "surrogatepass").translate(None, ORDINARY_BYTES)
+    return RARE.search(rest.decode("utf-8", "surrogatepass")) is None
 
 
 def clean(text: str, *, foreign: bool = True) -> Cleaned:

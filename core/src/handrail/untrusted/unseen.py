@@ -63,6 +63,8 @@ _ORDINARY = (
     "\u3000-\u3163\u3165-\ua4cf\uac00-\ud7a3\uff01-\uff9f"
 )
 RARE = re.compile(f"[^{_ORDINARY}]")
+# The others that have one byte.
+ORDINARY_BYTES = bytes(byte for byte in range(0x80) if RARE.search(chr(byte)) is None)
 _UNSURE = re.compile(f"[{_UNSEEN}{_BREAKS}{_PRIVATE}{_FAR_PRIVATE}{_NO_CHARACTERS}\ud800-\udfff]")
 _SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]|[\ud800-\udfff]")
 _LETTERS = re.compile(

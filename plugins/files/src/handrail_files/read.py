@@ -6,7 +6,8 @@ import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
+from itertools import accumulate
 from pathlib import Path
 from threading import Event
 from time import monotonic
@@ -29,6 +30,8 @@ MAX_SHOWN = 200_000
 DEADLINE_S = 20.0
 # Blocks of 64 KB, behind the first, that are read without a thread.
 AT_ONCE = 8
+# Line numbers that are written together, for all calls.
+TOGETHER = 256
 
 MediaType = Literal["image", "audio", "video", "document"]
 
@@ -174,16 +177,30 @@ def _text(
 
 def _numbered(lines: tuple[str, ...], first: int) -> tuple[str, int]:
     """The lines with their numbers, and how many of them were too much to show."""
-    numbered = [f"{number:>6}\t{line}" for number, line in enumerate(lines, first)]
-    shown = "\n".join(numbered)
+    pieces = [""] * (2 * len(lines))
+    pieces[0::2] = _numbers(first, len(lines))
+    pieces[1::2] = lines
+    # A number begins with what parts it from the line before.
+    shown = "".join(pieces)[1:]
     if len(shown) <= MAX_SHOWN:
         return shown, 0
-    size = 0
-    for kept, line in enumerate(numbered):
-        size += len(line) + 1
-        if size > MAX_SHOWN:
-            return "\n".join(numbered[: max(kept, 1)]), len(numbered) - max(kept, 1)
-    return shown, 0
+    ends = accumulate(len(number) + len(line) for number, line in zip(pieces[0::2], lines, strict=True))
+    kept = max(1, sum(end <= MAX_SHOWN for end in ends))
+    return "".join(pieces[: 2 * kept])[1:], len(lines) - kept
+
+
+def _numbers(first: int, count: int) -> list[str]:
+    """What stands before each of so many lines."""
+    start, past = first // TOGETHER, (first + count - 1) // TOGETHER + 1
+    numbers = [number for block in range(start, past) for number in _block_of_numbers(block)]
+    before = first - start * TOGETHER
+    return numbers[before : before + count]
+
+
+@lru_cache(maxsize=128)
+def _block_of_numbers(block: int) -> tuple[str, ...]:
+    # To write them takes longer than to read the lines.
+    return tuple(f"\n{number:>6}\t" for number in range(block * TOGETHER, (block + 1) * TOGETHER))
 
 
 def _note(lines: tuple[str, ...], total: int | None, offset: int, left_out: int) -> str | None:

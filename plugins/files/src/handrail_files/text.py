@@ -193,8 +193,10 @@ def _behind(source: Source, rest: bytes, *, count_all: bool) -> tuple[int, bool,
 def _shown(found: list[bytes], encoding: str) -> list[str]:
     if not found:
         return []
-    lines = b"\n".join(found).decode(encoding, "replace").replace("\r\n", "\n").split("\n")
-    lines[-1] = lines[-1].removesuffix("\r")
+    text = b"\n".join(found).decode(encoding, "replace")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").removesuffix("\r")
+    lines = text.split("\n")
     if max(map(len, lines)) > LINE:
         return [line if len(line) <= LINE else line[:LINE] + CUT for line in lines]
     return lines
