@@ -167,7 +167,7 @@ def judging(characters: int) -> Measurement:
             runtime = session.runtime
 
             async def judge(command: str) -> None:
-                await runtime.evaluate("execute_cli", {"command": command}, runtime.judging)
+                await runtime.supposing.evaluate("execute_cli", {"command": command}, runtime.judging)
 
             async def ours() -> float:
                 return await each(judge, [_command(characters) for _ in range(LEAD_IN + JUDGED)])

@@ -805,13 +805,13 @@ async def test_ten_thousand_calls_take_no_more_memory_than_a_thousand() -> None:
         assert len(session.history.last(1_000)) == 50
 
 
-async def test_a_toolset_that_hangs_takes_no_other_tools_away(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_toolset_that_hangs_takes_no_other_tools_away() -> None:
     class Hanging:
         async def tools(self, session: Session) -> list[Tool]:
             await anyio.sleep_forever()
             raise AssertionError
 
-    monkeypatch.setattr("handrail.tools.pool.OFFER_S", 0.01)
     async with open_test_session(tools=[Hanging(), PLAIN]) as session:
+        session.pool.patience = 0.01
         assert await names(session) == ["plain"]
         assert (await session.call("nobody")).error_code == "unknown_tool"

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,97 +17,48 @@ import anyio
 from pydantic import BaseModel
 
 from handrail.asking.confirm import Confirmer, yes
-from handrail.calls.invocation import Invocation
+from handrail.config.following import Following
+from handrail.config.installed import check_tables, rules
 from handrail.config.loading import Config
-from handrail.config.places import Places, home_folder, private_folder
-from handrail.config.settings import NO_SANDBOXES, NetworkSettings, Settings
+from handrail.config.places import Places, home_folder
+from handrail.config.settings import Settings
 from handrail.desktops.desktop import Desktop, Desktops
 from handrail.desktops.leases import Leases
+from handrail.desktops.obeying import Obeying
 from handrail.desktops.stops import Stops
 from handrail.errors import (
     BackendUnavailable,
     ConfigError,
-    DesktopError,
-    Failsafe,
     HandrailError,
-    PluginError,
     ToolUnavailable,
 )
 from handrail.judging.grantbook import GrantBook
 from handrail.judging.grants import Grant
-from handrail.judging.policy import Policy
-from handrail.judging.rulecheck import check_rules
-from handrail.judging.rules import Origin, Rule, Rules, rule_of
-from handrail.judging.verdicts import Decision, Evaluator, Judging, Mode, Offer, Seat, Verdict, judge
+from handrail.judging.rules import Origin, Rule
+from handrail.judging.supposing import Supposing
+from handrail.judging.verdicts import Decision, Evaluator, Judging, Mode, Offer, Seat
 from handrail.plugins import loading as plugin_loading
 from handrail.plugins.loading import Plugins
+from handrail.plugins.opened import Opened
 from handrail.plugins.registering import CORE, register_all, validated
-from handrail.plugins.services import Closable, Releasing, Scope, Service, close
+from handrail.plugins.services import Closable, Scope, Service, close
 from handrail.sandboxing.choosing import Chosen, choose
 from handrail.sandboxing.sandboxes import Sandbox
 from handrail.session import Session
 from handrail.tools.contract import Tool, Toolset
-from handrail.tools.registry import Owned, Registry
+from handrail.tools.registry import Registry
 from handrail.vision.backend import NoSettings, VisionBackend
 from handrail.watching.observers import Observer
 from handrail.words import nearest
 
 if TYPE_CHECKING:
-    from handrail.judging.explaining import Explained
+    pass
 
 log = logging.getLogger(__name__)
 
 WATCH_S = 0.25
 # What says on Linux that there is a screen.
 SCREENS = ("DISPLAY", "WAYLAND_DISPLAY")
-
-
-@dataclass(frozen=True, slots=True)
-class Opened:
-    """What a service or a backend may use: the context of one opening."""
-
-    runtime: Runtime
-    config: BaseModel
-    session: Session | None
-    own_desktop: Desktop | None
-
-    @property
-    def state(self) -> Path:
-        return private_folder(self.runtime.places.state)
-
-    @property
-    def data(self) -> Path:
-        return private_folder(self.runtime.places.data)
-
-    @property
-    def workspace(self) -> tuple[Path, ...]:
-        return self.session.workspace if self.session is not None else ()
-
-    @property
-    def environment(self) -> Mapping[str, str]:
-        """The environment that Handrail was started with."""
-        return self.runtime.environment
-
-    @property
-    def network(self) -> NetworkSettings:
-        return self.runtime.settings.network
-
-    async def secret(self, name: str) -> str:
-        assert self.session is not None, "only what is opened for a session is given secrets"
-        return await self.session.secrets.take(name)
-
-    @property
-    def desktop(self) -> Desktop:
-        if self.own_desktop is None:
-            raise DesktopError("a service of scope process has no desktop")
-        return self.own_desktop
-
-    def stop_desktop(self) -> None:
-        """Stop every agent on the desktop until a person resumes them."""
-        self.runtime.stops.engage(self.desktop.switch)
-
-    async def service(self, capability: str) -> Any:
-        return await self.runtime.service(capability, session=self.session, desktop=self.own_desktop)
 
 
 class Runtime:
@@ -133,26 +84,21 @@ class Runtime:
         self.stops = Stops(places.state / "stops")
         self.book = GrantBook.of(places)
         self.sessions: list[Session] = []
-        # Those that have let go of what they held since their desktop was stopped.
-        self._stopped: set[str] = set()
         self._tidying: asyncio.Task[None] | None = None
         self._registered = register_all(plugins, config.settings)
         plugin_loading.check_required(plugins, config.settings.plugins.require)
         self._open: dict[tuple[str, str], Closable] = {}
         self._sandbox: Chosen | None = None
         self._choosing = anyio.Lock()
-        self._offered: tuple[Judging, Config, Judging] | None = None
-        # Of the tools that plugins registered; what toolsets bring is a session's.
-        self._seats: dict[str, tuple[Seat, ...]] = {}
-        self._reload = reload
-        # Taken now and not when `watch` gets its turn: a change in between would go unnoticed.
-        self._seen = _stamps(config.files)
-        self._seen_grants: list[Stamp] = []
+        # Made now and not when `watch` gets its turn: a change in between would go unnoticed.
+        self._following = Following(self, reload)
+        self._obeying = Obeying(self._services_of)
         self.grants: tuple[Grant, ...] = ()
         self.read_grants()
         self.judging = _judging(self)
-        _check_tables(self, config.settings)
-        self.rules = _rules(self, config.settings)
+        check_tables(self, config.settings)
+        self.rules = rules(self, config.settings)
+        self.supposing = Supposing(self)
 
     @property
     def settings(self) -> Settings:
@@ -203,40 +149,9 @@ class Runtime:
             if _applies(evaluator, tool)
         )
 
-    async def evaluate(self, name: str, args: Mapping[str, Any], judging: Judging) -> Verdict:
-        """What would be decided of a call in other circumstances; nothing is run."""
-        owned, invocation, judging = await self._supposed(name, args, judging)
-        return await judge(invocation, seats=self._seats_of(owned), policy=Policy(self.rules), judging=judging)
-
-    async def explain(self, name: str, args: Mapping[str, Any], judging: Judging) -> Explained:
-        """The verdict on a call with all that led to it, the grants that hold for always among it; nothing is run."""
-        owned, invocation, judging = await self._supposed(name, args, judging)
-        policy = Policy(self.rules)
-        policy.lasting = self.grants
-        from handrail.judging.explaining import explain
-
-        return await explain(invocation, seats=self._seats_of(owned), policy=policy, judging=judging)
-
-    async def _supposed(
-        self, name: str, args: Mapping[str, Any], judging: Judging
-    ) -> tuple[Owned, Invocation, Judging]:
-        """A call that is not made, with its tool and the circumstances it would be judged in."""
-        owned = self.registry.get(name)
-        if owned is None:
-            raise PluginError(f"there is no tool {name!r}{nearest(name, self.registry.names())}")
-        invocation = Invocation(owned.tool, args, owned.tool.validate(args), "evaluate")
-        return owned, invocation, await self._with_sandbox(judging) if owned.tool.confinable else judging
-
-    def _seats_of(self, owned: Owned) -> tuple[Seat, ...]:
-        name = owned.tool.name
-        if name not in self._seats:
-            self._seats[name] = self.seats_for(owned.tool)
-        return self._seats[name]
-
     def read_grants(self) -> None:
         """Take over the grants that hold for always, in every session."""
-        self._seen_grants = _stamps([self.book.file])
-        self.grants = self.book.read() if self._seen_grants != [None] else ()
+        self.grants = self.book.read()
         for session in self.sessions:
             session.policy.lasting = self.grants
 
@@ -273,14 +188,6 @@ class Runtime:
             return None
         wanted = (settings or self.settings).sandbox
         return Offer(sandbox.name, wanted.network and sandbox.networks, wanted.writable)
-
-    async def _with_sandbox(self, judging: Judging) -> Judging:
-        """The same circumstances with what the sandbox gives, made once for those that are asked about again."""
-        given = self._offered
-        if given is None or given[0] is not judging or given[1] is not self.config or self._sandbox is None:
-            self._offered = judging, self.config, replace(judging, sandbox=await self.offer(judging))
-            given = self._offered
-        return given[2]
 
     # Backends
 
@@ -449,58 +356,12 @@ class Runtime:
         while True:
             await anyio.sleep(WATCH_S)
             for session in tuple(self.sessions):
-                await self._obey_stop(session)
-            if self._reload is not None and (now := _stamps(self.config.files)) != self._seen and not self._forged(now):
-                self._seen = now
-                self._take_over(self._reload)
-            if _stamps([self.book.file]) != self._seen_grants:
-                self.read_grants()
+                await self._obeying.look(session)
+            self._following.look()
 
-    async def _obey_stop(self, session: Session) -> None:
-        try:
-            session.check_stopped()
-        except Failsafe as exc:
-            session.cancel(why=exc)
-            if session.id not in self._stopped:
-                self._stopped.add(session.id)
-                await self._let_go(session)
-        else:
-            self._stopped.discard(session.id)
-
-    async def _let_go(self, session: Session) -> None:
-        """Whatever the session and its desktop hold down is released."""
-        held = [(name, service) for (name, owner), service in self._open.items() if owner in session.owners]
-        for name, service in held:
-            if isinstance(service, Releasing):
-                try:
-                    await service.let_go()
-                # Plugin code, and the others must let go, too.
-                except Exception:
-                    log.exception("the service %s did not let go", name)
-
-    def _forged(self, now: Sequence[Stamp]) -> bool:
-        """Whether a configuration file may have been made by a sandboxed command. When that is over, its file is put aside."""
-        appeared = any(was is None and found is not None for was, found in zip(self._seen, now, strict=True))
-        return appeared and any(session.confining for session in self.sessions)
-
-    def _take_over(self, reload: Callable[[], Config]) -> None:
-        """Take over changed configuration files; a broken one is reported and the old settings stay."""
-        try:
-            config = reload()
-            _check_tables(self, config.settings)
-            rules = _rules(self, config.settings)
-            self.choose_backend(config.settings.backend)
-        except HandrailError as exc:
-            log.error("the configuration was not taken over: %s", exc)
-            return
-        self.config = config
-        self.rules = rules
-        self._seats.clear()
-        for session in self.sessions:
-            try:
-                session.apply(config.settings)
-            except HandrailError as exc:
-                log.error("the configuration was not taken over: %s", exc)
+    def _services_of(self, session: Session) -> Iterator[tuple[str, Closable]]:
+        """What is open for a session and its desktop."""
+        return ((name, service) for (name, owner), service in self._open.items() if owner in session.owners)
 
 
 @asynccontextmanager
@@ -555,37 +416,6 @@ def _applies(evaluator: Evaluator, tool: Tool) -> bool:
         return True
 
 
-def _check_tables(runtime: Runtime, settings: Settings) -> None:
-    """Raise `ConfigError` for a backend's table that does not fit it, and for a table of nothing that is installed."""
-    for name, backend in runtime.backends.items():
-        validated(backend.Config, settings.backends.get(name, {}), table=f"backends.{name}")
-    for name, sandbox in runtime.sandboxes.items():
-        validated(sandbox.Config, settings.sandboxes.get(name, {}), table=f"sandboxes.{name}")
-    _check_known(
-        settings.plugins.model_extra or {}, [plugin.name for plugin in runtime.plugins.listed], table="plugins"
-    )
-    # A plugin that is off or broken takes its backends with it, and their tables are nobody's mistake.
-    if len(runtime.plugins.loaded) == len(runtime.plugins.listed):
-        _check_known(settings.backends, runtime.backends, table="backends")
-        _check_known(settings.sandboxes, runtime.sandboxes, table="sandboxes")
-        for name in settings.sandbox.use:
-            if name not in (*runtime.sandboxes, NO_SANDBOXES):
-                raise ConfigError(f"sandbox.use: there is no sandbox {name!r} here{nearest(name, runtime.sandboxes)}")
-
-
-def _rules(runtime: Runtime, settings: Settings) -> Rules:
-    """The rules of the configuration and of plugins. Raises `ConfigError` for one that can match nothing."""
-    check_rules(settings.policy.rules, runtime)
-    return Rules((*map(rule_of, settings.policy.rules), *runtime.plugin_rules(settings)))
-
-
-def _check_known(tables: Iterable[str], known: Iterable[str], *, table: str) -> None:
-    known = list(known)
-    for name in tables:
-        if name not in known:
-            raise ConfigError(f"[{table}.{name}]: there is no {name!r} here{nearest(name, known)}")
-
-
 def _judging(runtime: Runtime) -> Judging:
     return Judging(
         cwd=runtime.cwd,
@@ -604,22 +434,6 @@ def _observing(settings: Settings) -> Iterator[Path]:
     """The files that observers are, where their commands name them by a whole path."""
     for observer in settings.observers:
         yield from (path for path in map(Path, observer.command) if path.is_absolute() and path.is_file())
-
-
-Stamp = tuple[int, int, int] | None
-
-
-def _stamps(files: Iterable[Path]) -> list[Stamp]:
-    """What tells a changed file from an unchanged one: time, size, inode; None where there is none."""
-    stamps: list[Stamp] = []
-    for file in files:
-        try:
-            found = file.stat()
-        except OSError:
-            stamps.append(None)
-        else:
-            stamps.append((found.st_mtime_ns, found.st_size, found.st_ino))
-    return stamps
 
 
 def _roots(folder: Path, names: Iterable[str]) -> Iterator[Path]:

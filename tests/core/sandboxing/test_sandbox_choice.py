@@ -140,9 +140,11 @@ async def test_judges_are_told_what_the_sandbox_gives(handrail_session: OpenSess
 async def test_evaluate_is_told_the_same_as_a_session(handrail_session: OpenSession) -> None:
     judge = Seen()
     async with handrail_session(tools=[shell], evaluators=[judge], sandboxes=[Plain]) as session:
-        await session.runtime.evaluate("shell", {"command": "make"}, session.runtime.judging)
+        await session.runtime.supposing.evaluate("shell", {"command": "make"}, session.runtime.judging)
         here = judge.judging and judge.judging.sandbox
-        await session.runtime.evaluate("shell", {"command": "make"}, replace(session.runtime.judging, platform="win32"))
+        await session.runtime.supposing.evaluate(
+            "shell", {"command": "make"}, replace(session.runtime.judging, platform="win32")
+        )
     assert here is not None
     assert judge.judging is not None
     assert judge.judging.sandbox is None, "the sandbox here says nothing of another platform"

@@ -102,7 +102,7 @@ async def _verdict(tool: str, args: Mapping[str, Any], judging: Judging, runtime
             Decision.DENY, rule="tool_unavailable", reasons=(Reason("tool_unavailable", f"{tool} is disabled"),)
         )
     try:
-        return await runtime.evaluate(tool, args, judging)
+        return await runtime.supposing.evaluate(tool, args, judging)
     except InvalidArguments as exc:
         return Verdict(Decision.DENY, rule=exc.code, reasons=(Reason(exc.code, str(exc)),))
 

@@ -156,7 +156,7 @@ async def _explain(call: str, choices: Choices, as_json: bool) -> None:
             raise click.UsageError(str(exc)) from exc
         asked = judging.mode is not Mode.HEADLESS
         judging = replace(judging, interactive=asked, at_terminal=asked)
-        explained = await runtime.explain(given["tool"], given.get("args", {}), judging)
+        explained = await runtime.supposing.explain(given["tool"], given.get("args", {}), judging)
     if as_json:
         print_json(_wire(explained))
         return

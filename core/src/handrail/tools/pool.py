@@ -25,6 +25,7 @@ class Pool:
     """Tools by name. What was shown keeps its order, and what is shown anew comes last, so that prompt caches of a model survive."""
 
     def __init__(self, registry: Registry, toolsets: Sequence[tuple[Toolset, str]] = ()) -> None:
+        self.patience = OFFER_S
         self._registry = registry
         self._toolsets = toolsets
         self._known = registry
@@ -56,11 +57,23 @@ class Pool:
         """Ask the toolsets anew; whether anything changed. A name that is taken stays whose it is, and that is said once."""
         if not self._toolsets:
             return False
-        offers = [(toolset, plugin, await _offered(toolset, plugin, session)) for toolset, plugin in self._toolsets]
+        offers = [
+            (toolset, plugin, await self._offered(toolset, plugin, session)) for toolset, plugin in self._toolsets
+        ]
         known, holders = self._settled(offers)
         changed = [entry.tool for entry in known] != [entry.tool for entry in self._known]
         self._known, self._holders = known, holders
         return changed
+
+    async def _offered(self, toolset: Toolset, plugin: str, session: Session) -> list[Tool]:
+        """What a toolset offers now; nothing when it fails, or takes too long."""
+        try:
+            async with asyncio.timeout(self.patience):
+                return list(await toolset.tools(session))
+        # A toolset is plugin code; its failure must not take the other tools away.
+        except Exception:
+            log.exception("a toolset of plugin %s failed", plugin)
+            return []
 
     def _settled(self, offers: Iterable[tuple[Toolset, str, Sequence[Tool]]]) -> tuple[Registry, Mapping[str, Toolset]]:
         known, holders = self._registry.copy(), dict[str, Toolset]()
@@ -141,14 +154,3 @@ class Pool:
         before, self._shown = self._shown, {tool.name: tool for tool in shown}
         if before is not None:
             self._known = self._known.with_last(name for name in self._shown if name not in before)
-
-
-async def _offered(toolset: Toolset, plugin: str, session: Session) -> list[Tool]:
-    """What a toolset offers now; nothing when it fails, or takes too long."""
-    try:
-        async with asyncio.timeout(OFFER_S):
-            return list(await toolset.tools(session))
-    # A toolset is plugin code; its failure must not take the other tools away.
-    except Exception:
-        log.exception("a toolset of plugin %s failed", plugin)
-        return []

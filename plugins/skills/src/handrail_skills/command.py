@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,8 +33,8 @@ def listing(as_json: bool) -> None:
     from handrail.commands import print_json
     from handrail.words import visible
 
-    library, enabling, _ = _found()
-    rows = [_row(skill, enabling) for skill in library.skills().values()]
+    here = _here()
+    rows = [_row(skill, here.enabling) for skill in here.library.skills().values()]
     if as_json:
         print_json(rows)
         return
@@ -42,9 +43,9 @@ def listing(as_json: bool) -> None:
         click.echo(f"  {visible(str(row['description']))}")
         if row["reason"]:
             click.echo(f"  {row['reason']}")
-    for hidden, counting in library.shadowed():
+    for hidden, counting in here.library.shadowed():
         click.echo(f"{hidden.folder} is left out: {counting.folder} has the same name")
-    for broken in library.broken():
+    for broken in here.library.broken():
         click.echo(f"{broken.folder} cannot be used: {visible(broken.why)}")
 
 
@@ -57,7 +58,7 @@ def show(name: str) -> None:
     """
     from handrail.words import visible
 
-    skill = _found()[0].get(name)
+    skill = _here().library.get(name)
     click.echo(f"{skill.folder}\nfingerprint {skill.fingerprint()}\n")
     click.echo(f"description: {visible(skill.description)}\n")
     click.echo("\n".join(map(visible, skill.document.body.splitlines())))
@@ -72,9 +73,9 @@ def enable(names: tuple[str, ...]) -> None:
 
     Example: handrail skills enable pdf-forms
     """
-    library, enabling, _ = _found()
-    for skill in [library.get(name) for name in names]:
-        enabling.enable(skill)
+    here = _here()
+    for skill in [here.library.get(name) for name in names]:
+        here.enabling.enable(skill)
         code = ", with code that runs once it is loaded" if skill.modules else ""
         click.echo(f"agents may load {skill.name} ({', '.join(skill.kinds)}){code}")
 
@@ -86,9 +87,9 @@ def disable(names: tuple[str, ...]) -> None:
 
     Example: handrail skills disable pdf-forms
     """
-    library, enabling, _ = _found()
-    for skill in [library.get(name) for name in names]:
-        enabling.withhold(skill.name)
+    here = _here()
+    for skill in [here.library.get(name) for name in names]:
+        here.enabling.withhold(skill.name)
         click.echo(f"agents may not load {skill.name}")
 
 
@@ -106,12 +107,12 @@ def check(folders: tuple[Path, ...]) -> None:
     from handrail_skills.checking import faults, remarks
     from handrail_skills.skill import read_skill
 
-    tools = _tools()
+    here = _here()
     wrong = 0
-    for folder in folders or _folders():
+    for folder in folders or _folders(here.library):
         try:
             skill = read_skill(folder.resolve(), "user", "you")
-            found, noted = faults(skill, tools), remarks(skill)
+            found, noted = faults(skill, here.tools), remarks(skill)
         except HandrailError as exc:
             found, noted = [str(exc)], []
         wrong += bool(found)
@@ -131,8 +132,8 @@ def copy(name: str) -> None:
     """
     from handrail_skills.copies import Copies
 
-    library, _, places = _found()
-    click.echo(str(Copies(places).make(library.get(name))))
+    here = _here()
+    click.echo(str(Copies(here.places).make(here.library.get(name))))
 
 
 @command.command("update")
@@ -143,21 +144,16 @@ def update() -> None:
     """
     from handrail_skills.copies import Copies
 
-    library, _, places = _found()
-    copies = Copies(places)
-    for skill in (*library.skills().values(), *(hidden for hidden, _ in library.shadowed())):
+    here = _here()
+    copies = Copies(here.places)
+    for skill in (*here.library.skills().values(), *(hidden for hidden, _ in here.library.shadowed())):
         if skill.origin == "plugin" and (outcome := copies.update(skill)) is not None:
             said = {"updated": "brought up to date", "current": "is as it was", "edited": "is yours and stays as it is"}
             click.echo(f"{skill.name} {said[outcome]}")
 
 
 def _row(skill: Skill, enabling: Enabling) -> dict[str, object]:
-    from handrail import HandrailError
-
-    try:
-        reason = enabling.refusal(skill)
-    except HandrailError as exc:
-        reason = str(exc)
+    reason = enabling.refusal(skill)
     return {
         "name": skill.name,
         "description": skill.description,
@@ -170,7 +166,17 @@ def _row(skill: Skill, enabling: Enabling) -> dict[str, object]:
     }
 
 
-def _found() -> tuple[Library, Enabling, Places]:
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What there is for this person in this folder."""
+
+    library: Library
+    enabling: Enabling
+    places: Places
+    tools: Mapping[str, Tool]
+
+
+def _here() -> Here:
     from handrail.commands import Choices, read_config
     from handrail.config.places import Places
     from handrail.plugins.registering import register_all
@@ -181,20 +187,14 @@ def _found() -> tuple[Library, Enabling, Places]:
     settings = read_config(Choices()).settings
     places = Places.of(os.environ)
     workspace = [(Path.cwd() / Path(root).expanduser()).resolve() for root in settings.workspace]
-    brought = register_all(load_plugins(settings, os.environ), settings).skills
-    return Library(shelves(places, workspace, brought)), Enabling.of(places, settings.skills.enabled), places
-
-
-def _folders() -> list[Path]:
-    library, _, _ = _found()
-    return [*(skill.folder for skill in library.skills().values()), *(broken.folder for broken in library.broken())]
-
-
-def _tools() -> Mapping[str, Tool]:
-    from handrail.commands import Choices, read_config
-    from handrail.plugins.registering import register_all
-    from handrail.runtime import load_plugins
-
-    settings = read_config(Choices()).settings
     registered = register_all(load_plugins(settings, os.environ), settings)
-    return {owned.tool.name: owned.tool for owned in registered.registry}
+    return Here(
+        Library(shelves(places, workspace, registered.skills)),
+        Enabling.of(places, settings.skills.enabled),
+        places,
+        {owned.tool.name: owned.tool for owned in registered.registry},
+    )
+
+
+def _folders(library: Library) -> list[Path]:
+    return [*(skill.folder for skill in library.skills().values()), *(broken.folder for broken in library.broken())]

@@ -38,7 +38,13 @@ class Enabling:
         return {name for name in {*self.named, *entries} if entries.get(name) != ""}
 
     def refusal(self, skill: Skill) -> str | None:
-        """Why an agent may not load it; None when it may."""
+        """Why an agent may not load it; None when it may. What cannot be read is a reason, too."""
+        try:
+            return self._refusal(skill)
+        except HandrailError as exc:
+            return f"{exc}; {exc.hint}" if exc.hint else str(exc)
+
+    def _refusal(self, skill: Skill) -> str | None:
         cure = CURE.format(name=skill.name)
         pinned = self._read().get(skill.name)
         if pinned == "":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
@@ -23,10 +23,9 @@ from handrail import (
 )
 from handrail.plugins.services import Shell
 from handrail.records.plans import Plan, read_plan
-from handrail.records.replaying import StepDone, run_plan
+from handrail.records.replaying import Caller, StepDone, run_plan
 from handrail.words import nearest, visible
 from handrail_skills.active import Loaded, Skills, skills_of
-from handrail_skills.document import SkillError
 from handrail_skills.skill import MOST_BYTES, Skill, read
 
 Name = Annotated[str, Field(max_length=64, description="Its name.")]
@@ -57,7 +56,7 @@ def _told(skills: Skills) -> list[dict[str, Any]]:
     enabling = skills.enabling
     told: list[dict[str, Any]] = []
     for skill in skills.library.skills().values():
-        refusal = _refusal(skill, enabling.refusal)
+        refusal = enabling.refusal(skill)
         told.append(
             {
                 "name": skill.name,
@@ -68,13 +67,6 @@ def _told(skills: Skills) -> list[dict[str, Any]]:
             }
         )
     return told
-
-
-def _refusal(skill: Skill, refusal: Any) -> str | None:
-    try:
-        return refusal(skill)
-    except SkillError as exc:
-        return str(exc)
 
 
 @tool(layer="skill", title="Load a skill", effects=[Read("session")], exclusive="skills", trusted=True)
@@ -196,7 +188,7 @@ def _chosen(skill: Skill, workflow: str | None) -> str:
     raise InvalidArguments(f"say which workflow of {skill.name!r}; there are: {known}")
 
 
-def _nested(context: ToolContext) -> Any:
+def _nested(context: ToolContext) -> Caller:
     async def call(name: str, args: Mapping[str, Any], call_id: str, /) -> ToolResult:
         context.checkpoint()
         return await context.call(name, args)
@@ -204,7 +196,7 @@ def _nested(context: ToolContext) -> Any:
     return call
 
 
-def _progress(plan: Plan, context: ToolContext) -> Any:
+def _progress(plan: Plan, context: ToolContext) -> Callable[[StepDone], None]:
     finished = 0
 
     def told(done: StepDone) -> None:

@@ -1,0 +1,60 @@
+"""Takes over what changes in the configuration and the grants while sessions are open."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from handrail.config.installed import check_tables, rules
+from handrail.config.loading import Config
+from handrail.errors import HandrailError
+from handrail.files.stamps import Stamp, stamps
+
+if TYPE_CHECKING:
+    from handrail.runtime import Runtime
+
+log = logging.getLogger(__name__)
+
+
+class Following:
+    """Made when the files were read: a change from then on is seen by `look`. Without `reload` the configuration stays."""
+
+    def __init__(self, runtime: Runtime, reload: Callable[[], Config] | None) -> None:
+        self._runtime = runtime
+        self._reload = reload
+        self._seen = stamps(runtime.config.files)
+        self._seen_grants = stamps([runtime.book.file])
+
+    def look(self) -> None:
+        """Take over what has changed since the last look."""
+        runtime = self._runtime
+        if self._reload is not None and (now := stamps(runtime.config.files)) != self._seen and not self._forged(now):
+            self._seen = now
+            self._take_over(self._reload)
+        if (grants := stamps([runtime.book.file])) != self._seen_grants:
+            self._seen_grants = grants
+            runtime.read_grants()
+
+    def _forged(self, now: Sequence[Stamp]) -> bool:
+        """Whether a configuration file may have been made by a sandboxed command. When that is over, its file is put aside."""
+        appeared = any(was is None and found is not None for was, found in zip(self._seen, now, strict=True))
+        return appeared and any(session.confining for session in self._runtime.sessions)
+
+    def _take_over(self, reload: Callable[[], Config]) -> None:
+        """Take over changed configuration files; a broken one is reported and the old settings stay."""
+        try:
+            config = reload()
+            check_tables(self._runtime, config.settings)
+            changed = rules(self._runtime, config.settings)
+            self._runtime.choose_backend(config.settings.backend)
+        except HandrailError as exc:
+            log.error("the configuration was not taken over: %s", exc)
+            return
+        self._runtime.config = config
+        self._runtime.rules = changed
+        for session in self._runtime.sessions:
+            try:
+                session.apply(config.settings)
+            except HandrailError as exc:
+                log.error("the configuration was not taken over: %s", exc)

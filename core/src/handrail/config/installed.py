@@ -1,0 +1,47 @@
+"""The settings, held against the plugins that are installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from handrail.config.settings import NO_SANDBOXES, Settings
+from handrail.errors import ConfigError
+from handrail.judging.rulecheck import check_rules
+from handrail.judging.rules import Rules, rule_of
+from handrail.plugins.registering import validated
+from handrail.words import nearest
+
+if TYPE_CHECKING:
+    from handrail.runtime import Runtime
+
+
+def check_tables(runtime: Runtime, settings: Settings) -> None:
+    """Raise `ConfigError` for a backend's table that does not fit it, and for a table of nothing that is installed."""
+    for name, backend in runtime.backends.items():
+        validated(backend.Config, settings.backends.get(name, {}), table=f"backends.{name}")
+    for name, sandbox in runtime.sandboxes.items():
+        validated(sandbox.Config, settings.sandboxes.get(name, {}), table=f"sandboxes.{name}")
+    _check_known(
+        settings.plugins.model_extra or {}, [plugin.name for plugin in runtime.plugins.listed], table="plugins"
+    )
+    # A plugin that is off or broken takes its backends with it, and their tables are nobody's mistake.
+    if len(runtime.plugins.loaded) == len(runtime.plugins.listed):
+        _check_known(settings.backends, runtime.backends, table="backends")
+        _check_known(settings.sandboxes, runtime.sandboxes, table="sandboxes")
+        for name in settings.sandbox.use:
+            if name not in (*runtime.sandboxes, NO_SANDBOXES):
+                raise ConfigError(f"sandbox.use: there is no sandbox {name!r} here{nearest(name, runtime.sandboxes)}")
+
+
+def rules(runtime: Runtime, settings: Settings) -> Rules:
+    """The rules of the configuration and of plugins. Raises `ConfigError` for one that can match nothing."""
+    check_rules(settings.policy.rules, runtime)
+    return Rules((*map(rule_of, settings.policy.rules), *runtime.plugin_rules(settings)))
+
+
+def _check_known(tables: Iterable[str], known: Iterable[str], *, table: str) -> None:
+    known = list(known)
+    for name in tables:
+        if name not in known:
+            raise ConfigError(f"[{table}.{name}]: there is no {name!r} here{nearest(name, known)}")
