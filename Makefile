@@ -17,7 +17,7 @@ demo: setup
 		--desktop private --deny --report build/demo/report.html
 
 test: setup
-	.venv/bin/pytest
+	.venv/bin/pytest -n logical --maxprocesses 4 --dist loadfile
 
 check: setup
 	.venv/bin/ruff check
