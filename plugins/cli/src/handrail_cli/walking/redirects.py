@@ -1,0 +1,116 @@
+"""Redirections, here-documents among them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from handrail_cli.commandline import Command, Redirect, Word
+from handrail_cli.walking.words import Words
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+# What stands between words, a continued line among it.
+BLANK = " \t\\\n"
+PUNCTUATION = frozenset((
+    ";", "&", "&&", "||", "|", "|&", "\n", "(", ")", "{", "}", "$(", "`", "<(", ">(", "!", '"', "$", "${", "then",
+    "else", "fi", "if", "elif", "do", "done", "for", "while", "until", "in", "case", "esac", ";;", ";&", ";;&",
+    "select", "function", "((", "))", "[[", "]]", "$((", ")", "[", "]", "<<", "<<-", "heredoc_start", "heredoc_end",
+))  # fmt: skip
+OPERATORS = frozenset((
+    ">", ">>", "<", "<>", ">|", "&>", "&>>", ">&", "<&", ">&-", "<&-", "<<", "<<-", "<<<",
+))  # fmt: skip
+REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
+
+
+class Redirects(Words):
+    """The part of the pass that reads where input comes from and output goes to."""
+
+    def between(self, at: int, node: Node) -> list[Word]:
+        """The words that the parser left out in front of a node: a lone `-` before a here-document."""
+        gap = self.text[at : node.start_byte]
+        if not gap.strip(BLANK):
+            return []
+        if gap.strip(BLANK) != "-":
+            self.unclear("syntax", "something in it is passed over", node)
+        return [Word("-", "-", (at, node.start_byte))]
+
+    def give(self, redirects: Sequence[Redirect], first: int) -> None:
+        """Give redirections to all commands from the number `first` on."""
+        for number in range(first, len(self.commands)) if redirects else ():
+            old = self.commands[number]
+            self.commands[number] = Command(old.words, old.assignments, (*old.redirects, *redirects), old.span)
+
+    def continued(self, before: tuple[int, ...], later: Sequence[Node]) -> None:
+        """What stands on the line of a here-document behind it: `cat <<E | sh`, `cat <<E && ls`."""
+        self.loose += 1
+        for node in later:
+            first = len(self.commands)
+            if node.type == "pipeline":
+                stages = [before]
+                for child in node.children:
+                    if child.type not in PUNCTUATION:
+                        at = len(self.commands)
+                        self.visit(child)
+                        stages.append(tuple(range(at, len(self.commands))))
+                self.pipelines.append(tuple(stages))
+            else:
+                self.visit(node)
+            before = tuple(range(first, len(self.commands)))
+        self.loose -= 1
+
+    def redirect(
+        self,
+        node: Node,
+        later: list[Node] | None = None,
+        stray: list[Word] | None = None,
+        more: list[Redirect] | None = None,
+    ) -> Redirect:
+        """One redirection. What the parser puts into it though it stands behind it goes to `later`, `stray` and `more`."""
+        operator, fd = "", ""
+        targets: list[Word] = []
+        body: Word | None = None
+        for child in node.children:
+            kind = child.type
+            if kind == "file_descriptor":
+                fd = self.raw(child)
+            elif kind in OPERATORS:
+                operator += kind
+                self.redirected_at.add(child.start_byte)
+            elif kind == "heredoc_start":
+                if not self.raw(child).isascii():
+                    self.unclear("syntax", "a here-document ends with letters that the parser cannot tell apart", child)
+            elif kind == "heredoc_body":
+                body = self.heredoc(child)
+            elif kind == "heredoc_end":
+                pass
+            elif kind in REDIRECTS:
+                nested = self.redirect(child, later, stray, more)
+                if more is not None and node.type == "heredoc_redirect":
+                    more.append(nested)
+                else:
+                    self.unclear("redirect", "redirections are nested", child)
+            elif self.states(child):
+                (later if later is not None else []).append(child)
+                if later is None:
+                    self.visit(child)
+            elif node.type == "heredoc_redirect" and kind in PUNCTUATION:
+                pass
+            elif child.is_error:
+                self.unclear("syntax", "a redirection could not be parsed", child)
+            else:
+                targets.extend(self.words_of(child))
+        if node.type == "herestring_redirect":
+            return Redirect("<<<", None, fd, targets[0] if len(targets) == 1 else None)
+        if node.type == "heredoc_redirect":
+            (stray if stray is not None else []).extend(targets)
+            return Redirect("<<", None, fd, body or Word("", "", self.span(node)))
+        if len(targets) > 1 and stray is not None:
+            # `> file word`: the parser takes words behind the target for more targets; they are the command's.
+            stray.extend(targets[1:])
+        return Redirect(operator, targets[0] if targets else None, fd)
+
+    def heredoc(self, node: Node) -> Word:
+        pieces = self.filled(node, lambda text: text)
+        return self.join(node, pieces)[0]

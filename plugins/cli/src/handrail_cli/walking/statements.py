@@ -1,0 +1,409 @@
+"""Statements: simple commands, and what runs them once, more than once or not at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from handrail_cli.commandline import Command, Redirect, Word
+from handrail_cli.walking.reading import CHANGES_ANY, CHANGING, POSITIONAL
+from handrail_cli.walking.redirects import PUNCTUATION, REDIRECTS, Redirects
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+MAX_COMMANDS = 200
+MAX_DEPTH = 120
+# Values of a loop's variable that its body is looked at with.
+MAX_ROUNDS = 4
+# Loops inside each other whose values are tried.
+MAX_LOOPS = 2
+# Statements looked at, each as often as a loop around it is; letters folded in all.
+MAX_STEPS = 5_000
+MAX_FOLDED = 500_000
+MAX_CALLS = 8
+# Patterns of `case` in which nothing is quoted or expanded.
+PATTERN = re.compile(r"[\w.*?/:=@%+,-]+", re.ASCII)
+EXPRESSIONS = frozenset(("unary_expression", "binary_expression", "parenthesized_expression", "negated_expression"))
+NUMERIC = frozenset(
+    ("number", "binary_expression", "unary_expression", "parenthesized_expression", "ternary_expression")
+)  # fmt: skip
+SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution"))
+# Names that a function of the line may not have without a question: what such a builtin does is followed by its name.
+UNSHADOWED = CHANGING | {"exec", "test", "[", "echo", "true", "false", ":"}
+
+
+class Statements(Redirects):
+    """The part of the pass that reads what is run."""
+
+    def all(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            self.visit(node)
+
+    def visit(self, node: Node) -> None:
+        kind = node.type
+        if kind in PUNCTUATION:
+            return
+        handler = STATEMENTS.get(kind)
+        if handler is None:
+            if node.is_named or node.is_error:
+                self.unclear("construct", f"it holds a construct that is not analysed ({kind})", node)
+                self.inside(node)
+            return
+        self.depth += 1
+        self.steps += 1
+        if (
+            self.depth > MAX_DEPTH
+            or self.steps > MAX_STEPS
+            or self.folded > MAX_FOLDED
+            or len(self.commands) > MAX_COMMANDS
+        ):
+            if not any(reason.code == "too_much" for reason in self.opaque):
+                self.unclear("too_much", "it holds more commands, or deeper ones, than are analysed", node)
+        else:
+            handler(self, node)
+        self.depth -= 1
+
+    def states(self, node: Node) -> bool:
+        return node.type in STATEMENTS
+
+    def inside(self, node: Node) -> None:
+        """Look for commands anywhere below a node that is not understood itself."""
+        self.loose += 1
+        for child in node.children:
+            if child.type in STATEMENTS or child.type not in PUNCTUATION:
+                if child.type in STATEMENTS:
+                    self.visit(child)
+                else:
+                    self.inside(child)
+        self.loose -= 1
+
+    def sequence(self, node: Node) -> None:
+        """Parts that run one after the other in this shell."""
+        self.all(node.children)
+
+    def loosely(self, node: Node) -> None:
+        """Parts that may run or not, or in a shell of their own."""
+        kind = node.type
+        self.loose += 1
+        if kind in SUBSTITUTIONS:
+            self.walked.add(node.start_byte)
+        repeats = kind == "while_statement"
+        if repeats:
+            self.forget_changing(node)
+        self.loops += repeats
+        self.all(node.children)
+        self.loops -= repeats
+        self.loose -= 1
+
+    def list_(self, node: Node) -> None:
+        """`a && b || c`, which the parser nests to the left."""
+        parts: list[Sequence[Node]] = []
+        first = node
+        while first.type == "list" and first.children:
+            parts.append(first.children[1:])
+            first = first.children[0]
+        loose = any(child.type == "||" for part in parts for child in part)
+        self.loose += loose
+        self.visit(first)
+        for part in reversed(parts):
+            self.all(part)
+        self.loose -= loose
+
+    def pipeline(self, node: Node) -> None:
+        self.loose += 1
+        stages: list[tuple[int, ...]] = []
+        for child in node.children:
+            if child.type in PUNCTUATION:
+                continue
+            first = len(self.commands)
+            self.visit(child)
+            if len(self.commands) > first:
+                stages.append(tuple(range(first, len(self.commands))))
+        self.loose -= 1
+        self.pipelines.append(tuple(stages))
+
+    def function(self, node: Node) -> None:
+        name = node.child_by_field_name("name")
+        body = node.child_by_field_name("body")
+        if name is None or body is None or self.raw(name) in UNSHADOWED:
+            self.unclear("function", "it defines a function in an unusual way", node)
+            self.inside(node)
+            return
+        called = self.raw(name)
+        if self.functions.get(called, self.raw(body)) != self.raw(body) or self.loose:
+            # Which of them a call means depends on what ran before.
+            self.unclear("function", "it defines a function that may not be the one that is called", node)
+        self.functions[called] = self.raw(body)
+        self.bodies[called] = self.uncalled[called] = body
+        redirects = [child for child in node.children if child.type in REDIRECTS]
+        if redirects:
+            self.unclear("redirect", "a function is redirected", node)
+            self.add(Command((), (), tuple(map(self.redirect, redirects)), self.span(node)))
+
+    def call(self, name: str, words: Sequence[Word]) -> None:
+        """A call of a function of the line: its body, with what it is given."""
+        self.uncalled.pop(name, None)
+        if name in self.calling or len(self.calling) > MAX_CALLS:
+            self.unclear("function", "a function calls itself", None)
+            return
+        self.calling.append(name)
+        outer = {key: self.known.get(key) for key in POSITIONAL}
+        for key in POSITIONAL:
+            self.known[key] = None
+        for number, word in enumerate(words[1:10], 1):
+            self.known[str(number)] = None if word.glob else word.text
+            self.guesses[str(number)] = word.guess
+        if all(word.text is not None and not word.glob for word in words):
+            for number in range(len(words), 10):
+                self.known[str(number)] = ""
+        self.visit(self.bodies[name])
+        self.known.update(outer)
+        self.calling.pop()
+
+    def leftovers(self) -> None:
+        """Functions that nothing called: looked at with nothing known, since something may still."""
+        while self.uncalled:
+            name, body = self.uncalled.popitem()
+            self.loose += 1
+            self.forget()
+            self.calling.append(name)
+            self.visit(body)
+            self.calling.pop()
+            self.loose -= 1
+
+    def loop(self, node: Node) -> None:
+        """`for` and `select`: the body is looked at with the first values."""
+        variable = node.child_by_field_name("variable")
+        bodies = [child for child in node.children if child.type == "do_group"]
+        heads = [child for child in node.children if child.type not in PUNCTUATION and child not in bodies]
+        words = [word for head in heads if head != variable for word in self.words_of(head)]
+        name = self.raw(variable) if variable is not None else ""
+        if node.children and node.children[0].type == "select":
+            self.unclear("construct", "it asks for a choice", node)
+        self.assigned.append((name, Word(None, "", self.span(node))))
+        for body in bodies:
+            self.forget_changing(body)
+        self.loops += 1
+        values = list(dict.fromkeys(words))
+        # Each round has its own value as long as nothing in the body can change it.
+        sure = len(values) <= MAX_ROUNDS and all(word.text is not None and not word.inner for word in values)
+        sure = sure and not any(re.search(rf"(?<![$\w{{]){re.escape(name)}\b", self.raw(body)) for body in bodies)
+        sure = sure and not any(CHANGES_ANY.search(self.raw(body)) for body in bodies)
+        rounds = MAX_ROUNDS if self.loops <= MAX_LOOPS else 1
+        sure = sure and len(values) <= rounds
+        for word in values[:rounds] or [Word(None, "", self.span(node))]:
+            self.known[name] = word.text if sure else None
+            self.guesses[name] = word.guess
+            self.patterned = {*self.patterned, name} if word.glob else self.patterned - {name}
+            for body in bodies:
+                self.loosely(body)
+        self.known[name] = None
+        self.loops -= 1
+
+    def case(self, node: Node) -> None:
+        self.loose += 1
+        for child in node.children:
+            if child.type == "case_item":
+                for part in child.children:
+                    if part.type in STATEMENTS:
+                        self.visit(part)
+                    elif part.type not in PUNCTUATION and not PATTERN.fullmatch(self.raw(part)):
+                        self.words_of(part)
+            elif child.type not in PUNCTUATION:
+                self.words_of(child)
+        self.loose -= 1
+
+    def compound(self, node: Node) -> None:
+        if node.children and node.children[0].type == "((":
+            self.arithmetic(node)
+        else:
+            self.sequence(node)
+
+    def negated(self, node: Node) -> None:
+        self.all(node.children)
+
+    def comment(self, node: Node) -> None:
+        """Says nothing to the shell."""
+        self.comments.add(self.span(node))
+
+    def assignment(self, node: Node) -> None:
+        """`name=value` that stays in the shell."""
+        name, word = self.assigned_word(node)
+        self.assigned.append((name, word))
+        self.guesses[name] = word.guess
+        self.known[name] = word.text if self.loose == 0 and node.parent is not None else None
+
+    def assignments(self, node: Node) -> None:
+        for child in node.children:
+            if child.type == "variable_assignment":
+                self.assignment(child)
+
+    def assigned_word(self, node: Node) -> tuple[str, Word]:
+        name = self.raw(node.children[0])
+        if node.children[0].type == "subscript":
+            self.inside(node.children[0])
+        value = node.child_by_field_name("value")
+        operator = node.children[1].type if len(node.children) > 1 else "="
+        if value is None:
+            return name, Word("" if operator == "=" else None, "", self.span(node))
+        word = self.word(value)
+        if node.children[0].type != "variable_name" or (value.type == "array" and "[" in self.raw(value)):
+            self.unclear("arithmetic", "it sets a part of a variable, whose number is computed", node)
+        plain = operator == "=" and node.children[0].type == "variable_name" and value.type != "array"
+        return name, word if plain else Word(None, word.guess, word.span, inner=word.inner)
+
+    def declaration(self, node: Node) -> None:
+        """`export`, `declare`, `local`, `unset` …: a command whose words the parser tells apart."""
+        words: list[Word] = []
+        for child in node.children:
+            if child.type == "variable_assignment":
+                name, value = self.assigned_word(child)
+                self.guesses[name] = value.guess
+                self.known[name] = None
+                text = None if value.text is None else f"{name}={value.text}"
+                words.append(Word(text, f"{name}={value.guess}", self.span(child), inner=value.inner))
+            else:
+                words.extend(self.words_of(child))
+        self.add(Command(tuple(words), (), (), self.span(node)))
+
+    def test(self, node: Node) -> None:
+        """`[ … ]`, `[[ … ]]`: a command, whose words matter only for what is substituted in them."""
+        opening = self.raw(node.children[0])
+        words = [Word(opening, opening, self.span(node.children[0]))]
+        words += [word for child in node.children[1:] for word in self.operands(child)]
+        self.add(Command(tuple(words), (), (), self.span(node)))
+
+    def operands(self, node: Node) -> list[Word]:
+        if node.type in EXPRESSIONS:
+            return [word for child in node.children for word in self.operands(child)]
+        if node.type == "test_operator" or not node.is_named:
+            return [Word(self.raw(node), self.raw(node), self.span(node))]
+        if node.type in ("regex", "extglob_pattern"):
+            return [Word(None, self.raw(node), self.span(node), inner=self.substituted(node))]
+        return self.words_of(node)
+
+    def arithmetic(self, node: Node) -> tuple[int, ...]:
+        """Arithmetic: a variable in it can run commands by its value."""
+        first = len(self.commands)
+        waiting = list(node.children)
+        while waiting:
+            child = waiting.pop()
+            if child.type in ("command_substitution", "process_substitution"):
+                self.loosely(child)
+            elif child.is_named and child.type not in NUMERIC:
+                self.unclear("arithmetic", "it computes with something that is not a number", child)
+                waiting.extend(child.children)
+            else:
+                waiting.extend(child.children)
+        return tuple(range(first, len(self.commands)))
+
+    def command(self, node: Node, extra: tuple[Redirect, ...] = ()) -> None:
+        words: list[Word] = []
+        assignments: list[tuple[str, Word]] = []
+        redirects: list[Redirect] = []
+        before = -1
+        for child in node.children:
+            kind = child.type
+            together = child.start_byte == before and bool(words) and kind not in REDIRECTS
+            words += self.between(before, child) if before >= 0 else ()
+            before = child.end_byte
+            if kind == "variable_assignment":
+                assignments.append(self.assigned_word(child))
+            elif kind in REDIRECTS:
+                redirects.append(self.redirect(child))
+            elif kind == "subshell":
+                self.unclear("construct", "a group stands where a word belongs", child)
+                self.visit(child)
+            else:
+                found = self.words_of(child.children[0] if kind == "command_name" else child)
+                if together and found:
+                    # `'r'\\m` is one word that the parser takes for two.
+                    self.unclear("word", "two of its words stand together", child)
+                    found[0] = _together(words.pop(), found[0])
+                words.extend(found)
+        redirects = [*redirects, *extra]
+        if words and self.bodies and words[0].text in self.bodies:
+            self.called(words, assignments, redirects, node)
+        else:
+            self.add(Command(tuple(words), tuple(assignments), tuple(redirects), self.span(node)))
+
+    def called(
+        self, words: Sequence[Word], assignments: Sequence[tuple[str, Word]], redirects: Sequence[Redirect], node: Node
+    ) -> None:
+        first = len(self.commands)
+        self.call(words[0].text or "", words)
+        if assignments:
+            self.add(Command((), tuple(assignments), (), self.span(node)))
+            self.unclear("variable", "it sets variables for a function", node)
+        self.give(redirects, first)
+        if redirects or len(self.commands) == first:
+            self.add(Command((), (), tuple(redirects), self.span(node)))
+
+    def redirected(self, node: Node) -> None:
+        """A statement with redirections: they are given to every command in it."""
+        redirects: list[Redirect] = []
+        bodies: list[Node] = []
+        later: list[Node] = []
+        stray: list[Word] = []
+        at = node.start_byte
+        for child in node.children:
+            stray += self.between(at, child)
+            at = child.end_byte
+            if child.type in REDIRECTS:
+                redirects.append(self.redirect(child, later, stray, redirects))
+            else:
+                bodies.append(child)
+        first = len(self.commands)
+        if not bodies:
+            self.add(Command((), (), tuple(redirects), self.span(node)))
+        for body in bodies:
+            if body.type == "command":
+                self.command(body, tuple(redirects))
+            else:
+                self.visit(body)
+                if len(self.commands) == first:
+                    self.add(Command((), (), tuple(redirects), self.span(node)))
+                self.give(redirects, first)
+        if stray and self.bodies:
+            self.unclear("redirect", "a function may be redirected with words behind it", node)
+        if stray and len(self.commands) > first:
+            last = self.commands[-1]
+            self.commands[-1] = Command((*last.words, *stray), last.assignments, last.redirects, last.span)
+        if later:
+            self.continued(tuple(range(first, len(self.commands))), later)
+
+
+def _together(one: Word, other: Word) -> Word:
+    text = None if one.text is None or other.text is None else one.text + other.text
+    span = (one.span[0], other.span[1])
+    return Word(text, one.guess + other.guess, span, one.glob or other.glob, (*one.inner, *other.inner))
+
+
+STATEMENTS: Mapping[str, Callable[[Statements, Node], None]] = {
+    "program": Statements.sequence,
+    "list": Statements.list_,
+    "pipeline": Statements.pipeline,
+    "command": Statements.command,
+    "redirected_statement": Statements.redirected,
+    "subshell": Statements.loosely,
+    "compound_statement": Statements.compound,
+    "negated_command": Statements.negated,
+    "if_statement": Statements.loosely,
+    "elif_clause": Statements.loosely,
+    "else_clause": Statements.loosely,
+    "while_statement": Statements.loosely,
+    "do_group": Statements.loosely,
+    "for_statement": Statements.loop,
+    "case_statement": Statements.case,
+    "function_definition": Statements.function,
+    "test_command": Statements.test,
+    "declaration_command": Statements.declaration,
+    "unset_command": Statements.declaration,
+    "variable_assignment": Statements.assignment,
+    "variable_assignments": Statements.assignments,
+    "comment": Statements.comment,
+    "command_substitution": Statements.loosely,
+    "process_substitution": Statements.loosely,
+}

@@ -1,0 +1,279 @@
+"""Words as bash would fold them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from handrail_cli.commandline import Word
+from handrail_cli.folding import PARAMETER, ansi_c, braces, double_quoted, parameter, unquoted
+from handrail_cli.walking.reading import Reading
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+# Letters in one folded value.
+MAX_VALUE = 10_000
+# Letters of a value that are taken apart by `${name#…}` and its like.
+MAX_TRIMMED = 300
+GLOB = re.compile(r"(?<!\\)[*?\[]")
+# Words that bash takes as they are; most are of this kind.
+PLAIN = re.compile(r"[A-Za-z0-9_./:=@%+,-]+")
+# Words without letters that would end them, save behind a backslash.
+UNJOINED = re.compile(r"(?:[^\\\s;&|()<>]|\\.)*", re.DOTALL)
+# `${name:-word}` and its like: the word, where there is no value.
+DEFAULTED = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*:?[-=]")
+# Few enough numbers, without a step.
+RANGE = re.compile(r"\{\d{1,2}\.\.\d{1,2}\}", re.ASCII)
+SPLIT = "\x1f"
+QUOTED = frozenset(("raw_string", "ansi_c_string", "string"))
+EXPANDING = frozenset(
+    ("simple_expansion", "expansion", "command_substitution", "arithmetic_expansion", "process_substitution")
+)  # fmt: skip
+# Keywords that stand for a program and have no node of their own kind.
+NAMED_BY_TEXT = frozenset((
+    "declare", "typeset", "export", "readonly", "local", "unset", "unsetenv", "==", "=~",
+))  # fmt: skip
+
+
+@dataclass(slots=True)
+class Piece:
+    """A part of a word while it is put together. Whitespace in `guess` that splits the word is SPLIT."""
+
+    text: str | None
+    guess: str
+    glob: bool = False
+
+
+class Words(Reading):
+    """The part of the pass that puts words together."""
+
+    def words_of(self, node: Node) -> list[Word]:
+        """The words that one node becomes: more than one by braces or by splitting, none for punctuation."""
+        kind = node.type
+        if kind == "word":
+            start, end = node.start_byte, node.end_byte
+            if PLAIN.fullmatch(raw := self.text[start:end]):
+                return [Word(raw, raw, (start, end))]
+        elif not node.is_named:
+            text = self.raw(node)
+            return [Word(text, text, self.span(node))] if node.type in NAMED_BY_TEXT else []
+        first = len(self.commands)
+        return self.join(node, self.pieces(node), first)
+
+    def word(self, node: Node) -> Word:
+        words = self.words_of(node)
+        if len(words) == 1:
+            return words[0]
+        guess = " ".join(word.guess for word in words)
+        return Word(None, guess, self.span(node), inner=tuple(n for word in words for n in word.inner))
+
+    def join(self, node: Node, pieces: Sequence[Piece], first: int | None = None) -> list[Word]:
+        inner = tuple(range(first, len(self.commands))) if first is not None else ()
+        # The parser does not always see the variable in `rm$IFS-rf`.
+        guess = "".join(piece.guess for piece in pieces).replace("$IFS", SPLIT)
+        self.folded += len(guess)
+        if len(guess) > MAX_VALUE:
+            return [Word(None, guess[:MAX_VALUE], self.span(node), True, inner)]
+        texts = [piece.text for piece in pieces]
+        text = None if None in texts else "".join(part for part in texts if part is not None)
+        glob = any(piece.glob for piece in pieces)
+        span = self.span(node)
+        if glob and "{" in guess and (many := braces(guess)) is not None:
+            return [Word(part if text is not None else None, part, span, _has_glob(part), inner) for part in many]
+        if glob and text is not None and not GLOB.search(text) and "," not in text and ".." not in text:
+            glob = False
+        if SPLIT in guess:
+            return [Word(None, part, span, glob, inner) for part in guess.split(SPLIT) if part]
+        return [Word(text, guess, span, glob, inner, node.type == "process_substitution")]
+
+    def pieces(self, node: Node) -> list[Piece]:
+        handler = PIECES.get(node.type)
+        if handler is not None:
+            return handler(self, node)
+        self.unclear("word", f"it holds a word that is not analysed ({node.type})", node)
+        self.inside(node)
+        return [Piece(None, self.raw(node), glob=True)]
+
+    def bare(self, node: Node) -> list[Piece]:
+        raw = self.raw(node)
+        if not UNJOINED.fullmatch(raw):
+            self.overlong = True
+        text = unquoted(raw) if "\\" in raw else raw
+        glob = GLOB.search(raw) is not None or "{" in raw
+        if raw.startswith("~"):
+            user, slash, rest = text[1:].partition("/")
+            home = self.known.get("HOME")
+            if home is None or user in ("+", "-") or not _first_in_word(node):
+                return [Piece(None, text, glob)]
+            start = home if not user else f"{home.rpartition('/')[0]}/{user}"
+            text = f"{start}{slash}{rest}"
+        return [Piece(text, text, glob)]
+
+    def single(self, node: Node) -> list[Piece]:
+        self.literal.add(self.span(node))
+        text = self.raw(node)[1:-1]
+        return [Piece(text, text)]
+
+    def ansi(self, node: Node) -> list[Piece]:
+        self.literal.add(self.span(node))
+        text = ansi_c(self.raw(node)[2:-1])
+        return [Piece(text, text)]
+
+    def double(self, node: Node) -> list[Piece]:
+        raw = self.raw(node)
+        self.quoted.add(self.span(node))
+        if "$" not in raw and "`" not in raw:
+            text = double_quoted(raw[1:-1])
+            return [Piece(text, text)]
+        return self.filled(node, double_quoted, quotes=True)
+
+    def filled(self, node: Node, fold: Callable[[str], str], *, quotes: bool = False) -> list[Piece]:
+        """The pieces of quoted text: expansions, and everything between them, whether the parser has a node for it or not."""
+        pieces: list[Piece] = []
+        at = node.start_byte + quotes
+        end = node.end_byte - quotes
+
+        def plain(upto: int) -> None:
+            if upto > at:
+                text = fold(self.text[at:upto])
+                pieces.append(Piece(text, text))
+
+        for child in node.children:
+            if child.type in PIECES and child.type in EXPANDING:
+                plain(child.start_byte)
+                pieces.extend(Piece(p.text, p.guess.replace(SPLIT, " "), p.glob) for p in self.pieces(child))
+                at = child.end_byte
+        plain(end)
+        return pieces
+
+    def joined(self, node: Node) -> list[Piece]:
+        """Parts without a space between them, and what the parser leaves out between them."""
+        pieces: list[Piece] = []
+        at = node.start_byte
+        braces = False
+        for child in node.children:
+            if child.start_byte > at:
+                gap = self.text[at : child.start_byte]
+                pieces.append(Piece(None, gap))
+                braces = braces or "{" in gap
+            pieces.extend(self.pieces(child))
+            at = child.end_byte
+            braces = braces or (child.type not in QUOTED and "{" in self.raw(child))
+        if braces and pieces:
+            pieces[0].glob = True
+        return pieces
+
+    def variable(self, node: Node) -> list[Piece]:
+        """`$name` and `${name}`."""
+        name = self.raw(node).strip("${}")
+        quoted = node.parent is not None and node.parent.type in ("string", "heredoc_body")
+        if name in self.known and (value := self.known[name]) is not None:
+            if name in self.patterned:
+                return [Piece(value, value, glob=True)]
+            if quoted or not any(letter in value for letter in " \t\n*?[\\"):
+                return [Piece(value, value)] if value or quoted else [Piece("", "", glob=False)]
+            return [Piece(None, SPLIT.join(value.split()), glob=True)]
+        if name == "IFS":
+            return [Piece(None, " " if quoted else SPLIT)]
+        guess = self.guesses.get(name, "")
+        return [Piece(None, guess if quoted else SPLIT.join(guess.split()), glob=not quoted)]
+
+    def expansion(self, node: Node) -> list[Piece]:
+        """`${…}`: a variable, with what is taken from its value or put in its place."""
+        raw = self.raw(node)
+        if re.fullmatch(r"\$\{[A-Za-z_0-9]\w*\}", raw, re.ASCII):
+            return self.variable(node)
+        if "@P" in raw or raw.startswith("${!"):
+            self.unclear("indirect", "it takes a command or a name out of a variable", node)
+        plain = PARAMETER.fullmatch(raw)
+        if plain is not None:
+            name, operator, word = plain.groups()
+            quoted = node.parent is not None and node.parent.type in ("string", "heredoc_body")
+            text = self.known.get(name)
+            if text is None and self.unset(name):
+                text = ""
+            value = None if text is None or len(text) > MAX_TRIMMED else parameter(text, operator, word)
+            guess = parameter(self.guesses.get(name, "")[:MAX_TRIMMED], operator, word) if value is None else value
+            if value is not None and (quoted or not any(letter in value for letter in " \t\n*?[\\")):
+                return [Piece(value, value)]
+            return [Piece(None, guess if quoted else SPLIT.join(guess.split()), glob=not quoted)]
+        default = DEFAULTED.match(raw)
+        if default is None:
+            self.inside(node)
+            return [Piece(None, "", glob=True)]
+        words = [child for child in node.children if child.type in PIECES][1:]
+        guess = "".join(piece.guess for word in words for piece in self.pieces(word))
+        if "=" in default[0]:
+            name = default[0][2:].rstrip(":=-")
+            self.known[name] = None
+            self.guesses[name] = guess
+            self.assigned.append((name, Word(None, guess, self.span(node))))
+        return [Piece(None, guess, glob=True)]
+
+    def substitution(self, node: Node) -> list[Piece]:
+        """`$(…)` and backquotes: what they print is not known."""
+        first = len(self.commands)
+        self.loosely(node)
+        from handrail_cli.producing import constant_output
+
+        guess = constant_output(self.commands[first:]) or ""
+        quoted = node.parent is not None and node.parent.type in ("string", "heredoc_body")
+        return [Piece(None, guess if quoted else SPLIT.join(guess.split()), glob=not quoted)]
+
+    def process(self, node: Node) -> list[Piece]:
+        self.loosely(node)
+        return [Piece("/dev/fd/63", "/dev/fd/63")]
+
+    def number(self, node: Node) -> list[Piece]:
+        """`$((…))`: some number."""
+        self.arithmetic(node)
+        return [Piece(None, "0")]
+
+    def range(self, node: Node) -> list[Piece]:
+        """`{1..5}`: some numbers, which are told apart when the word is put together."""
+        raw = self.raw(node)
+        if not RANGE.fullmatch(raw):
+            self.unclear("word", "it holds a word that is not analysed (brace_expression)", node)
+            self.inside(node)
+            return [Piece(None, raw, glob=True)]
+        return [Piece(raw, raw, glob=True)]
+
+    def array(self, node: Node) -> list[Piece]:
+        guesses = [word.guess for child in node.children for word in self.words_of(child)]
+        return [Piece(None, SPLIT.join(guesses))]
+
+    def substituted(self, node: Node) -> tuple[int, ...]:
+        first = len(self.commands)
+        self.inside(node)
+        return tuple(range(first, len(self.commands)))
+
+
+def _first_in_word(node: Node) -> bool:
+    parent = node.parent
+    return parent is None or parent.type != "concatenation" or parent.children[0] == node
+
+
+def _has_glob(text: str) -> bool:
+    return GLOB.search(text) is not None
+
+
+PIECES: Mapping[str, Callable[[Words, Node], list[Piece]]] = {
+    "word": Words.bare,
+    "variable_name": Words.bare,
+    "special_variable_name": Words.bare,
+    "number": Words.bare,
+    "raw_string": Words.single,
+    "ansi_c_string": Words.ansi,
+    "string": Words.double,
+    "concatenation": Words.joined,
+    "simple_expansion": Words.variable,
+    "expansion": Words.expansion,
+    "command_substitution": Words.substitution,
+    "process_substitution": Words.process,
+    "arithmetic_expansion": Words.number,
+    "array": Words.array,
+    "brace_expression": Words.range,
+}
