@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from google.genai import types
 from pydantic import ValidationError
+from tests.gemini_server import KEY, Empty, Fails, Gemini, call, say, serving
 
 from handrail import (
     BackendUnavailable,
@@ -32,8 +33,6 @@ from handrail.config.settings import NetworkSettings
 from handrail.testing import VisionBackendContract
 from handrail_gemini_cu.backend import GeminiComputerUse, unsupported
 from handrail_gemini_cu.config import GeminiConfig
-
-from .gemini import KEY, Empty, Fails, Gemini, call, say, serving
 
 pytestmark = pytest.mark.anyio
 

@@ -12,13 +12,12 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.gemini_server import KEY, Answer, Gemini, Request, Scripted, call, say, serving
 
 import handrail
 from handrail import Element, Session
 from handrail.testing import ScriptedConfirmer
 from handrail_gui.hands import Place
-
-from .gemini import KEY, Answer, Gemini, Request, Scripted, call, say, serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
 

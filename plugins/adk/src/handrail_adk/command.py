@@ -14,7 +14,7 @@ from handrail.errors import ConfigError
 
 if TYPE_CHECKING:
     from handrail import Session
-    from handrail_adk.running import Job
+    from handrail_adk.config import RunConfig
 
 # What commands that the agent runs must not learn.
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
@@ -67,8 +67,9 @@ async def _run(task: str, given: Mapping[str, Any], choices: Choices, stdout: in
 
     from handrail.asking import confirm
     from handrail.commands._ask import at_terminal
-    from handrail_adk.budgets import EXIT_CODES, Ending
-    from handrail_adk.running import carry_out, nobody
+    from handrail_adk.budgets import EXIT_CODES, Ending, budget_of
+    from handrail_adk.models import open_model
+    from handrail_adk.running import Job, carry_out, nobody
     from handrail_adk.showing import JsonLines, Lines
 
     environment = {name: value for name, value in os.environ.items() if name not in KEYS}
@@ -79,7 +80,8 @@ async def _run(task: str, given: Mapping[str, Any], choices: Choices, stdout: in
         open_runtime_for(choices, environment=environment) as runtime,
         runtime.session(confirm=confirmer) as session,
     ):
-        job = await _job(task, given, session)
+        config = _configured(session, given)
+        budget = budget_of(config)
         stop_showing = session.bus.subscribe(shown.hear)
 
         def stop(number: int) -> None:
@@ -89,24 +91,24 @@ async def _run(task: str, given: Mapping[str, Any], choices: Choices, stdout: in
                 scope.cancel()
             caught = caught or number
 
-        async with on_signal(stop):
+        async with open_model(config, key=await _key(config, session)) as model, on_signal(stop):
             with anyio.CancelScope() as scope:
-                ending = Ending((await carry_out(job, session)).ending)
+                ending = Ending((await carry_out(Job(task, model, config, budget), session)).ending)
         stop_showing()
     return 128 + caught if caught and ending is not Ending.DONE else EXIT_CODES[ending]
 
 
-async def _job(task: str, given: Mapping[str, Any], session: Session) -> Job:
-    """The job by the configuration, and what a person has `given` in its place."""
-    from handrail_adk.budgets import budget_of
+def _configured(session: Session, given: Mapping[str, Any]) -> RunConfig:
+    """The configuration, and what a person has given in its place."""
     from handrail_adk.config import RunConfig
-    from handrail_adk.models import model_of
-    from handrail_adk.running import Job
 
-    configured = session.runtime.plugin_config("adk")
-    assert isinstance(configured, RunConfig)
-    config = configured.model_copy(update={name: value for name, value in given.items() if value is not None})
-    key = next((os.environ[name] for name in KEYS if os.environ.get(name)), None)
+    config = session.runtime.plugin_config("adk")
+    assert isinstance(config, RunConfig)
+    return config.model_copy(update={name: value for name, value in given.items() if value is not None})
+
+
+async def _key(config: RunConfig, session: Session) -> str | None:
+    """The key of the Gemini API; None where there is none."""
     if config.key is not None:
-        key = await session.secrets.take(config.key.removeprefix("secret:"))
-    return Job(task, model_of(config, key=key), config, budget_of(config))
+        return await session.secrets.take(config.key.removeprefix("secret:"))
+    return next((os.environ[name] for name in KEYS if os.environ.get(name)), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.models.google_llm import Gemini
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
-from google.genai import types
+from google.genai import Client, types
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError
 
 from handrail import ConfigError
@@ -65,13 +66,25 @@ class Script(BaseLlm):
         yield LlmResponse(content=types.Content(role="model", parts=parts))
 
 
-def model_of(config: RunConfig, *, key: str | None) -> BaseLlm:
-    """The configured model as ADK takes it; `key` is that of the Gemini API. Raises `NoModel` where it cannot be had, with the cure."""
+@asynccontextmanager
+async def open_model(config: RunConfig, *, key: str | None) -> AsyncGenerator[BaseLlm]:
+    """The configured model as ADK takes it, as long as it is used; `key` is that of the Gemini API.
+
+    Raises `NoModel` where it cannot be had, with the cure.
+    """
     name = config.model
     if name.startswith(SCRIPT):
-        return _scripted(Path(name.removeprefix(SCRIPT)))
-    if "/" not in name:
-        return _gemini(config, key)
+        yield _scripted(Path(name.removeprefix(SCRIPT)))
+    elif "/" in name:
+        yield _of_litellm(name)
+    elif key:
+        async with _client(config, key) as client:
+            yield Gemini(model=name, client=client)
+    else:
+        raise NoModel(f"the model {name!r} needs a key", hint="set GEMINI_API_KEY, or name another with --model")
+
+
+def _of_litellm(name: str) -> BaseLlm:
     if importlib.util.find_spec("litellm") is None:
         raise NoModel(f"the model {name!r} needs litellm", hint="handrail install litellm")
     from google.adk.models.lite_llm import LiteLlm
@@ -79,18 +92,16 @@ def model_of(config: RunConfig, *, key: str | None) -> BaseLlm:
     return LiteLlm(model=name)
 
 
-def _gemini(config: RunConfig, key: str | None) -> Gemini:
-    if not key:
-        raise NoModel(
-            f"the model {config.model!r} needs a key", hint="set GEMINI_API_KEY, or name another with --model"
-        )
-    # Attempts are counted by `Patient`: the client knows no Retry-After, and does not look at what an answer holds.
-    options = types.HttpOptions(timeout=int(config.answer_seconds * 1000))
-    return Gemini(
-        model=config.model,
-        base_url=config.url,
-        client_kwargs={"api_key": key, "vertexai": False, "http_options": options},
-    )
+@asynccontextmanager
+async def _client(config: RunConfig, key: str) -> AsyncGenerator[Client]:
+    """A client of the Gemini API. Attempts are counted by `Patient`: it knows no Retry-After, and does not look at what an answer holds."""
+    options = types.HttpOptions(base_url=config.url, timeout=int(config.answer_seconds * 1000))
+    client = Client(api_key=key, vertexai=False, http_options=options)
+    try:
+        yield client
+    finally:
+        await client.aio.aclose()
+        client.close()
 
 
 def _scripted(file: Path) -> Script:
