@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from handrail import Media, ToolResult
+from handrail import Media, ToolResult, tool
 from handrail.artifacts.store import Artifacts
-from handrail.results.telling import Told, told
+from handrail.results.telling import Told, instructions, told
 
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(16)
 
@@ -46,3 +46,25 @@ async def test_what_cannot_be_read_or_said_is_data_too(artifacts: Artifacts, tmp
     assert said.structure["image_b64"] == "abcde"
     assert said.structure["odd"] == [None, "?", [1]]
     assert json.loads(said.text) == said.structure
+
+
+def test_instructions_have_the_advice_of_the_tools_of_the_platform_each_once() -> None:
+    @tool(advice="Look first.")
+    async def see() -> None:
+        """See."""
+
+    @tool(advice="Look first.")
+    async def read() -> None:
+        """Read."""
+
+    @tool(advice={"linux": "Slashes.", "win32": "Drives."})
+    async def open_path() -> None:
+        """Open."""
+
+    @tool(advice="Only there.", platforms=frozenset({"win32"}))
+    async def registry() -> None:
+        """Look."""
+
+    added = instructions([see, read, open_path, registry], "linux").removeprefix(instructions([]))
+    assert added == "- Look first.\n- Slashes.\n"
+    assert instructions([registry], "win32").endswith("- Only there.\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -26,12 +27,13 @@ from tests.gemini_server import (
     think,
 )
 
-from handrail import Media, Session, Tool, Write, tool
-from handrail.testing import open_test_session
+from handrail import Media, Session, Tool, ToolContext, Write, tool
+from handrail.testing import fake_backend, open_test_session
 from handrail.watching.events import Event
 from handrail_adk.budgets import budget_of
 from handrail_adk.config import RunConfig
 from handrail_adk.happenings import Ended, Retried, Said, Saying, Thought
+from handrail_adk.instructions import SYSTEMS
 from handrail_adk.models import open_model
 from handrail_adk.running import Job, carry_out, nobody
 
@@ -264,3 +266,55 @@ async def test_a_run_ends_with_its_money() -> None:
     done = await run([call("add", a=1, b=2)], endless=True, dollars=0.006, prices=prices)
     assert (done.ended.ending, done.ended.steps) == ("dollars", 3)
     assert done.ended.dollars == pytest.approx(3 * (1000 * 2 + 60 * 10) / 1_000_000)
+
+
+# What the model is told
+
+
+@tool(requires={"parse_screen"}, trusted=True, advice="Look before you act.")
+async def see() -> None:
+    """See."""
+
+
+@tool(requires={"parse_screen"}, trusted=True, advice="Look before you act.")
+async def read() -> None:
+    """Read."""
+
+
+@tool(requires={"plan_actions"}, trusted=True, advice={sys.platform: "Plan in small steps.", "beos": "Not here."})
+async def plan() -> None:
+    """Plan."""
+
+
+@tool(trusted=True)
+async def switch(context: ToolContext) -> None:
+    """Use the other backend."""
+    await context.session.use_backend("planner")
+
+
+async def test_the_instructions_say_what_the_tools_of_the_step_advise_and_each_advice_once() -> None:
+    backends = [
+        fake_backend("reader", capabilities=["parse_screen"]),
+        fake_backend("planner", capabilities=["plan_actions"]),
+    ]
+    tools = [see, read, plan, switch]
+    with serving([call("switch")], DONE) as gemini:
+        async with open_test_session(tools=tools, backends=backends) as session:
+            done = await follow(gemini, session)
+            assert f"Your files belong in {session.workspace[0]}." in done.requests[0].system
+    first, second = (request.system for request in done.requests)
+    assert (first.count("Look before you act."), "Plan in small steps." in first) == (1, False)
+    assert ("Look before you act." in second, "Plan in small steps." in second) == (False, True)
+    assert "Not here." not in second
+    assert f"The computer runs {SYSTEMS[sys.platform]}" in first
+    assert len(first) < 3_000
+
+
+async def test_in_plan_mode_the_instructions_say_so() -> None:
+    with serving(DONE, DONE) as gemini:
+        async with open_test_session() as session:
+            session.plan(True)
+            await follow(gemini, session)
+            session.plan(False)
+            await follow(gemini, session)
+    assert ["plan mode" in request.system for request in gemini.requests] == [True, False]

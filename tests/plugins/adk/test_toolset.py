@@ -362,6 +362,23 @@ async def test_a_session_goes_on_where_it_was_after_a_restart() -> None:
     assert "spare" in chat.model.shown[0]
 
 
+async def test_a_session_that_is_given_and_new_goes_on_where_the_adk_session_was() -> None:
+    sessions = InMemorySessionService()
+    settings = {"policy": {"rules": YES}}
+    async with open_test_session(tools=TOOLS, settings=settings) as session:
+        model = Scripted.of([("change", {"to": "blue"})], [("fetch", {})])
+        await Chat(HandrailToolset(session), model, session_service=sessions).say()
+        # One in which something has been done is left as its host has it.
+        session.stash.set("setting", "green")
+        await Chat(HandrailToolset(session), Scripted.of(), session_service=sessions).say()
+        assert session.stash.get("setting") == "green"
+    async with open_test_session(tools=TOOLS) as session:
+        chat = Chat(HandrailToolset(session), Scripted.of([("setting", {})]), session_service=sessions)
+        events = await chat.say()
+    assert results(events)[0]["setting"] == "blue"
+    assert "spare" in chat.model.shown[0]
+
+
 async def test_a_question_is_answered_after_a_restart(tmp_path: Path) -> None:
     sessions = InMemorySessionService()
     async with open_test_runtime(tools=TOOLS, folder=tmp_path) as runtime:

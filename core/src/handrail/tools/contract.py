@@ -141,6 +141,8 @@ class Tool:
     `given`: a JSON Schema in the place of `params`; the handler gets the arguments as `params.args`, and effects name none of them.
     `artifact`: its text or bytes are always kept as an artifact, of that kind or of the class that a function without arguments names.
     `families`: what models of one family are told otherwise.
+    `advice`: how it is used well, in a sentence or two that a host tells its model beside the declarations, once for all tools that say the same;
+    by `sys.platform` where platforms differ.
     `meta`: a bag by dotted path that core never reads.
     `describe`, `locations`, `confirmation` and `grants` take the validated parameters and default to what the effects say. `confirmation` is also
     given the verdict, whose parts say which real files the call would touch; a `ToolError` that it raises ends the call before anybody is asked.
@@ -174,6 +176,7 @@ class Tool:
     skill: str | None = None
     artifact: ArtifactKind | Callable[[], type[Artifact]] | None = None
     families: Mapping[str, Variation] = field(default_factory=dict[str, Variation])
+    advice: str | Mapping[str, str] = ""
     meta: Bag = field(default_factory=Bag)
     describe: Callable[[Any], str] | None = None
     locations: Callable[[Any], Sequence[Location]] | None = None
@@ -219,6 +222,10 @@ class Tool:
                 f"tool {self.name!r}: artifact is {given!r}",
                 hint=f"write one of {', '.join(get_args(ArtifactKind))}, or a function that returns a class of artifacts",
             )
+
+    def advice_on(self, platform: str) -> str:
+        """Its advice on that `sys.platform`; empty where it has none."""
+        return self.advice if isinstance(self.advice, str) else self.advice.get(platform, "")
 
     @cached_property
     def _validate(self) -> Callable[[Any], Any]:
@@ -358,6 +365,7 @@ class Declared(TypedDict, total=False):
     skill: str | None
     artifact: ArtifactKind | Callable[[], type[Artifact]] | None
     families: Mapping[str, Variation]
+    advice: str | Mapping[str, str]
     meta: Bag
     describe: Callable[[Any], str]
     locations: Callable[[Any], Sequence[Location]]

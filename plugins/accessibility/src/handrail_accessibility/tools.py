@@ -34,7 +34,14 @@ SEEING = frozenset({"parse_screen", "ocr", "understand", "accessibility_tree"})
 Window = Annotated[str | None, Field(description="Part of a title (default: the active window).")]
 
 
-@tool(title="Read the window", effects=[Read("tree")], requires=SEEING, exclusive="desktop", timeout=15)
+@tool(
+    title="Read the window",
+    effects=[Read("tree")],
+    requires=SEEING,
+    exclusive="desktop",
+    timeout=15,
+    advice="Where a program gives its elements, get_ui_context is quicker and surer than a picture.",
+)
 async def get_ui_context(
     max_depth: Annotated[int, Field(ge=1, le=100, description="Levels of named things to go down.")] = 8,
     window: Window = None,

@@ -131,7 +131,8 @@ class Holds:
         asking = None
         if session.confirmer is None:
             asking = session.confirmer = AdkConfirmer(session)
-        if context is not None and self._given is None:
+        # A session that is given goes on where the ADK session was as long as nothing has been done in it: then it is a new program's.
+        if context is not None and not session.history.last(1):
             await restore(session, context.agent_name, _state(context))
         return Hold(session, asking=asking)
 

@@ -20,6 +20,7 @@ from handrail.errors import NoConfirmer
 from handrail.watching.events import Event, Finished, Proposed
 from handrail_adk.budgets import Budget, Ending, Ends, Meter
 from handrail_adk.happenings import Begun, Ended, Pictured, Retried, Said, Saying, Spent, Thought, Work
+from handrail_adk.instructions import instruction
 from handrail_adk.patience import Patient, thinking
 from handrail_adk.toolset import HandrailToolset
 
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NAME = "handrail"
-INSTRUCTION = """\
-You carry out one task on a computer with the tools you are given, and nobody talks with you meanwhile. Do what the task says and nothing beyond it. \
-Look at what a step did before the next one. When it is done, or cannot be done, say so in a sentence or two, and call nothing more.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +111,7 @@ async def _follow(job: Job, session: Session, meter: Meter) -> None:
     agent = Agent(
         name=NAME,
         model=model,
-        instruction=lambda _: INSTRUCTION,
+        instruction=lambda _: instruction(session),
         tools=[HandrailToolset(session, pictures=job.config.pictures)],
         generate_content_config=thinking(job.config),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import mimetypes
+import sys
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
@@ -154,7 +155,10 @@ class HandrailTool(BaseTool):
         return types.FunctionDeclaration.model_validate(said)
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
-        """Declare it as the model's family is told it."""
+        """Declare it as the model's family is told it, and give its advice, where no other tool has given the same."""
+        advice = self._tool.advice_on(sys.platform)
+        if advice and advice not in str(llm_request.config.system_instruction):
+            llm_request.append_instructions([advice])
         self._family = family_of(llm_request.model)
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
 

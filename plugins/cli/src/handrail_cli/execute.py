@@ -94,6 +94,14 @@ class Command(BaseModel):
     ] = None
 
 
+ONE_THING = "Prefer a tool that does one thing to a command that does many: a person sees at once what it will do. Never start what waits for typing."
+ADVICE = {
+    "linux": f"{ONE_THING} Commands are written for bash.",
+    "darwin": f"{ONE_THING} Commands are written for bash, with the programs of macOS: BSD's sed, find and date.",
+    "win32": f"{ONE_THING} Commands are written for Git Bash where it is installed; paths with forward slashes work in it.",
+}
+
+
 def _confirmation(command: Command, verdict: Verdict) -> ExecConfirmation:
     return ExecConfirmation(TITLE, command.command, command.cwd)
 
@@ -107,6 +115,7 @@ def _describe(command: Command) -> str:
     title=TITLE,
     effects=[Run("shell", arg="command"), Read("cwd", arg="cwd")],
     platforms=PLATFORMS,
+    advice=ADVICE,
     timeout=lambda command: None if command.background else command.timeout + CLOSING_S,
     live=True,
     confinable=True,

@@ -277,6 +277,7 @@ FAMILIES = {
     layer="file",
     title="Edit a file",
     families=FAMILIES,
+    advice="Read a file before you change it, and change it by edit_file: a shell's redirections are judged as commands, and show a person no diff.",
     effects=[Read("file", arg="file_path"), Write("file", arg="file_path")],
     timeout=60,
     describe=lambda edit: f"Edit {edit.file_path}",

@@ -24,6 +24,8 @@ SEES = frozenset({"parse_screen", "ocr", "understand", "accessibility_tree"})
     requires=SEES,
     platforms=LINUX,
     exclusive="desktop",
+    advice="Look before you act, and again after what changes the screen. Name elements by their ids (e12) where a tool takes one; an id is"
+    " good until the element is gone, and is never reused. Coordinates are pixels of the last picture.",
     # Each backend has a deadline of its own; models on a slow processor take two minutes.
     timeout=300,
     output="text",

@@ -18,7 +18,7 @@ from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, Res
 
 import handrail
 from handrail import Session
-from handrail.results.telling import INSTRUCTIONS
+from handrail.results.telling import instructions
 from handrail.watching.events import Event, Finished, ToolsChanged
 from handrail_mcp.asking import Asker
 from handrail_mcp.calls import Calls, Request
@@ -60,7 +60,7 @@ async def offered(session: Session) -> AsyncGenerator[Server[Any], None]:
         tasks.start_soon(listing.follow)
         tasks.start_soon(notes.send)
         try:
-            yield _server(calls, listing, resources, notes)
+            yield _server(_told(session), calls, listing, resources, notes)
         finally:
             for stop in stops:
                 stop()
@@ -158,7 +158,12 @@ class Offer(Server[Any]):
         return super().get_capabilities(CHANGES, *args, **kwargs)
 
 
-def _server(calls: Calls, listing: Listing, resources: Resources, notes: Notes) -> Server[Any]:
+def _told(session: Session) -> str:
+    """What clients are told once, of all tools that may be there."""
+    return instructions(owned.tool for owned in session.runtime.registry)
+
+
+def _server(told: str, calls: Calls, listing: Listing, resources: Resources, notes: Notes) -> Server[Any]:
     async def call(
         request: Request, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
@@ -171,7 +176,7 @@ def _server(calls: Calls, listing: Listing, resources: Resources, notes: Notes) 
         "handrail",
         title="Handrail",
         version=handrail.__version__,
-        instructions=INSTRUCTIONS,
+        instructions=told,
         get_tool_input_schema=listing.schema,
         on_list_tools=listing.serve,
         on_call_tool=call,

@@ -69,7 +69,14 @@ def _told(skills: Skills) -> list[dict[str, Any]]:
     return told
 
 
-@tool(layer="skill", title="Load a skill", effects=[Read("session")], exclusive="skills", trusted=True)
+@tool(
+    layer="skill",
+    title="Load a skill",
+    effects=[Read("session")],
+    exclusive="skills",
+    trusted=True,
+    advice="Before work that a skill describes, load the skill; its tools are there from the next step on.",
+)
 async def load_skill(skill_name: Name, *, context: ToolContext) -> dict[str, Any]:
     """Load a skill before work of its kind. Returns its instructions, and what it brings: workflows, scripts, resources, and tools, which
     are there from the next step on.
