@@ -7,6 +7,7 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -96,6 +97,59 @@ def test_a_kill_while_several_names_are_written_leaves_the_old_content_beside(tm
         writer.wait()
     contents = [path.read_bytes() for path in tmp_path.iterdir()]
     assert any(len(content) == 4_000_000 and len(set(content)) == 1 for content in contents)
+
+
+STOPPED = """
+import os, signal, sys
+from pathlib import Path
+from handrail.files import opened
+with opened.arriving(Path(sys.argv[1])) as file:
+    file.write(b"new" * 100_000)
+    file.settle()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_killed_process_leaves_nothing_beside_the_file(there: bool) -> None:
+    # Every Linux has files without a name there.
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        file = Path(folder, "a")
+        if there:
+            file.write_bytes(OLD)
+        done = subprocess.run([sys.executable, "-c", STOPPED, file], check=False)
+        assert done.returncode == -signal.SIGKILL
+        assert [(path.name, path.read_bytes()) for path in Path(folder).iterdir()] == [("a", OLD)] * there
+
+
+WITHOUT = """
+import os, sys
+from pathlib import Path
+from handrail.files import opened
+folder = Path(sys.argv[1])
+opened.replace(folder / "new", b"one", overwrite=False)
+opened.replace(folder / "new", b"two")
+try:
+    opened.replace(folder / "new", b"three", overwrite=False)
+except opened.Downstream as refused:
+    print(refused)
+with opened.arriving(folder / "new") as file:
+    file.write(b"four")
+    print(len(os.listdir(folder)))
+try:
+    with opened.arriving(folder / "new") as file:
+        file.write(b"five")
+        raise KeyError
+except KeyError:
+    print(sorted(os.listdir(folder)), (folder / "new").read_bytes())
+"""
+
+
+def test_without_nameless_files_hidden_ones_serve_and_go(tmp_path: Path) -> None:
+    # They are given their names through /proc.
+    shut = ["bwrap", "--bind", "/", "/", "--dev-bind", "/dev", "/dev", "--tmpfs", "/proc", "--"]
+    done = subprocess.run([*shut, sys.executable, "-c", WITHOUT, tmp_path], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [f"'{tmp_path}/new' is there already", "2", "['new'] b'four'"]
 
 
 def test_a_file_that_is_mounted_on_is_written_in_place(tmp_path: Path, mount: Callable[..., Path]) -> None:

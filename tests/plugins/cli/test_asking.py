@@ -333,9 +333,23 @@ async def test_a_folder_that_nobody_trusts_answers_nothing(folder: Path, asks: s
 
 
 async def test_a_program_for_a_whole_screen_that_has_none_says_how_to_run_it(run: Run) -> None:
-    result = await run("vim -N -u NONE new.txt", timeout=3)
-    assert (result.status, result["prompt"]["kind"] in ("editor", "screen")) == ("timeout", True)
-    assert 'run it with pty="120x40" and background=true' in result["note"]
+    result = await run("vim -N -u NONE new.txt", timeout=60)
+    # At once, and not at its time limit.
+    assert (result.status, result["prompt"]["kind"] in ("editor", "screen")) == ("error", True)
+    assert 'run it with pty="120x40" and background=true' in result["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        # Draws and does not say that it misses a terminal; says it and draws nothing.
+        r"printf '\033[5;10Hhello'; sleep 2; printf done",
+        "echo 'Output is not to a terminal' >&2; sleep 2; printf done",
+    ],
+)
+async def test_what_only_looks_like_a_program_for_a_whole_screen_goes_on(run: Run, command: str) -> None:
+    result = await run(command)
+    assert (result.status, result["stdout"][-4:]) == ("success", "done")
 
 
 async def test_a_program_that_only_clears_the_screen_is_none_of_these(run: Run) -> None:

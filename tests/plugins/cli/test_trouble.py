@@ -253,21 +253,29 @@ def _on_a_small_disk(folder: Path, args: Mapping[str, Any]) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
+# Root is held by no limit of processes; a user is, whom nothing else runs for.
+NOBODY = "setpriv --reuid=65534 --clear-groups " if os.geteuid() == 0 else ""
+BUSY = f"{sys.executable} -c 'import time\nwhile time.process_time() < 1.8: pass'"
+CHILDREN = f"{NOBODY}sh -c 'for n in 1 2 3 4 5 6 7 8; do sleep 1 & done; wait'"
+
+
 @pytest.mark.parametrize(
-    ("limit", "command", "says"),
+    ("limit", "enough", "command", "where", "says"),
     [
-        ("memory = 300", f"{sys.executable} -c 'bytearray(900_000_000)'", "MemoryError"),
-        ("file_size = 1", "head -c 3000000 /dev/zero > big", "File size limit exceeded"),
-        ("cpu_seconds = 1", f"{sys.executable} -c 'while True: pass'", "killed"),
+        ("memory", (300, 3_000), f"{sys.executable} -c 'bytearray(900_000_000)'", "stderr", "MemoryError"),
+        ("file_size", (1, 9), "head -c 3000000 /dev/zero > big", "note", "plugins.cli.limits.file_size"),
+        ("cpu_seconds", (1, 60), BUSY, "note", "plugins.cli.limits.cpu_seconds"),
+        ("processes", (4, 200), CHILDREN, "stderr", "fork"),
     ],
 )
 async def test_a_command_on_the_host_uses_no_more_than_is_configured(
-    limited: Callable[..., Awaitable[Session]], limit: str, command: str, says: str
+    limited: Callable[..., Awaitable[Session]], limit: str, enough: tuple[int, int], command: str, where: str, says: str
 ) -> None:
-    session = await limited(f"[plugins.cli.limits]\n{limit}\n")
-    result = await session.call("execute_cli", {"command": f"{command}; exit $?", "timeout": 25})
-    assert result.status == "error"
-    assert says.lower() in (result["stderr"] + json.dumps(result["error"])).lower() or result["exit_code"] > 128
+    little, much = [await limited(f"[plugins.cli.limits]\n{limit} = {value}\n") for value in enough]
+    held = await little.call("execute_cli", {"command": f"{command}; exit $?", "timeout": 25})
+    assert (held.status, says in held[where]) == ("error", True), held
+    free = await much.call("execute_cli", {"command": command, "timeout": 100})
+    assert (free.status, "limit" in free.get("note", "")) == ("success", False), free
 
 
 async def test_what_is_unset_is_not_limited(run: Run) -> None:

@@ -7,7 +7,17 @@ from collections.abc import Mapping
 
 import pytest
 
-from handrail_cli.windows_start import DETACHED, SUSPENDED, alone, by_bash, by_cmd, find_bash, find_program, has_windows
+from handrail_cli.windows_start import (
+    DETACHED,
+    SUSPENDED,
+    alone,
+    by_bash,
+    by_cmd,
+    find_bash,
+    find_program,
+    has_windows,
+    line_for_cmd,
+)
 
 SYSTEM = r"C:\Windows\System32"
 # A usual machine: the variables that count here, as its own `set` prints them.
@@ -101,6 +111,25 @@ def test_cmd_tells_what_it_leaves_only_where_that_is_no_part_of_the_command(comm
 def test_cmd_is_given_no_line_that_it_would_leave_out() -> None:
     with pytest.raises(ValueError, match="one line"):
         by_cmd("echo a\necho b", MACHINE)
+
+
+@pytest.mark.parametrize(
+    ("argv", "line"),
+    [
+        ([r"C:\Windows\py.exe", "-m", "x"], r'"C:\Windows\py.exe" -m x'),
+        ([r"C:\My Programs\a.exe", "a&b|c>d^e"], r'"C:\My Programs\a.exe" "a&b|c>d^e"'),
+        (["a", "", "b c\\"], 'a "" "b c\\\\"'),
+        (["a", "'"], """a "'\""""),
+    ],
+)
+def test_the_words_of_a_program_reach_it_through_cmd_as_they_are(argv: list[str], line: str) -> None:
+    assert line_for_cmd(argv) == line
+
+
+@pytest.mark.parametrize("word", ["100%", 'a"b', "a\nb", "a\0"])
+def test_words_that_cmd_would_change_are_refused(word: str) -> None:
+    with pytest.raises(ValueError, match="as it is"):
+        line_for_cmd(["a", word])
 
 
 def program(subsystem: int) -> bytes:

@@ -14,7 +14,7 @@ import shutil
 import stat
 import sys
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -154,7 +154,7 @@ def replace(
     A file that was there keeps its permissions, owner, access lists and extended attributes. Without `overwrite` one that is there is left
     alone, as is one that is not as `expected`: `Downstream`. Readers see the old content or the new, also after a crash. A file with several
     names, or one that a new file could not be made like, is written in place instead, as editors do: then its old content lies beside it,
-    durable, until the new one is.
+    durable, until the new one is. A killed process leaves nothing else, where the file system has files without a name.
     """
     with _holding(path, create_dirs=create_dirs) as at:
         before = _status(at, path, missing_ok=True)
@@ -165,76 +165,68 @@ def replace(
         if expected is not None and not unchanged(before, expected.status):
             raise _changed(path)
         try:
-            if before is not None and before.st_nlink > 1:
-                return _write_in_place(at, path, before, data)
             fresh = expected is not None and expected.status is None
-            return _write_anew(at, path, before, data, overwrite=overwrite and not fresh)
+            alone = before is None or before.st_nlink == 1
+            status = _write_anew(at, path, before, data, overwrite=overwrite and not fresh) if alone else None
+            return status or _write_in_place(at, path, before, data)
         except OSError as exc:
             raise Downstream(f"{str(path)!r} could not be written: {exc.strerror}", hint="nothing was changed") from exc
 
 
 def _write_anew(
     at: _Folder, path: Path, before: os.stat_result | None, data: bytes, *, overwrite: bool
-) -> os.stat_result:
-    partial = _sibling(path)
-    fd = _open(at, partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | QUIET, mode=0o666 if before is None else 0o600)
-    try:
-        if before is not None and not likeness.take(fd, at.name_for_attributes(path), before):
-            os.unlink(at.name(partial), dir_fd=at.fd)
-            return _write_in_place(at, path, before, data)
-        _write_all(fd, data)
-        os.fsync(fd)
-        status = os.fstat(fd)
+) -> os.stat_result | None:
+    """A new file in the place of the one that is there; None where that is not to be had, and nothing was done."""
+    with _draft(at, path, mode=0o666 if before is None else 0o600) as draft:
+        if before is not None and not likeness.take(draft.fd, at.name_for_attributes(path), before):
+            return None
+        _write_all(draft.fd, data)
+        os.fsync(draft.fd)
+        status = os.fstat(draft.fd)
         if before is not None and not unchanged(_status(at, path, missing_ok=True), before):
             raise _changed(path)
-        _put(at, partial, path, overwrite=overwrite)
-    except BaseException as exc:
-        with suppress(OSError):
-            os.unlink(at.name(partial), dir_fd=at.fd)
-        # A file that something is mounted on cannot be exchanged.
-        if before is not None and isinstance(exc, OSError) and exc.errno == errno.EBUSY:
-            return _write_in_place(at, path, before, data)
-        raise
-    finally:
-        os.close(fd)
+        try:
+            draft.put(path, overwrite=overwrite)
+        except OSError as exc:
+            # A file that something is mounted on cannot be exchanged.
+            if before is not None and exc.errno == errno.EBUSY:
+                return None
+            raise
     at.settle()
     return status
 
 
-def _write_in_place(at: _Folder, path: Path, before: os.stat_result, data: bytes) -> os.stat_result:
-    fd = _open(at, path, os.O_RDWR | QUIET)
-    try:
+def _write_in_place(at: _Folder, path: Path, before: os.stat_result | None, data: bytes) -> os.stat_result:
+    with ExitStack() as closing:
+        fd = _open(at, path, os.O_RDWR | QUIET)
+        closing.callback(os.close, fd)
         if not unchanged(os.fstat(fd), before):
             raise _changed(path)
         old = _read_all(fd)
         kept = _sibling(path)
         _write_beside(at, kept, old)
-        try:
+        with ExitStack() as undoing:
+            undoing.callback(_restore, at, fd, old, kept)
             if len(data) > len(old) and hasattr(os, "posix_fallocate"):
                 # A full disk is to be found out before anything is changed.
                 os.posix_fallocate(fd, len(old), len(data) - len(old))
             _overwrite(fd, data)
-        except BaseException:
-            _overwrite(fd, old)
-            os.unlink(at.name(kept), dir_fd=at.fd)
-            raise
+            undoing.pop_all()
         os.unlink(at.name(kept), dir_fd=at.fd)
         return os.fstat(fd)
-    finally:
-        os.close(fd)
+
+
+def _restore(at: _Folder, fd: int, old: bytes, kept: Path) -> None:
+    _overwrite(fd, old)
+    # Where that failed, it is still to be found there.
+    os.unlink(at.name(kept), dir_fd=at.fd)
 
 
 def _write_beside(at: _Folder, path: Path, data: bytes) -> None:
-    fd = _open(at, path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | QUIET)
-    try:
-        _write_all(fd, data)
-        os.fsync(fd)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(at.name(path), dir_fd=at.fd)
-        raise
-    finally:
-        os.close(fd)
+    with _draft(at, path, mode=0o600) as draft:
+        _write_all(draft.fd, data)
+        os.fsync(draft.fd)
+        draft.put(path, overwrite=False)
     at.settle()
 
 
@@ -282,22 +274,15 @@ def arriving(path: Path, *, attributes: Mapping[str, bytes] | None = None) -> Ge
     """
     with _holding(path) as at:
         _check_may_go(_status(at, path, missing_ok=True), path)
-        partial = _sibling(path)
-        fd = _open(at, partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | QUIET, mode=0o666)
         try:
-            yield Arriving(fd)
-            _mark(fd, attributes or {})
-            os.fsync(fd)
-            _check_may_go(_status(at, path, missing_ok=True), path)
-            _put(at, partial, path, overwrite=True)
-        except BaseException as exc:
-            with suppress(OSError):
-                os.unlink(at.name(partial), dir_fd=at.fd)
-            if isinstance(exc, OSError):
-                raise Downstream(f"{str(path)!r} could not be written: {exc.strerror}") from exc
-            raise
-        finally:
-            os.close(fd)
+            with _draft(at, path, mode=0o666) as draft:
+                yield Arriving(draft.fd)
+                _mark(draft.fd, attributes or {})
+                os.fsync(draft.fd)
+                _check_may_go(_status(at, path, missing_ok=True), path)
+                draft.put(path, overwrite=True)
+        except OSError as exc:
+            raise Downstream(f"{str(path)!r} could not be written: {exc.strerror}") from exc
         at.settle()
 
 
@@ -396,7 +381,7 @@ def _holding(path: Path, *, create_dirs: bool = False) -> Generator[_Folder, Non
         yield _Folder(fd)
         for parent, _ in made:
             _Folder(parent).settle()
-    except BaseException:
+    except BaseException:  # whatever ended it goes on: what was made for it goes
         for parent, name in reversed(made):
             # One that somebody has put something into stays.
             with suppress(OSError):
@@ -514,12 +499,65 @@ def _write_all(fd: int, data: bytes) -> None:
         left = left[os.write(fd, left) :]
 
 
-def _put(at: _Folder, partial: Path, path: Path, *, overwrite: bool) -> None:
-    if overwrite or sys.platform == "win32":
-        os.replace(at.name(partial), at.name(path), src_dir_fd=at.fd, dst_dir_fd=at.fd)
-        return
+@dataclass(slots=True)
+class _Draft:
+    """An open new file. `name` is its hidden one, None while it has none: then it ends with this process, whatever happens."""
+
+    at: _Folder
+    fd: int
+    name: Path | None
+
+    def put(self, path: Path, *, overwrite: bool) -> None:
+        """Give it this name in its folder: in place of what has it, or where nothing has."""
+        if overwrite or sys.platform == "win32":
+            if self.name is None:
+                # Only a name can take the place of another: it is there for that moment.
+                hidden = _sibling(path)
+                self._link(hidden)
+                self.name = hidden
+            os.replace(self.at.name(self.name), self.at.name(path), src_dir_fd=self.at.fd, dst_dir_fd=self.at.fd)
+            self.name = None
+            return
+        try:
+            self._link(path)
+        except FileExistsError as exc:
+            raise Downstream(f"{str(path)!r} is there already", hint="nothing was changed") from exc
+
+    def forget(self) -> None:
+        """Take away its hidden name, if it has one."""
+        if self.name is not None:
+            with suppress(OSError):
+                os.unlink(self.at.name(self.name), dir_fd=self.at.fd)
+
+    def _link(self, path: Path) -> None:
+        if self.name is None:
+            os.link(f"/proc/self/fd/{self.fd}", self.at.name(path), dst_dir_fd=self.at.fd, follow_symlinks=True)
+        else:
+            os.link(self.at.name(self.name), self.at.name(path), src_dir_fd=self.at.fd, dst_dir_fd=self.at.fd)
+
+
+@contextmanager
+def _draft(at: _Folder, path: Path, *, mode: int) -> Generator[_Draft, None, None]:
+    """A new file in the folder of `path`, to be put there. Nothing of it is left where it was not."""
+    draft = _nameless(at, mode) or _hidden(at, path, mode)
     try:
-        os.link(at.name(partial), at.name(path), src_dir_fd=at.fd, dst_dir_fd=at.fd)
-    except FileExistsError as exc:
-        raise Downstream(f"{str(path)!r} is there already", hint="nothing was changed") from exc
-    os.unlink(at.name(partial), dir_fd=at.fd)
+        yield draft
+    finally:
+        draft.forget()
+        os.close(draft.fd)
+
+
+def _nameless(at: _Folder, mode: int) -> _Draft | None:
+    """A file that a killed process does not leave behind; None where the system or the file system has none."""
+    if sys.platform != "linux" or not os.path.exists("/proc/self/fd"):
+        return None
+    try:
+        return _Draft(at, os.open(".", os.O_TMPFILE | os.O_WRONLY | QUIET, mode, dir_fd=at.fd), None)
+    # What stands in the way of a hidden one, too, is told by it.
+    except OSError:
+        return None
+
+
+def _hidden(at: _Folder, path: Path, mode: int) -> _Draft:
+    partial = _sibling(path)
+    return _Draft(at, _open(at, partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | QUIET, mode=mode), partial)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shlex
+import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -148,7 +148,7 @@ async def run_words(
     """Run a program for another tool, as `execute_cli` runs a command; the session's folder and variables stay as they are."""
     from handrail_cli.waiting import Attention
 
-    command = Command(command=f"exec {shlex.join(argv)}", timeout=timeout)
+    command = Command(command=processes.command_line(argv, context.host_environment), timeout=timeout)
     launch = await _launch(command, context, processes, keeps=False, answered=False)
     if context.sandbox is not None:
         launch = replace(launch, sandbox=context.sandbox.reading(*readable))
@@ -283,6 +283,8 @@ async def _foreground(
     if window is not None:
         note = f"It opened the window {window!r} and goes on running."
         return _report(process, context, exit_code=None, notes=[note], process_id=processes.keep(process))
+    if not ended and process.misses_terminal:
+        return await _given_up(attention, context, processes)
     if not ended and command.on_timeout == "background":
         note = (
             f"It was not done after {command.timeout:g} s and goes on running; read_process gives what it writes next."
@@ -323,6 +325,18 @@ def _asked(attention: Attention, prompt: Prompt | None) -> list[str]:
     ]
 
 
+async def _given_up(attention: Attention, context: ToolContext, processes: Processes) -> Mapping[str, Any]:
+    """Stop a command that waits for keys and has no terminal: nobody can press any."""
+    prompt = attention.process.prompt
+    await processes.stop(attention.process)
+    error = Downstream(
+        "the command was stopped: it waits for keys on a whole screen, and has no terminal",
+        hint='run it with pty="120x40" and background=true and press keys with write_process, or use a program that needs no screen',
+    )
+    report = _report(attention.process, context, exit_code=None, prompt=prompt)
+    return {**report, **ToolResult.failure(error, title=TITLE)}
+
+
 def _timed_out(
     attention: Attention, prompt: Prompt | None, command: Command, context: ToolContext
 ) -> Mapping[str, Any]:
@@ -349,6 +363,8 @@ def _ended(attention: Attention, context: ToolContext, processes: Processes) -> 
         notes.append(f"Programs it started still run{_behind(process)}; stop_process({id!r}) ends them.")
     else:
         processes.finished(process)
+    if (limit := _limit_reached(code, process.launch)) is not None:
+        notes.append(f"It reached the limit plugins.cli.limits.{limit}.")
     if code == 1 and _last_program(context) in ONE_MEANS_NO:
         notes.append("Exit code 1 means that nothing was found, or a difference.")
         return _report(process, context, exit_code=code, notes=notes, prompt=prompt, process_id=id)
@@ -359,6 +375,20 @@ def _ended(attention: Attention, context: ToolContext, processes: Processes) -> 
         return {**report, **ToolResult.failure(denial, title=TITLE)}
     told = f"signal {-code}" if code < 0 else f"exit code {code}"
     return {**report, **ToolResult.failure(Downstream(f"the command failed with {told}"), title=TITLE)}
+
+
+def _limit_reached(code: int, launch: Launch) -> str | None:
+    """The configured limit that a command was ended by, as far as its end tells."""
+    limits = launch.limits if launch.sandbox is None else None
+    if limits is None:
+        return None
+    # By name: Windows has neither, and no such limit is taken there.
+    ended_by = {"SIGXCPU": ("cpu_seconds", limits.cpu_seconds), "SIGXFSZ": ("file_size", limits.file_size)}
+    try:
+        name, value = ended_by[signal.Signals(-code if code < 0 else code - 128).name]
+    except (ValueError, KeyError):
+        return None
+    return name if value is not None else None
 
 
 def _behind(process: Process) -> str:

@@ -15,15 +15,13 @@ from dataclasses import dataclass
 
 from handrail import Downstream
 from handrail_cli.family import alive, becoming, behind, family, group_alive, ignores_hangup, send
-from handrail_cli.process import TERM_S, Process, Stream
+from handrail_cli.process import GRACE_S, TERM_S, Process, Stream
 from handrail_cli.shell import Left, parse_left, read_state
 
 # A pipe of this size lets a program that writes much run on while we are elsewhere.
 WIDE_PIPE = 1_048_576
 # Reads in a row for one stream before others get their turn.
 BURST = 16
-# How long the pipes of a command that has ended are still listened to when something holds them.
-GRACE_S = 0.15
 # How long what the shell has just forked may take to become its program.
 BECOMING_S = 0.3
 # For so long what a command writes stays in its pipes, unless somebody listens.
@@ -38,7 +36,6 @@ class PosixProcess(Process):
     stdin: int | None = None
     state: int | None = None
     _pidfd: int | None = None
-    _grace: asyncio.TimerHandle | None = None
     # Set while its streams are not watched yet.
     _reading: asyncio.TimerHandle | None = None
     _watch: asyncio.Task[None] | None = None
@@ -62,7 +59,7 @@ class PosixProcess(Process):
         loop = asyncio.get_running_loop()
         if sys.platform == "linux":
             self._pidfd = os.pidfd_open(self.pid)
-            loop.add_reader(self._pidfd, self._ended)
+            loop.add_reader(self._pidfd, self._reap)
         else:
             self._watch = loop.create_task(self._wait_in_thread())
         if self.launch.followed or self.launch.on_output is not None:
@@ -172,8 +169,7 @@ class PosixProcess(Process):
             asyncio.get_running_loop().remove_reader(self._pidfd)
             os.close(self._pidfd)
             self._pidfd = None
-        if self._grace is not None:
-            self._grace.cancel()
+        self._listen_no_more()
 
     def _read(self, stream: Stream, bursts: int = BURST) -> None:
         for _ in range(bursts):
@@ -199,14 +195,13 @@ class PosixProcess(Process):
             if not stream.wide:
                 _widen(stream)
 
-    def _ended(self) -> None:
+    def _reap(self) -> None:
         ended, status = os.waitpid(self.pid, os.WNOHANG)
         if ended != self.pid:
             return
         self._finish(os.waitstatus_to_exitcode(status))
 
     def _finish(self, code: int) -> None:
-        self.exit_code = code
         if self._pidfd is not None:
             asyncio.get_running_loop().remove_reader(self._pidfd)
             os.close(self._pidfd)
@@ -220,31 +215,16 @@ class PosixProcess(Process):
         if self._reading is not None:
             self._reading.cancel()
             self._watch_streams()
-        self._settle_if_done()
-        if not self._settled:
-            self._grace = asyncio.get_running_loop().call_later(GRACE_S, self._settle)
+        self._ended(code)
 
     async def _wait_in_thread(self) -> None:
         _, status = await asyncio.to_thread(os.waitpid, self.pid, 0)
         self._finish(os.waitstatus_to_exitcode(status))
 
-    def _settle_if_done(self) -> None:
-        if self.exit_code is not None and all(stream.fd is None for stream in self.streams):
-            self._settle()
-
-    def _settle(self) -> None:
-        if self._settled:
-            return
-        self._settled = True
-        self.held = any(stream.fd is not None for stream in self.streams)
+    def _find_left(self) -> bool:
         if self.confined is None:
             self.daemons = behind(self.pid, self.mark)
-        self.left = bool(self.daemons) or group_alive(self.pid)
-        if self._grace is not None:
-            self._grace.cancel()
-        if not self.left:
-            self.end_input()
-        self._wake()
+        return bool(self.daemons) or group_alive(self.pid)
 
     def _hang_up_stream(self, stream: Stream) -> None:
         if stream.fd is not None:

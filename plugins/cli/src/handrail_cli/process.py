@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from handrail import Downstream
 from handrail_cli.output import MAX_WHOLE, Kept, Sink
-from handrail_cli.prompts import READ_KEYS, Prompt, drawn, first_of, on_screen
+from handrail_cli.prompts import READ_KEYS, Prompt, drawn, first_of, on_screen, says_no_terminal
 
 if TYPE_CHECKING:
     from handrail import Confined, Confinement
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 TERM_S = 0.3
 # The same for a command that was cancelled: whoever did that waits.
 CANCEL_S = 0.02
+# How long the pipes of a command that has ended are still listened to when something holds them.
+GRACE_S = 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ class Process(ABC):
     fed_at: float = 0.0
     _waiting: list[asyncio.Future[None]] = field(default_factory=list["asyncio.Future[None]"])
     _settled: bool = False
+    _grace: asyncio.TimerHandle | None = None
     _given_back: asyncio.Task[str | None] | None = None
 
     @property
@@ -115,6 +118,14 @@ class Process(ABC):
             return drawn(self.stdout.ending(), stream="stdout")
         answered = prompt is not None and prompt.kind not in READ_KEYS and self.heard < self.fed_at
         return None if answered else prompt
+
+    @property
+    def misses_terminal(self) -> bool:
+        """Whether it waits for keys on a whole screen though it has no terminal, and has said that itself."""
+        if self.launch.terminal is not None or self.exit_code is not None:
+            return False
+        endings = [stream.kept.ending() for stream in self.streams]
+        return any(map(says_no_terminal, endings)) and drawn(endings[0], stream="stdout") is not None
 
     @property
     def hides_typing(self) -> bool:
@@ -218,6 +229,37 @@ class Process(ABC):
             stream.decode = codecs.getincrementaldecoder("utf-8")("replace")
         if text := stream.decode.decode(data):
             self.launch.on_output(stream.name, text)
+
+    def _ended(self, code: int) -> None:
+        """The program itself is over."""
+        self.exit_code = code
+        self._settle_if_done()
+        if not self._settled:
+            self._grace = asyncio.get_running_loop().call_later(GRACE_S, self._settle)
+
+    def _settle_if_done(self) -> None:
+        if self.exit_code is not None and all(stream.fd is None for stream in self.streams):
+            self._settle()
+
+    def _settle(self) -> None:
+        if self._settled:
+            return
+        self._settled = True
+        self._listen_no_more()
+        self.held = any(stream.fd is not None for stream in self.streams)
+        self.left = self._find_left()
+        if not self.left:
+            self.end_input()
+        self._wake()
+
+    def _listen_no_more(self) -> None:
+        if self._grace is not None:
+            self._grace.cancel()
+            self._grace = None
+
+    @abstractmethod
+    def _find_left(self) -> bool:
+        """Whether anything that it started still runs, once it is over."""
 
     def _wake(self) -> None:
         """It has settled: whoever waits goes on."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from handrail import NotFound, ServiceContext
+from handrail import InvalidArguments, NotFound, ServiceContext
 from handrail.records.redaction import without_credentials
 from handrail_cli.process import TERM_S, Launch, Process
 from handrail_cli.shell import Left, outside
@@ -75,6 +76,19 @@ class Processes:
     def shell(self, environment: Mapping[str, str]) -> str | None:
         """Where the bash is that runs commands, empty where the system's own shell does; None when there is neither."""
         return self._starter.shell(environment)
+
+    def command_line(self, argv: Sequence[str], environment: Mapping[str, str]) -> str:
+        """The command that runs a program with these words in the shell that is there; `InvalidArguments` where that cannot be said in it."""
+        if self.shell(environment) != "":
+            return shlex.join(argv)
+        from handrail_cli.windows_start import line_for_cmd
+
+        try:
+            return line_for_cmd(argv)
+        except ValueError as exc:
+            raise InvalidArguments(
+                f"execute_cli: {exc}", hint="install Git for Windows, whose bash takes any word"
+            ) from exc
 
     def left_by(self, process: Process, written: bytes) -> Left | None:
         """What the shell of a command left behind. Most leave what the one before them did, and are not read again."""

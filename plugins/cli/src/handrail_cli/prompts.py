@@ -22,6 +22,8 @@ LOOKED_AT = 2_000
 TOLD = 300
 # What is written to draw anywhere on a terminal: its other screen, or a place by row and column.
 DRAWING = re.compile(rb"\x1b\[(?:\?(?:1049|1047|47)h|\d+;\d+[Hf])")
+# What programs say that want to be seen on a terminal.
+NO_TERMINAL = re.compile(rb"\bnot (?:to |from |on )?a (?:terminal|tty)\b", re.IGNORECASE)
 # What programs write after a question when they find their input at its end.
 GAVE_UP = re.compile(r"[ \t]*\n?(?:Abort(?:ed|ing)?\b[.!]*|EOF|\^[CD])\s*\Z", re.IGNORECASE)
 
@@ -133,6 +135,11 @@ def drawn(output: bytes, *, stream: str) -> Prompt | None:
         if DRAWING.search(looked_at)
         else None
     )
+
+
+def says_no_terminal(output: bytes) -> bool:
+    """Whether a program says that it has no terminal."""
+    return NO_TERMINAL.search(output[-LOOKED_AT:]) is not None
 
 
 def first_of(outputs: Sequence[tuple[str, bytes]]) -> Prompt | None:

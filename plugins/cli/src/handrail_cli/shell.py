@@ -108,12 +108,14 @@ def limiting(limits: HostLimits) -> str:
     """The words that limit a shell and all that it starts; a limit that cannot be set ends it before it runs anything."""
     wanted = (
         ("v", limits.memory and limits.memory * 1024),
-        ("t", limits.cpu_seconds),
+        # At the first one it is told which limit it was, and ended by the second.
+        ("St", limits.cpu_seconds),
+        ("Ht", limits.cpu_seconds and limits.cpu_seconds + 1),
         ("u", limits.processes),
         # In blocks of 1,024 bytes.
         ("f", limits.file_size and limits.file_size * 1024),
     )
-    given = [f"builtin ulimit -{letter} {value} || exit 126" for letter, value in wanted if value is not None]
+    given = [f"builtin ulimit -{letters} {value} || exit 126" for letters, value in wanted if value is not None]
     return "; ".join(given)
 
 

@@ -68,7 +68,10 @@ class Attention:
 async def until_over(
     process: Process, timeout: float, context: ToolContext, attention: Attention
 ) -> tuple[bool, str | None]:
-    """Whether the command has ended in time, and the title of the window that it opened instead."""
+    """Whether the command has ended in time, and the title of the window that it opened instead.
+
+    Before its time is over it is given up where it waits for keys that it cannot get.
+    """
     if process.shown is not None:
         return False, process.shown
     deadline = monotonic() + timeout
@@ -82,6 +85,8 @@ async def until_over(
             attention.look()
         else:
             pause = NEXT_LOOK_S
+        if process.silent_for >= QUIET_S and process.misses_terminal:
+            return False, None
         if monotonic() >= next_window:
             if (title := await _window(process, context)) is not None:
                 return False, title

@@ -23,7 +23,7 @@ from handrail import Downstream, InvalidArguments, ToolUnavailable
 from handrail_cli.decoding import locale_charset
 from handrail_cli.family import MARK
 from handrail_cli.output import LARGE, HeadTail
-from handrail_cli.process import TERM_S, Launch, Process, Stream
+from handrail_cli.process import GRACE_S, TERM_S, Launch, Process, Stream
 from handrail_cli.shell import MAX_STATE, Left, parse_left_by_cmd, parse_left_on_windows
 from handrail_cli.windows_start import HEADER, Start, alone, by_bash, by_cmd, find_bash, leaving_by_cmd
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from handrail_cli.config import HostLimits
     from handrail_cli.sandboxes.windows_job import Job
 
-# How long the pipes of a command that has ended are still listened to when something holds them.
-GRACE_S = 0.15
 # So much may wait to be read by a program that reads slowly.
 FED = 65_536
 MEGABYTE = 1024 * 1024
@@ -155,6 +153,7 @@ class WindowsProcess(Process):
         return parse_left_on_windows(written, root=str(root), temporary=given.get("TEMP", str(root / "tmp")))
 
     def close(self) -> None:
+        self._listen_no_more()
         self.end_input()
         self._forget_state()
         self.contained.close()
@@ -217,27 +216,10 @@ class WindowsProcess(Process):
         """In a thread: wait for the end of the program itself."""
         code = self.contained.process.wait()
         with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(self._finish, code)
+            loop.call_soon_threadsafe(self._ended, code)
 
-    def _finish(self, code: int) -> None:
-        self.exit_code = code
-        self._settle_if_done()
-        if not self._settled:
-            asyncio.get_running_loop().call_later(GRACE_S, self._settle)
-
-    def _settle_if_done(self) -> None:
-        if self.exit_code is not None and all(stream.fd is None for stream in self.streams):
-            self._settle()
-
-    def _settle(self) -> None:
-        if self._settled:
-            return
-        self._settled = True
-        self.held = any(stream.fd is not None for stream in self.streams)
-        self.left = self.contained.active() > 0
-        if not self.left:
-            self.end_input()
-        self._wake()
+    def _find_left(self) -> bool:
+        return self.contained.active() > 0
 
 
 class WindowsStarter:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ntpath
 import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from handrail_cli.shell import PLAIN_SCRIPT, windows_keeping_script
@@ -40,6 +40,8 @@ OFFSET_AT, MARK, SUBSYSTEM_AT, WITH_WINDOWS = 0x3C, b"PE\0\0", 24 + 68, 2
 HEADER = 4_096
 EXTENSIONS = ".COM;.EXE;.BAT;.CMD"
 PLAIN_WORD = re.compile(r'[\w:./+,=@-]+|"[\w:./+,=@ -]+"')
+# What cmd.exe reads between quotation marks, too.
+UNSAID = re.compile(r'["%\r\n\0]')
 PLAIN_COMMAND = re.compile(rf"(?:{PLAIN_WORD.pattern})(?: +(?:{PLAIN_WORD.pattern}))*")
 
 
@@ -101,6 +103,20 @@ def by_cmd(command: str, environment: Mapping[str, str], *, leaving: str | None 
     given = {name.upper(): value for name, value in environment.items()}
     program = given.get("COMSPEC") or ntpath.join(given.get("SYSTEMROOT", r"C:\Windows"), "System32", "cmd.exe")
     return Start((program, "/d", "/s", "/v:off", "/c"), dict(environment), f'"{command}"')
+
+
+def line_for_cmd(argv: Sequence[str]) -> str:
+    """The command by which cmd.exe starts a program with these words. Raises ValueError for a word that it would change."""
+    for word in argv:
+        if (sign := UNSAID.search(word)) is not None:
+            raise ValueError(f"cmd.exe would not give {word!r} to a program as it is: it has {sign[0]!r} in it")
+    return " ".join(word if PLAIN_WORD.fullmatch(word) else _quoted(word) for word in argv)
+
+
+def _quoted(word: str) -> str:
+    # Between the marks cmd.exe takes every sign as it is; of backslashes before the last mark the program makes half as many.
+    backslashes = len(word) - len(word.rstrip("\\"))
+    return '"' + word + backslashes * "\\" + '"'
 
 
 def leaving_by_cmd(state: str) -> str:
