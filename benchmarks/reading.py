@@ -16,6 +16,7 @@ import sys
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from time import perf_counter
 
@@ -40,12 +41,15 @@ WORKER = "handrail_vision_ocr.worker"
 # Han, Hiragana, Katakana: each sign counts as a word.
 WORDS = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+(?:['.,:/@-][^\W_]+)*")
 
+# No longer than a window of it is wide at the largest scale.
 NOTES = """Meeting of Tuesday, 14 March
-Present: Ada Lovelace, Grace Hopper, Alan Turing
-1. The budget for 2027 is 48,250.00 EUR, up 3.5 % on last year.
-2. Send the report to office@example.org before Friday at 17:30.
-3. Files are in /srv/projects/handrail/docs and are backed up daily.
-Next meeting: room B-204, bring your own coffee.
+Present: Ada Lovelace, Grace Hopper
+1. The budget for 2027 is 48,250.00 EUR.
+2. That is up 3.5 % on last year.
+3. Send the report to office@example.org.
+4. Do that before Friday at 17:30.
+5. Files are in /srv/projects/handrail/docs.
+Next meeting: room B-204, bring coffee.
 """
 NOTES_CJK = """会议记录 三月十四日
 出席：王小明、李美玲、张伟
@@ -148,7 +152,7 @@ def score(
 ) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
     """Words that were read where they are; things whose centre would be clicked by their text; controls without text that were found at all."""
     words, named, unnamed = [0, 0], [0, 0], [0, 0]
-    for element in tree:
+    for element in shown_of(tree):
         assert element.rect is not None
         told = words_of(label(element))
         if written(element, scale):
@@ -167,10 +171,37 @@ def score(
     return (words[0], words[1]), (named[0], named[1]), (unnamed[0], unnamed[1])
 
 
+def shown_of(tree: Sequence[Element]) -> list[Element]:
+    """Those that are somewhere themselves: no frames around others, whose names are only told, and none that the tree places outside its frame."""
+    framed = {at: [e for e in beneath(tree, at) if e.rect and within(e.rect, tree[at].rect)] for at in range(len(tree))}
+    outside = {
+        id(element)
+        for at, inside in framed.items()
+        if inside
+        for element in beneath(tree, at)
+        if not any(element is each for each in inside)
+    }
+    frames = {at for at, inside in framed.items() if len(inside) > 1 or (inside and set(tree[at].actions) <= {"focus"})}
+    return [element for at, element in enumerate(tree) if at not in frames and id(element) not in outside]
+
+
+def beneath(tree: Sequence[Element], at: int) -> Iterator[Element]:
+    """What is in this one, by the tree."""
+    return takewhile(lambda element: element.depth > tree[at].depth, tree[at + 1 :])
+
+
+def within(inner: Rect, outer: Rect | None) -> bool:
+    """Whether most of it is in there."""
+    if outer is None:
+        return False
+    both = inner.intersect(outer)
+    return 2 * both.width * both.height > inner.width * inner.height
+
+
 def label(element: Element) -> str:
-    """What may be written on it: its name, and what somebody typed into it. Other values, as how many items a menu has, are only told."""
-    typed = element.value if "editable" in element.states and element.value != element.text else None
-    return f"{element.text} {typed or ''}".strip()
+    """What is written in it: what somebody typed, else its name. Other values, as how many items a menu has, are only told."""
+    typed = element.value if "editable" in element.states else None
+    return (typed or element.text).strip()
 
 
 def written(element: Element, scale: float) -> bool:

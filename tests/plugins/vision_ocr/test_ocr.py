@@ -145,6 +145,62 @@ async def test_chinese_and_japanese_are_read(ocr: Ocr) -> None:
     assert "設定を変更" in seen
 
 
+FONTS = {"Sans": "DejaVuSans", "Mono": "DejaVuSansMono"}
+
+
+def written(font: str, *lines: tuple[str, int, int], height: int = 120) -> Any:
+    """Lines in a real font of 16 pixels, as programs write them, each with its left end and its top."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    page = Image.new("RGB", (640, height), "white")
+    face = ImageFont.truetype(f"/usr/share/fonts/truetype/dejavu/{FONTS[font]}.ttf", 16)
+    for text, x, y in lines:
+        ImageDraw.Draw(page).text((x, y), text, fill="black", font=face)
+    return np.asarray(page)[:, :, ::-1].copy()
+
+
+def menu(*names: str, gap: int) -> list[tuple[str, int, int]]:
+    from PIL import ImageFont
+
+    face = ImageFont.truetype(f"/usr/share/fonts/truetype/dejavu/{FONTS['Sans']}.ttf", 16)
+    placed: list[tuple[str, int, int]] = []
+    x = 20
+    for name in names:
+        placed.append((name, x, 40))
+        x += int(face.getlength(name)) + gap
+    return placed
+
+
+@pytest.mark.parametrize("gap", [12, 16, 22, 40])
+async def test_each_item_of_a_menu_bar_is_an_element_of_its_own(ocr: Ocr, gap: int) -> None:
+    placed = menu("File", "Edit", "Search", "View", "Document", "Help", gap=gap)
+    seen = {element.text: element.rect for element in await ocr.parse(framed(written("Sans", *placed), 0, 0), "")}
+    for name, x, y in placed:
+        rect = seen[name]
+        assert rect is not None
+        assert rect.contains(x + 8, y + 10)
+        assert rect.width < 120
+
+
+@pytest.mark.parametrize("font", ["Sans", "Mono"])
+async def test_a_sentence_stays_one_line(ocr: Ocr, font: str) -> None:
+    line = "2. Send it to the office before noon, or call me."
+    assert texts(await ocr.parse(framed(written(font, (line, 20, 40)), 0, 0), "")) == [line]
+
+
+async def test_two_words_are_one_text_where_all_letters_are_of_one_width(ocr: Ocr) -> None:
+    lines = [("Next meeting: room B-204, at nine", 20, 20), ("total 48", 20, 60)]
+    assert texts(await ocr.parse(framed(written("Mono", *lines), 0, 0), "")) == [text for text, *_ in lines]
+
+
+async def test_cells_are_apart_where_a_rule_is_between_them(ocr: Ocr) -> None:
+    pixels = written("Sans", ("Brunner Optik", 24, 40), ("129.90", 148, 40))
+    for x in (20, 144, 210):
+        pixels[30:70, x] = 190
+    pixels[[30, 69], 20:211] = 190
+    assert {"Brunner Optik", "129.90"} <= set(texts(await ocr.parse(framed(pixels, 0, 0), "")))
+
+
 async def yes(approval: Approval) -> Answer:
     return Answer(Choice.ONCE)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 
-from handrail_vision_ocr.changes import Box, around, touch
+from handrail_vision_ocr.changes import Box, touch
 from handrail_vision_ocr.wire import Found
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def controls(pixels: Picture, texts: Iterable[Found]) -> list[Found]:
             found.append(Found("icon", "", shape, look=_look(pixels, shape)))
         elif len(within) <= 1 and _is_box(shape):
             found.append(Found("box", within[0].text if within else "", shape, look=_look(pixels, shape)))
-    return found[:MOST]
+    # Of a large empty table, cells are left out before anything else is.
+    return sorted(found, key=lambda control: control.role == "box" and not control.text)[:MOST]
 
 
 def _shapes(pixels: Picture) -> list[Box]:
@@ -46,11 +47,21 @@ def _shapes(pixels: Picture) -> list[Box]:
     outlines, _ = cv2.findContours(edges, cv2.RETR_LIST, cv2.CHAIN_APPROX_SIMPLE)
     boxes = [tuple(int(v) for v in cv2.boundingRect(outline)) for outline in outlines]
     large = [(x, y, w, h) for x, y, w, h in boxes if min(w, h) >= SMALLEST and h <= HIGHEST_BOX]
-    kept: list[Box] = []
-    for box in sorted(large, key=lambda box: -box[2] * box[3])[: 4 * MOST]:
-        if not any(_same(box, other) for other in kept):
-            kept.append(box)
-    return kept
+    return _each_once(sorted(large, key=lambda box: -box[2] * box[3])[: 4 * MOST])
+
+
+def _each_once(boxes: list[Box]) -> list[Box]:
+    """Without those that are almost the same as an earlier one."""
+    sides = np.array(boxes, np.int64).reshape(-1, 4)
+    starts, ends = sides[:, :2], sides[:, :2] + sides[:, 2:]
+    kept: list[int] = []
+    for at in range(len(boxes)):
+        first, last = starts[kept], ends[kept]
+        both = (np.minimum(ends[at], last) - np.maximum(starts[at], first)).clip(0).prod(axis=1)
+        around = (np.maximum(ends[at], last) - np.minimum(starts[at], first)).prod(axis=1)
+        if not (both > SAME * around).any():
+            kept.append(at)
+    return [boxes[at] for at in kept]
 
 
 def _is_box(shape: Box) -> bool:
@@ -68,15 +79,6 @@ def _holds(outer: Box, inner: Box) -> bool:
     x, y = inner[0] + inner[2] / 2, inner[1] + inner[3] / 2
     inside = outer[0] <= x < outer[0] + outer[2] and outer[1] <= y < outer[1] + outer[3]
     return inside and inner[2] <= outer[2] * 1.1
-
-
-def _same(one: Box, other: Box) -> bool:
-    if not touch(one, other):
-        return False
-    wide = min(one[0] + one[2], other[0] + other[2]) - max(one[0], other[0])
-    high = min(one[1] + one[3], other[1] + other[3]) - max(one[1], other[1])
-    both = around(one, other)
-    return wide * high > SAME * both[2] * both[3]
 
 
 def _look(pixels: Picture, shape: Box) -> str:
