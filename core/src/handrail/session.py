@@ -133,9 +133,10 @@ class Session:
         self.approvals = Approvals()
         self.limits = Limits(settings.limits)
         file, most = runtime.places.audit / f"{self.id}.jsonl", settings.audit.max_bytes
-        audit = Audit(file, session=self.id, most=most) if settings.audit.enabled else None
+        on = settings.audit.enabled
+        audit = Audit(file, session=self.id, most=most, workspace=self.workspace) if on else None
         self.secrets = Secrets(runtime.environment, settings.secrets, self.bus, self.artifacts)
-        self.recorder = Recorder(self.history, audit, self.secrets)
+        self.recorder = Recorder(self.history, audit, self.secrets, self.observations)
         self.pool = Pool(runtime.registry, runtime.toolsets)
         self._backend = runtime.choose_backend(settings.backend)
         vision = Vision(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -77,6 +77,14 @@ def _path(name: str | None) -> Path | None:
     from pathlib import Path
 
     return Path(name) if name else None
+
+
+def named_values(given: Sequence[str], option: str) -> dict[str, str]:
+    """NAME=VALUE options as a mapping."""
+    for each in given:
+        if "=" not in each:
+            raise click.UsageError(f"{option} {each!r} names no value; write NAME=VALUE")
+    return dict(each.split("=", 1) for each in given)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

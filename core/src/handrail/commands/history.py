@@ -65,7 +65,7 @@ def _calls(parts: Sequence[Path], count: int) -> Iterator[dict[str, Any]]:
     session = parts[0].name.split(".")[0]
     calls: deque[dict[str, Any]] = deque(maxlen=count)
     running: dict[str, dict[str, Any]] = {}
-    for line in (line for part in parts for line in _lines(part)):
+    for line in (line for part in parts for line in read_lines(part)):
         call_id = line.get("call_id")
         if line.get("event") == "call":
             running[str(call_id)] = call = _begun(line, session=session)
@@ -80,7 +80,8 @@ def _calls(parts: Sequence[Path], count: int) -> Iterator[dict[str, Any]]:
     yield from calls
 
 
-def _lines(file: Path) -> Iterator[dict[str, Any]]:
+def read_lines(file: Path) -> Iterator[dict[str, Any]]:
+    """The lines of one audit file that can be read."""
     import json
 
     with file.open("rb") as lines:

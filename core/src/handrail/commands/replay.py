@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from handrail.commands._common import Choices, open_runtime_for, run, session_options
+from handrail.commands._common import Choices, named_values, open_runtime_for, run, session_options
 from handrail.words import visible
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def command(plan: Path, choices: Choices, answer: str | None, params: tuple[str,
 
     Example: handrail replay plan.yaml --desktop private --deny
     """
-    if not run(lambda: _replay(plan, choices, _confirmer(answer), _named(params), report)):
+    if not run(lambda: _replay(plan, choices, _confirmer(answer), named_values(params, "--param"), report)):
         raise SystemExit(1)
 
 
@@ -44,13 +44,6 @@ def _confirmer(answer: str | None) -> Confirmer | None:
     from handrail.commands._ask import at_terminal
 
     return {"yes": confirm.yes, "deny": confirm.no}.get(answer or "") or at_terminal()
-
-
-def _named(params: tuple[str, ...]) -> dict[str, str]:
-    for param in params:
-        if "=" not in param:
-            raise click.UsageError(f"--param {param!r} names no value; write NAME=VALUE")
-    return dict(param.split("=", 1) for param in params)
 
 
 async def _replay(
@@ -71,13 +64,34 @@ async def _replay(
         if report is not None:
             from handrail.records.report import write_report
 
-            write_report(report.absolute(), plan, steps, session)
+            write_report(report.absolute(), plan, steps, session, beside=path.parent)
+        kept = _keep_picture(path, steps[-1], runtime.places.artifacts / session.id)
     good = len(steps) == plan.count and all(done.failure is None for done in steps)
     _say("")
     _say(f"{len(steps)} of {plan.count} steps run, {'all as expected' if good else 'the last not as expected'}.")
+    for line in kept:
+        _say(line)
     if report is not None:
         _say(str(report.absolute()))
     return good
+
+
+def _keep_picture(plan: Path, last: StepDone, folder: Path) -> list[str]:
+    """Of a step that failed, where the pictures are: the recorded one, and the screen's as it is now."""
+    from handrail.config.places import private_folder
+    from handrail.records.report import before_and_now
+
+    if last.failure is None or not last.step.tool:
+        return []
+    before, now = before_and_now(last, plan.parent)
+    told = [
+        f"As recorded: {(plan.parent / last.step.picture).absolute()}" if before else "As recorded: no picture was kept"
+    ]
+    if now is not None:
+        file = private_folder(folder) / f"step-{last.number}.jpg"
+        file.write_bytes(now)
+        told.append(f"Now: {file}")
+    return told
 
 
 def _tell(done: StepDone) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -18,9 +19,12 @@ if TYPE_CHECKING:
 @click.option("--deny", "answer", flag_value="deny", help="Say no to every question.")
 @click.option("--ask", "answer", flag_value="ask", help="Write questions as lines, and wait for answers.")
 @click.option("--events", is_flag=True, help="Write what happens as lines, too.")
+@click.option("--record", metavar="FILE", type=click.Path(path_type=Path), help="Make a plan of it, with its pictures.")
 @session_options
 @click.pass_context
-def command(context: click.Context, jsonl: bool, answer: str | None, events: bool, choices: Choices) -> None:
+def command(
+    context: click.Context, jsonl: bool, answer: str | None, events: bool, record: Path | None, choices: Choices
+) -> None:
     """Work in one session, a JSON line at a time.
 
     \b
@@ -38,14 +42,18 @@ def command(context: click.Context, jsonl: bool, answer: str | None, events: boo
     "questions"}; null in an answer's place leaves it open. A bad line gives {"id": null, "error"}. At the end of
     the input what was read is still done.
     """
-    caught = run(lambda: _work(choices, answer, events=events))
+    if record is not None and record.exists():
+        raise click.UsageError(f"--record {str(record)!r} is there already")
+    caught = run(lambda: _work(choices, answer, record, events=events))
     context.exit(128 + caught if caught else 0)
 
 
-async def _work(choices: Choices, answer: str | None, *, events: bool) -> int:
+async def _work(choices: Choices, answer: str | None, record: Path | None, *, events: bool) -> int:
     from handrail.asking import confirm
     from handrail.commands._conversation import Asking, converse
     from handrail.commands._stdio import Writer, own_stdio
+    from handrail.commands.record import recorded, tell
+    from handrail.records.recording import Tape, Wishes
 
     with own_stdio() as (stdin, stdout):
         writer = Writer(stdout)
@@ -60,4 +68,10 @@ async def _work(choices: Choices, answer: str | None, *, events: bool) -> int:
             open_runtime_for(choices) as runtime,
             runtime.session(confirm=confirmers[answer]) as session,
         ):
-            return await converse(session, stdin, writer, asking, events=events)
+            if record is None:
+                return await converse(session, stdin, writer, asking, events=events)
+            tape = session.recorder.tape = Tape()
+            caught = await converse(session, stdin, writer, asking, events=events)
+            recording = await recorded(tape.made, session, Wishes(record.stem, str(session.workspace[0])))
+            tell(recording, recording.write(record))
+            return caught

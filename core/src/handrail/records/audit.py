@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -31,7 +31,7 @@ HASH_KEY = ',"hash":"'
 class Audit:
     """The audit of one session, open for appending. After `most` bytes it goes on in another file: `ID.jsonl`, `ID.2.jsonl`, …"""
 
-    def __init__(self, path: Path, *, session: str, most: int = MOST) -> None:
+    def __init__(self, path: Path, *, session: str, most: int = MOST, workspace: Sequence[Path] = ()) -> None:
         private_folder(path.parent)
         self.path = path
         self._session = session
@@ -42,7 +42,7 @@ class Audit:
         self._size: int = 0
         self._open: dict[str, Any] = {}
         self._closed = False
-        self._write("session", {"session": session, "pid": os.getpid()})
+        self._write("session", {"session": session, "pid": os.getpid(), "workspace": [str(root) for root in workspace]})
 
     def write(self, event: str, fields: Mapping[str, Any]) -> None:
         """Append one line; `fields` must be plain data without secrets (see `redaction`). Raises OSError when it cannot be kept."""

@@ -9,7 +9,10 @@ from typing import Any, cast
 from handrail.errors import ConfigError
 from handrail.words import nearest
 
-VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+# With two dollar signs it is no variable: the text with one of them is meant.
+VARIABLE = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_FILLED = re.compile(rf"\$(\$+\{{[A-Za-z_][A-Za-z0-9_]*\}})|{VARIABLE.pattern}")
+_LITERAL = re.compile(r"(\$+\{[A-Za-z_][A-Za-z0-9_]*\})")
 
 
 def fill(value: Any, variables: Mapping[str, Any]) -> Any:
@@ -29,7 +32,12 @@ def _fill_text(text: str, variables: Mapping[str, Any]) -> Any:
             raise ConfigError(f"there is no variable {name!r}{nearest(name, variables)}")
     if whole := VARIABLE.fullmatch(text):
         return variables[whole[1]]
-    return VARIABLE.sub(lambda found: str(variables[found[1]]), text)
+    return _FILLED.sub(lambda found: found[1] or str(variables[found[2]]), text)
+
+
+def literal(text: str) -> str:
+    """The text as a plan writes it so that nothing is filled in."""
+    return _LITERAL.sub(r"$\1", text)
 
 
 def variables_in(value: Any) -> Iterator[str]:

@@ -22,18 +22,27 @@ parameters:
           - tool: execute_gui
             args: {action: hotkey, key: "${key}"}
 
-`${workspace}`, `${cwd}` and `${platform}` are there from the start. A text that is nothing but one variable keeps the variable's type.
+`${workspace}`, `${cwd}` and `${platform}` are there from the start. A text that is nothing but one variable keeps the variable's type;
+`$${name}` is the text `${name}`. Things on the screen are said by what they are:
+
+    look: {tool: observe_screen}              # how the screen is looked at
+    steps:
+      - tool: execute_gui
+        args: {action: click}
+        find: {element_id: {role: push button, text: "8", window: galculator}}
+        picture: greet.pictures/1.jpg         # how the screen was when the step was recorded
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, model_validator
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
 from handrail.errors import ConfigError
+from handrail.records.locators import Locator, Part, Place
 from handrail.records.matching import unsound, variables_in
 from handrail.tools import mistakes
 from handrail.tools.contract import Tool
@@ -56,12 +65,6 @@ TYPES: Mapping[Kind, TypeAdapter[Any]] = {
 }
 
 
-class Part(BaseModel):
-    """A part of a plan: unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
 class Retry(Part):
     """Do a step again, at most `times` times and `wait` seconds apart, while its expectation does not hold."""
 
@@ -82,8 +85,24 @@ class Parameter(Part):
         return "default" not in self.model_fields_set
 
 
+class Look(Part):
+    """The call that looks at the screen: to find what steps name, and for the picture of a step that fails.
+
+    `seconds`: how long what a step names may take to appear.
+    """
+
+    tool: str
+    args: dict[str, Any] = Field(default_factory=dict[str, Any])
+    seconds: float = Field(default=5, ge=0, le=60)
+
+
 class Step(Part):
-    """One tool call and what must be true of its result; or variables that are set; or several steps under one condition."""
+    """One tool call and what must be true of its result; or variables that are set; or several steps under one condition.
+
+    `find` names elements by what they are, `at` a point; both become arguments of the call. `front` is a part of the title of the window that
+    must be in front before it is made. `picture` is a file beside the plan that shows
+    how the screen was when the step was recorded.
+    """
 
     tool: str = ""
     set: dict[Variable, Any] = Field(default_factory=dict[str, Any])
@@ -91,6 +110,10 @@ class Step(Part):
     name: str = ""
     when: dict[str, Any] = Field(default_factory=dict[str, Any])
     args: dict[str, Any] = Field(default_factory=dict[str, Any])
+    find: dict[str, Locator] = Field(default_factory=dict[str, Locator])
+    at: Place | None = None
+    front: str = ""
+    picture: str = ""
     expect: dict[str, Any] = Field(default_factory=lambda: {"status": "success"})
     save: dict[Variable, str] = Field(default_factory=dict[str, str])
     retry: Retry | None = None
@@ -99,8 +122,11 @@ class Step(Part):
     def _one_thing(self) -> Self:
         if sum(map(bool, (self.tool, self.set, self.steps))) != 1:
             raise ValueError("a step has exactly one of tool, set and steps")
-        if not self.tool and (alone := self.model_fields_set & {"args", "expect", "save", "retry"}):
+        alone = self.model_fields_set & {"args", "find", "at", "front", "picture", "expect", "save", "retry"}
+        if not self.tool and alone:
             raise ValueError(f"{', '.join(sorted(alone))}: only a step with a tool has that")
+        if PurePath(self.picture).is_absolute() or ".." in PurePath(self.picture).parts:
+            raise ValueError("picture is a file beside the plan, and leads nowhere else")
         for wanted in (*self.expect.values(), *self.when.values()):
             if (why := unsound(wanted)) is not None:
                 raise ValueError(why)
@@ -109,6 +135,12 @@ class Step(Part):
     @property
     def title(self) -> str:
         return self.name or self.tool or (f"set {', '.join(self.set)}" if self.set else f"{len(self.steps)} steps")
+
+    def sought(self) -> dict[str, Any]:
+        """What it names on the screen, as it is written."""
+        found = {argument: locator.model_dump(exclude_defaults=True) for argument, locator in self.find.items()}
+        at = {} if self.at is None else {"at": self.at.model_dump(exclude_defaults=True)}
+        return {**found, **at, **({"front": self.front} if self.front else {})}
 
     def calls(self) -> Iterator[Step]:
         """The steps that are no groups: itself, or those inside it."""
@@ -124,7 +156,15 @@ class Plan(Part):
     name: str
     description: str = ""
     parameters: dict[Variable, Parameter] = Field(default_factory=dict[str, Parameter])
+    look: Look | None = None
     steps: tuple[Step, ...] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _can_look(self) -> Self:
+        sought = (step for each in self.steps for step in each.calls() if step.sought())
+        if self.look is None and (first := next(sought, None)) is not None:
+            raise ValueError(f"the step {first.title!r} has find, at or front, and the plan does not say how to look")
+        return self
 
     @property
     def count(self) -> int:
@@ -212,34 +252,38 @@ def faults(plan: Plan, tools: Mapping[str, Tool | None]) -> list[str]:
 
     None stands for a tool of whose arguments nothing is known.
     """
-    return list(_faults(plan.steps, {*GIVEN, *plan.parameters}, tools, ""))
+    look = (
+        [f"look: {fault}" for fault in _misuse(plan.look.tool, plan.look.args, tools)] if plan.look is not None else []
+    )
+    return [*look, *_faults(plan.steps, {*GIVEN, *plan.parameters}, tools, "")]
 
 
 def _faults(steps: Sequence[Step], known: set[str], tools: Mapping[str, Tool | None], above: str) -> Iterator[str]:
     for number, step in enumerate(steps, start=1):
         place = f"{above}{number}"
-        for name in dict.fromkeys(variables_in([step.args, step.expect, step.set])):
+        for name in dict.fromkeys(variables_in([step.args, step.expect, step.set, step.sought()])):
             if name not in known:
                 yield f"step {place}: nothing sets the variable {name!r} before{nearest(name, known)}"
         for name in step.when:
             if (first := name.partition(".")[0]) not in known:
                 yield f"step {place}: nothing sets the variable {first!r} before{nearest(first, known)}"
         if step.tool:
-            yield from (f"step {place}: {fault}" for fault in _misuse(step, tools))
+            given = {**step.args, **dict.fromkeys(step.find), **({"x": 0, "y": 0} if step.at is not None else {})}
+            yield from (f"step {place}: {fault}" for fault in _misuse(step.tool, given, tools))
         yield from _faults(step.steps, known, tools, f"{place}.")
         known |= {*step.set, *step.save}
 
 
-def _misuse(step: Step, tools: Mapping[str, Tool | None]) -> Iterator[str]:
-    if step.tool not in tools:
-        yield f"there is no tool {step.tool!r}{nearest(step.tool, tools)}"
+def _misuse(name: str, given: Mapping[str, Any], tools: Mapping[str, Tool | None]) -> Iterator[str]:
+    if name not in tools:
+        yield f"there is no tool {name!r}{nearest(name, tools)}"
         return
-    if (tool := tools[step.tool]) is None:
+    if (tool := tools[name]) is None:
         return
     properties: Mapping[str, Any] = tool.input_schema.get("properties", {})
-    for name in step.args:
-        if name not in properties:
-            yield f"{step.tool} has no argument {name!r}{nearest(name, properties)}"
-    for name in tool.input_schema.get("required", ()):
-        if name not in step.args:
-            yield f"{step.tool} needs the argument {name!r}"
+    for argument in given:
+        if argument not in properties:
+            yield f"{name} has no argument {argument!r}{nearest(argument, properties)}"
+    for argument in tool.input_schema.get("required", ()):
+        if argument not in given:
+            yield f"{name} needs the argument {argument!r}"

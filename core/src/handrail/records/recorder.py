@@ -2,45 +2,69 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from handrail.calls.invocation import Invocation, ToolCall
-from handrail.calls.named_secrets import Secrets
+from handrail.calls.named_secrets import MARK, Secrets
 from handrail.errors import Downstream
 from handrail.judging.verdicts import Verdict
 from handrail.records.audit import Audit
 from handrail.records.history import History
+from handrail.records.locators import front_of, meaning, types_secretly
+from handrail.records.redaction import REDACTED
 from handrail.results.values import ToolResult
+from handrail.tools.contract import Input
+from handrail.vision.observation import Observations
 from handrail.watching.observing import Outcome, observed_wire
+
+if TYPE_CHECKING:
+    from handrail.records.recording import Tape
 
 
 class Recorder:
-    """Keeps every call twice: before it acts and after it ended. The ring counts top-level calls only."""
+    """Keeps every call twice: before it acts and after it ended. The ring counts top-level calls only.
 
-    __slots__ = ("_audit", "_history", "_secrets")
+    `tape`: what keeps whole calls for a plan; None where nobody records one.
+    """
 
-    def __init__(self, history: History, audit: Audit | None, secrets: Secrets) -> None:
+    __slots__ = ("_audit", "_history", "_known_by", "_observations", "_secrets", "tape")
+
+    def __init__(self, history: History, audit: Audit | None, secrets: Secrets, observations: Observations) -> None:
         self._history = history
         self._audit = audit
         self._secrets = secrets
+        self._observations = observations
+        self.tape: Tape | None = None
+        # What had been seen when something was last done on the screen: it may look otherwise since.
+        self._known_by: str | None = None
 
     def decided(self, invocation: Invocation, verdict: Verdict, *, asked_for: str) -> None:
         """Write what is about to happen. Raises `Downstream` when the audit cannot be kept: then nothing may happen.
 
         `asked_for`: the tool that the host named, which may have handed on to this one.
         """
+        if self._audit is None and self.tape is None:
+            return
+        # On a screen ids and points are good in this session only.
+        meant = self._meant(invocation) if invocation.tool.inputs else {}
+        args = self._args(invocation)
+        if self.tape is not None and invocation.parent is None:
+            self.tape.begun(invocation.call_id, self._secrets.kept(args), meant)
         if self._audit is None:
             return
         fields = {
             "call_id": invocation.call_id,
             "tool": invocation.tool.name,
-            "args": self._shown(invocation.args),
+            "args": self._shown(args),
             "call_hash": invocation.call_hash,
             "decision": verdict.decision,
             "route": verdict.route,
             "rule": verdict.rule,
             "reasons": self._secrets.kept([reason.text for reason in verdict.reasons]),
         }
+        if meant:
+            fields["meant"] = self._shown(meant)
         if invocation.before is not None:
             fields["before"] = [
                 {"args": self._shown(form.args), "call_hash": form.call_hash} for form in invocation.earlier_forms()
@@ -70,6 +94,8 @@ class Recorder:
         """Remember the result; a call that never got to run is kept with its arguments. Of what observers changed both forms are kept."""
         if invocation is None or invocation.parent is None:
             self._history.add(call, invocation, verdict, result)
+            if self.tape is not None:
+                self.tape.ended(call, result)
         if self._audit is None:
             return
         fields: dict[str, object] = {"call_id": call.call_id, "tool": call.name, "status": result["status"]}
@@ -83,6 +109,26 @@ class Recorder:
             self._audit.write("result", {**fields, "result": self._shown(result)})
         except OSError as exc:
             result.setdefault("note", f"the audit could not be written: {exc}")
+
+    def _meant(self, invocation: Invocation) -> dict[str, Any]:
+        """What the ids and points of a call stand for in words that last (`locators`), or which window is in front of it."""
+        seen = self._observations.latest()
+        fresh = seen is not None and seen.id != self._known_by
+        self._known_by = seen.id if seen is not None else None
+        if found := meaning(invocation.args, invocation.tool.fields, self._observations):
+            return found
+        front = front_of(seen) if seen is not None and fresh else ""
+        return {"front": front} if front else {}
+
+    def _args(self, invocation: Invocation) -> Mapping[str, Any]:
+        """The arguments without what is typed into a field that hides it."""
+        if not invocation.tool.inputs or not types_secretly(invocation.args, self._observations):
+            return invocation.args
+        typed = {effect.arg for effect in invocation.tool.effects if isinstance(effect, Input)}
+        return {
+            name: REDACTED if name in typed and isinstance(value, str) and not value.startswith(MARK) else value
+            for name, value in invocation.args.items()
+        }
 
     def close(self) -> None:
         """The session is over."""

@@ -177,10 +177,10 @@ def _hidden_named(match: re.Match[str]) -> str:
     return f"{name}{between}{REDACTED}"
 
 
-def redact(value: Any, *, name: str = "", depth: int = DEPTH) -> Any:
+def redact(value: Any, *, name: str = "", depth: int = DEPTH, whole: bool = False) -> Any:
     """Plain data with secrets taken out (by the name of their key or their form), long texts cut, pictures named by their size.
 
-    What lies deeper than `depth` is left out.
+    What lies deeper than `depth` is left out. `whole`: nothing is cut.
     """
     if not depth:
         return "…"
@@ -189,6 +189,8 @@ def redact(value: Any, *, name: str = "", depth: int = DEPTH) -> Any:
             return f"[{len(value)} characters]"
         if name and is_secret_name(name) and not value.startswith("secret:"):
             return REDACTED
+        if whole:
+            return redact_text(value)
         # Cut after what is hidden: half a secret no longer looks like one.
         shown = redact_text(value[: 2 * TEXT])
         return shown if len(value) <= TEXT else f"{shown[:TEXT]}… [{len(value)} characters]"
@@ -197,12 +199,13 @@ def redact(value: Any, *, name: str = "", depth: int = DEPTH) -> Any:
     # `dict` first: the check for any other mapping is slow.
     if isinstance(value, dict | Mapping):
         return {
-            str(key): redact(item, name=str(key), depth=depth - 1)
+            str(key): redact(item, name=str(key), depth=depth - 1, whole=whole)
             for key, item in cast("Mapping[Any, Any]", value).items()
         }
     if isinstance(value, list | tuple):
         items = cast("list[Any]", value)
-        return [redact(item, name=name, depth=depth - 1) for item in items[:ITEMS]] + (
-            [f"… {len(items)} items"] if len(items) > ITEMS else []
+        shown = items if whole else items[:ITEMS]
+        return [redact(item, name=name, depth=depth - 1, whole=whole) for item in shown] + (
+            [f"… {len(items)} items"] if len(items) > len(shown) else []
         )
     return redact_text(str(value)[:TEXT])

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import anyio
 
 from handrail.errors import HandrailError
 from handrail.judging.verdicts import Verdict
+from handrail.records.finding import Caller, Eyes
 from handrail.records.matching import fill, look_up, unmet
 from handrail.records.plans import Plan, Step
 from handrail.results.values import ToolResult
@@ -23,7 +24,7 @@ class StepDone:
     """What became of one step. `failure` says which expectation did not hold; `skipped` that its condition was not met.
 
     `number` counts from 1, with a dot for steps inside others: "3.1". `args` are the arguments as they were sent, with variables filled in;
-    `attempts` how often it was tried.
+    `attempts` how often it was tried. `now` is the plan's look at the screen after a step that failed.
     """
 
     number: str
@@ -35,12 +36,7 @@ class StepDone:
     skipped: bool = False
     attempts: int = 0
     seconds: float = 0.0
-
-
-class Caller(Protocol):
-    """How a step's call is made; `call_id` is a name for it that is the call's where the caller may choose one."""
-
-    async def __call__(self, name: str, args: Mapping[str, Any], call_id: str, /) -> ToolResult: ...
+    now: ToolResult | None = None
 
 
 def _nobody(done: StepDone) -> None:
@@ -65,7 +61,8 @@ async def run_plan(
         "platform": session.runtime.platform,
         **plan.values(params or {}),
     }
-    run = _Run(call or _of_host(session), variables, told)
+    calls = call or _of_host(session)
+    run = _Run(calls, Eyes(session, calls, plan.look), variables, told)
     stop = session.bus.subscribe(run.remember)
     try:
         await run.steps(plan.steps, "")
@@ -84,8 +81,9 @@ def _of_host(session: Session) -> Caller:
 class _Run:
     """One run of a plan: its variables, and what became of the steps so far."""
 
-    def __init__(self, call: Caller, variables: dict[str, Any], told: Callable[[StepDone], None]) -> None:
+    def __init__(self, call: Caller, eyes: Eyes, variables: dict[str, Any], told: Callable[[StepDone], None]) -> None:
         self._call = call
+        self._eyes = eyes
         self._variables = variables
         self._told = told
         self._verdicts: dict[str, Verdict] = {}
@@ -114,6 +112,8 @@ class _Run:
             done = await self._called(step, number) if step.tool else self._set(step, number)
         except HandrailError as exc:
             done = StepDone(number, step, failure=str(exc))
+        if done.failure is not None and step.tool:
+            done = replace(done, now=await self._eyes.picture())
         self._end(replace(done, seconds=perf_counter() - began))
         return done.failure is None
 
@@ -128,6 +128,7 @@ class _Run:
 
     async def _called(self, step: Step, number: str) -> StepDone:
         args = cast("dict[str, Any]", fill(step.args, self._variables))
+        args |= await self._eyes.found(step, self._variables)
         expected = cast("dict[str, Any]", fill(step.expect, self._variables))
         times, attempt = step.retry.times if step.retry else 1, 0
         while True:

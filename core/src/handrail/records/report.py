@@ -25,6 +25,8 @@ from handrail.session import Session
 # What is said under each picture of a result.
 CAPTIONS = dict(zip(PICTURES, ("as the agent sees it", "the screen itself"), strict=True))
 SHOWN = 6_000
+# A recorded picture is not larger.
+MOST_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +58,13 @@ class Row:
     pictures: tuple[Picture, ...]
 
 
-def write_report(path: Path, plan: Plan, steps: Sequence[StepDone], session: Session) -> Path:
-    """Write the report of a plan's run to `path`, readable by its owner only, and give the path back."""
+def write_report(
+    path: Path, plan: Plan, steps: Sequence[StepDone], session: Session, *, beside: Path | None = None
+) -> Path:
+    """Write the report of a plan's run to `path`, readable by its owner only, and give the path back.
+
+    `beside`: the folder of the plan, where the pictures of its steps are.
+    """
     import jinja2
 
     environment = jinja2.Environment(
@@ -65,7 +72,7 @@ def write_report(path: Path, plan: Plan, steps: Sequence[StepDone], session: Ses
     )
     page = environment.get_template("report.html").render(
         plan=plan,
-        rows=[row(done) for done in steps],
+        rows=[row(done, beside) for done in steps],
         failed=[done.number for done in steps if done.failure is not None],
         undone=plan.count - len(steps),
         history=[redact(record.wire()) for record in session.history.last()],
@@ -77,8 +84,8 @@ def write_report(path: Path, plan: Plan, steps: Sequence[StepDone], session: Ses
     return path
 
 
-def row(done: StepDone) -> Row:
-    """One step in the page's words."""
+def row(done: StepDone, beside: Path | None = None) -> Row:
+    """One step in the page's words. Of one that failed, how the screen was when it was recorded and how it is."""
     result: Mapping[str, Any] = done.result or {}
     error: Mapping[str, Any] = result.get("error") or {}
     verdict = done.verdict
@@ -97,7 +104,7 @@ def row(done: StepDone) -> Row:
         args=_pretty(redact(done.args)),
         result=_pretty({key: value for key, value in redact(result).items() if key not in BULKY}),
         message=done.failure or error.get("message", ""),
-        pictures=tuple(_pictures(result)),
+        pictures=(*_pictures(result), *(() if done.failure is None else _both(done, beside))),
     )
 
 
@@ -109,6 +116,38 @@ def _pictures(result: Any) -> Iterator[Picture]:
         if isinstance(media, Media) and media.type == "image" and media.data is not None:
             encoded = base64.b64encode(media.data).decode("ascii")
             yield Picture(f"data:{media.mime_type};base64,{encoded}", media.text or media.mime_type)
+
+
+def _both(done: StepDone, beside: Path | None) -> Iterator[Picture]:
+    before, now = before_and_now(done, beside)
+    for data, caption in ((before, "before this step, as it was recorded"), (now, "now")):
+        if data is not None:
+            encoded = base64.b64encode(data).decode("ascii")
+            yield Picture(f"data:{picture_type(encoded)};base64,{encoded}", caption)
+
+
+def before_and_now(done: StepDone, beside: Path | None) -> tuple[bytes | None, bytes | None]:
+    """The screen before the step as it was recorded, in the plan's folder, and as it is now; None for what there is no picture of."""
+    before = _recorded(beside / done.step.picture) if beside is not None and done.step.picture else None
+    now: Mapping[str, Any] = done.now or {}
+    found = now.get(PICTURES[-1]) or now.get(PICTURES[0])
+    return before, _decoded(found) if isinstance(found, str) else None
+
+
+def _decoded(text: str) -> bytes | None:
+    try:
+        return base64.b64decode(text, validate=True)
+    except ValueError:
+        return None
+
+
+def _recorded(file: Path) -> bytes | None:
+    try:
+        with file.open("rb") as opened:
+            data = opened.read(MOST_BYTES)
+    except OSError:
+        return None
+    return data
 
 
 def _pretty(value: Any) -> str:

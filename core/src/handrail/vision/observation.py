@@ -245,6 +245,21 @@ class Observations:
             f"there is no element {element_id!r} in this session", hint="observe again and use an id of the result"
         )
 
+    def showing(self, element_id: str) -> Observation | None:
+        """The latest observation that has the element; None when none is remembered."""
+        return next(
+            (s for s in reversed(self._observations.values()) if any(e.id == element_id for e in s.elements)), None
+        )
+
+    def latest(self) -> Observation | None:
+        """What was seen last, with or without an image."""
+        return next(reversed(self._observations.values()), None)
+
+    def widest(self) -> Observation | None:
+        """The observation whose image shows most of the screen; None when none has an image."""
+        pictured = [seen for seen in self._observations.values() if seen.transform is not None]
+        return max(pictured, key=_shown, default=None)
+
     def update(self, element: Element) -> None:
         """Replace what is remembered of a numbered element by how it is now."""
         self._elements[element.id] = element
@@ -264,6 +279,11 @@ class Observations:
             gone, _ = self._elements.popitem(last=False)
             if identity := self._identities.pop(gone, None):
                 del self._known[identity]
+
+
+def _shown(seen: Observation) -> int:
+    """Pixels of the screen that its image shows."""
+    return seen.transform.screen.width * seen.transform.screen.height if seen.transform is not None else 0
 
 
 def element_wire(element: Element, transform: Transform | None) -> Mapping[str, Any]:

@@ -22,8 +22,9 @@ from handrail import (
     tool,
 )
 from handrail.plugins.services import Shell
+from handrail.records.finding import Caller
 from handrail.records.plans import Plan, read_plan
-from handrail.records.replaying import Caller, StepDone, run_plan
+from handrail.records.replaying import StepDone, run_plan
 from handrail.words import nearest, visible
 from handrail_skills.active import Loaded, Skills, skills_of
 from handrail_skills.skill import MOST_BYTES, Skill, read

@@ -1,0 +1,203 @@
+"""Calls as a plan: what is kept of them, what becomes a parameter, and what is never written."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Annotated, Any
+
+import pytest
+
+from handrail import ConfigError, Element, HandrailError, Input, Read, Rect, ToolContext, Transform, Window, tool
+from handrail.commands.record import calls_of, recorded
+from handrail.records.plans import Plan, read_plan
+from handrail.records.recording import Recording, Tape, Wishes
+from handrail.records.replaying import run_plan
+from handrail.session import Session
+from handrail.testing import open_test_session
+
+SHOWN: list[Element] = [
+    Element("button", "Save", Rect(10, 10, 40, 20), actions=("click",), window="Editor", fingerprint="a"),
+    Element("button", "Copy", Rect(60, 10, 40, 20), actions=("click",), window="Editor", fingerprint="b"),
+    Element("button", "Copy", Rect(110, 10, 40, 20), actions=("click",), window="Editor", fingerprint="c"),
+    Element("password text", "Code", Rect(10, 50, 90, 20), frozenset({"password"}), window="Editor", fingerprint="d"),
+]
+
+
+@tool(effects=[Read("screen")], trusted=True)
+async def look(window: str = "", *, context: ToolContext) -> dict[str, Any]:
+    """Look. Returns ids."""
+    editor = Window("w1", "Editor", "editor", 1, Rect(0, 0, 200, 100), active=True)
+    seen = context.observations.add(SHOWN, transform=Transform.fit(Rect(0, 0, 400, 200)), windows=[editor])
+    return {"observation_id": seen.id, "ids": [each.id for each in seen.elements], "image_b64": "/9j/AAAA"}
+
+
+@tool(effects=[Input("desktop", arg="text")], trusted=True)
+async def act(
+    text: str = "",
+    element_id: str | None = None,
+    x: int | None = None,
+    y: int | None = None,
+    observation_id: str | None = None,
+    *,
+    context: ToolContext,
+) -> dict[str, Any]:
+    """Act. Returns what on."""
+    element = context.observations.element(element_id) if element_id else None
+    return {"effect": "confirmed", "on": element.fingerprint if element else "", "at": [x, y], "typed": len(text)}
+
+
+@tool(trusted=True)
+async def start(count: Annotated[int, "How many."] = 1) -> dict[str, Any]:
+    """Start something. Returns its process_id."""
+    return {"process_id": f"p{count + 6}"}
+
+
+@tool(trusted=True)
+async def ask(process_id: str, note: str = "") -> dict[str, Any]:
+    """Ask it. Returns whom."""
+    return {"asked": process_id}
+
+
+TOOLS = [look, act, start, ask]
+
+
+async def ids(session: Session) -> list[str]:
+    return (await session.call("look"))["ids"]
+
+
+async def plan_of(session: Session, tape: Tape, **wishes: Any) -> tuple[Recording, Plan]:
+    recording = await recorded(tape.made, session, Wishes("x", **wishes))
+    return recording, Plan.model_validate(recording.content)
+
+
+async def test_an_element_is_named_by_what_it_is_and_found_again_under_another_id(tmp_path: Path) -> None:
+    async with open_test_session(tools=TOOLS) as session:
+        tape = session.recorder.tape = Tape()
+        known = await ids(session)
+        await session.call("act", {"element_id": known[2]})
+        _, plan = await plan_of(session, tape)
+    (step,) = plan.steps
+    assert step.sought() == {"element_id": {"role": "button", "text": "Copy", "window": "Editor", "nth": 2}}
+    async with open_test_session(tools=TOOLS) as session:
+        await session.call("start")
+        for element in (Element("label", "earlier", None, fingerprint="z"),):
+            session.observations.number([element])
+        (done,) = await run_plan(plan, session)
+    assert done.result is not None
+    assert (done.failure, done.result["on"]) == (None, "c")
+
+
+async def test_a_point_is_the_element_there_or_a_place_in_its_window(tmp_path: Path) -> None:
+    async with open_test_session(tools=TOOLS) as session:
+        tape = session.recorder.tape = Tape()
+        await ids(session)
+        await session.call("act", {"x": 20, "y": 15})
+        await session.call("act", {"x": 100, "y": 90})
+        await session.call("act", {"x": 300, "y": 150})
+        _, plan = await plan_of(session, tape)
+        steps = await run_plan(plan, session)
+    first, second, third = plan.steps
+    assert first.sought() == {"element_id": {"role": "button", "text": "Save", "window": "Editor"}}
+    assert second.at is not None
+    assert (second.at.window, second.at.x, second.at.y) == ("Editor", 0.5025, 0.905)
+    assert third.at is not None
+    assert third.at.window == ""
+    assert steps[2].result is not None
+    assert steps[2].result["at"] == [300, 150]
+
+
+async def test_an_element_that_is_not_there_or_is_there_twice_is_told_with_what_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = {"tool": "act", "find": {"element_id": {"role": "button", "text": "Cpy"}}}
+    both = {"tool": "act", "find": {"element_id": {"role": "button", "text": "Copy"}}}
+    for step, told in ((wanted, "there are 'Copy'"), (both, "say which by `nth`")):
+        plan = Plan.model_validate({"name": "x", "look": {"tool": "look", "seconds": 0.3}, "steps": [step]})
+        async with open_test_session(tools=TOOLS) as session:
+            (done,) = await run_plan(plan, session)
+        assert told in (done.failure or "")
+        assert done.result is None
+        assert done.now is not None
+
+
+async def test_what_types_where_something_else_is_in_front_does_not_type() -> None:
+    step = {"tool": "act", "args": {"text": "hello"}, "front": "Browser"}
+    async with open_test_session(tools=TOOLS) as session:
+        (done,) = await run_plan(
+            Plan.model_validate({"name": "x", "look": {"tool": "look", "seconds": 0.3}, "steps": [step]}), session
+        )
+    assert (done.failure, done.result) == ("the window in front is 'Editor', expected 'Browser'", None)
+
+
+async def test_secrets_are_not_written_and_are_asked_for_on_replay(tmp_path: Path) -> None:
+    async with open_test_session(tools=TOOLS, environment={"HANDRAIL_SECRET_CODE": "opens-it-all"}) as session:
+        tape = session.recorder.tape = Tape()
+        known = await ids(session)
+        await session.call("act", {"element_id": known[3], "text": "hunter2-hunter2"})
+        await session.call("act", {"text": "Authorization: Bearer abcdefghijklmnop0123"})
+        await session.call("act", {"text": "secret:CODE"})
+        recording, plan = await plan_of(session, tape)
+        audit = (session.runtime.places.audit / f"{session.id}.jsonl").read_text()
+    recording.write(tmp_path / "plan.yaml")
+    for text in ((tmp_path / "plan.yaml").read_text(), audit):
+        assert "hunter2" not in text
+        assert "abcdefghijklmnop" not in text
+    assert [step.args["text"] for step in plan.steps] == ["${secret}", "Authorization: ${secret_2}", "secret:CODE"]
+    assert [name for name, parameter in plan.parameters.items() if parameter.required] == ["secret", "secret_2"]
+
+
+async def test_ids_that_calls_give_are_taken_from_their_results(tmp_path: Path) -> None:
+    async with open_test_session(tools=TOOLS) as session:
+        tape = session.recorder.tape = Tape()
+        await session.call("start", {"count": 1})
+        await session.call("ask", {"process_id": "p7", "note": f"in {tmp_path} of ${{HOME}}"})
+        _, plan = await plan_of(session, tape, workspace=str(tmp_path))
+        assert plan.steps[0].save == {"process_id": "process_id"}
+        assert plan.steps[1].args == {"process_id": "${process_id}", "note": "in ${workspace} of $${HOME}"}
+        changed = plan.model_copy(
+            update={"steps": (plan.steps[0].model_copy(update={"args": {"count": 2}}), plan.steps[1])}
+        )
+        steps = await run_plan(changed, session)
+    assert steps[1].result is not None
+    assert steps[1].result["asked"] == "p8"
+
+
+async def test_values_and_what_is_typed_become_parameters_where_it_is_asked_for(tmp_path: Path) -> None:
+    async with open_test_session(tools=TOOLS) as session:
+        tape = session.recorder.tape = Tape()
+        await session.call("act", {"text": "Dear Ada"})
+        await session.call("act", {"text": f"{tmp_path}/note.txt"})
+        _, named = await plan_of(session, tape, params={"whom": "Ada"})
+        _, typed = await plan_of(session, tape, inputs=True, workspace=str(tmp_path))
+    assert named.steps[0].args["text"] == "Dear ${whom}"
+    assert [step.args["text"] for step in typed.steps] == ["${text}", "${workspace}/${text_2}"]
+    assert {name: each.default for name, each in typed.parameters.items()} == {"text": "Dear Ada", "text_2": "note.txt"}
+
+
+async def test_calls_that_failed_are_left_out_and_the_file_is_for_its_owner(tmp_path: Path) -> None:
+    async with open_test_session(tools=TOOLS) as session:
+        tape = session.recorder.tape = Tape()
+        await session.call("ask", {"process_id": "p1"})
+        await session.call("act", {"element_id": "e99"})
+        recording, _ = await plan_of(session, tape)
+        past = await recorded(calls_of(session.id, session.runtime.places.audit)[0], session, Wishes("x"))
+    assert recording.left_out == past.left_out == ["act: its status was error"]
+    file = recording.write(tmp_path / "plan.yaml")
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert read_plan(file).count == 1
+    with pytest.raises(HandrailError, match="is there already"):
+        recording.write(file)
+
+
+async def test_a_session_that_did_nothing_gives_no_plan() -> None:
+    async with open_test_session(tools=TOOLS) as session:
+        with pytest.raises(ConfigError, match="nothing was done"):
+            await plan_of(session, Tape())
+
+
+async def test_a_picture_leads_nowhere_but_beside_the_plan(tmp_path: Path) -> None:
+    for picture in ("../x.jpg", "/etc/passwd"):
+        (tmp_path / "p.yaml").write_text(f"name: x\nsteps: [{{tool: wait, picture: {picture}}}]")
+        with pytest.raises(ConfigError, match="beside the plan"):
+            read_plan(tmp_path / "p.yaml")
