@@ -2,7 +2,7 @@
 MAKEFLAGS += --no-print-directory
 
 # Each of these sets up what it needs first; that is quick when nothing has changed.
-.PHONY: setup demo test check docs bench constraints build clean
+.PHONY: setup demo test wine check docs bench constraints build clean
 
 setup:
 	@scripts/setup.sh
@@ -18,6 +18,10 @@ demo: setup
 
 test: setup
 	.venv/bin/pytest -n logical --maxprocesses 4 --dist loadfile
+
+# The code for Windows, on a Windows Python under Wine; needs Debian packages of its own (docs/platforms.md).
+wine: setup
+	@scripts/wine.sh
 
 check: setup
 	.venv/bin/ruff check

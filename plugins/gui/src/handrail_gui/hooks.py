@@ -13,10 +13,14 @@ if TYPE_CHECKING:
     import click
 
     from handrail import Finding, Service, ServiceContext, Session, Tool
+    from handrail.desktops.worker import Worker
     from handrail_gui.config import GuiConfig
     from handrail_gui.device import Device
     from handrail_gui.focusing import Focusing
     from handrail_gui.held import HeldInput
+    from handrail_gui.native.hands import NativeClipboard, NativeHands
+    from handrail_gui.native.screen import NativeScreen
+    from handrail_gui.native.system import System
     from handrail_gui.private.service import LocalDesktops
     from handrail_gui.wayland import WaylandClipboard
     from handrail_gui.x11.connection import Connection
@@ -24,13 +28,26 @@ if TYPE_CHECKING:
     from handrail_gui.x11.screen import X11Screen
 
 
+# Where a desktop is worked by the platform's own calls, and not by an X server's protocol.
+NATIVE = frozenset(("win32",))
+
+
 def _not_here() -> str | None:
-    return (
-        None if sys.platform == "linux" else f"desktops are worked on Linux with X11 only, and this is {sys.platform}"
-    )
+    here = sys.platform == "linux" or sys.platform in NATIVE
+    return None if here else f"desktops are worked on Linux with X11 and on Windows, and this is {sys.platform}"
 
 
-def _no_private_desktop() -> str | None:
+def _not_x11() -> str | None:
+    return None if sys.platform == "linux" else f"this is done on Linux with X11 only, and this is {sys.platform}"
+
+
+def _not_native() -> str | None:
+    return None if sys.platform in NATIVE else f"{sys.platform} has no desktop of its own"
+
+
+def _no_desktop() -> str | None:
+    if sys.platform in NATIVE:
+        return None
     from handrail_gui.private.client import missing
 
     return missing()
@@ -59,15 +76,30 @@ async def open_x11(context: ServiceContext) -> Connection:
     return await Connection.open(context.desktop.display)
 
 
-async def open_screen(context: ServiceContext) -> X11Screen:
+async def open_system(context: ServiceContext) -> Worker[System]:
+    """The thread that works the person's own desktop by the platform's calls."""
+    from handrail_gui.native.system import open_system
+
+    return await open_system(context)
+
+
+async def open_screen(context: ServiceContext) -> X11Screen | NativeScreen:
     """Pictures, monitors and windows of one desktop."""
+    if sys.platform in NATIVE:
+        from handrail_gui.native.screen import open_screen as natively
+
+        return await natively(context)
     from handrail_gui.x11.screen import open_screen
 
     return await open_screen(context)
 
 
-async def open_hands(context: ServiceContext) -> X11Hands:
+async def open_hands(context: ServiceContext) -> X11Hands | NativeHands:
     """Pointer, keyboard, windows and clipboard of one desktop."""
+    if sys.platform in NATIVE:
+        from handrail_gui.native.hands import open_hands as natively
+
+        return await natively(context)
     from handrail_gui.x11.hands import open_hands
 
     return await open_hands(context)
@@ -80,8 +112,12 @@ async def open_device(context: ServiceContext) -> Device:
     return await open_device(context)
 
 
-async def open_clipboard(context: ServiceContext) -> X11Clipboard | WaylandClipboard:
-    """The clipboard of one desktop, X11's or Wayland's."""
+async def open_clipboard(context: ServiceContext) -> X11Clipboard | WaylandClipboard | NativeClipboard:
+    """The clipboard of one desktop, X11's, Wayland's or the platform's own."""
+    if sys.platform in NATIVE:
+        from handrail_gui.native.hands import NativeClipboard
+
+        return NativeClipboard(await context.service("hands"))
     from handrail_gui.wayland import WaylandClipboard, is_wayland
 
     if is_wayland(context.desktop):
@@ -93,6 +129,8 @@ async def open_clipboard(context: ServiceContext) -> X11Clipboard | WaylandClipb
 
 async def examine_clipboard(session: Session) -> Sequence[Finding]:
     """What a Wayland session lets a program do."""
+    if sys.platform in NATIVE:
+        return ()
     from handrail_gui.wayland import examine
 
     return await examine(session)
@@ -138,12 +176,13 @@ def handrail_register_services() -> list[Service]:
     from handrail import Service
 
     return [
-        Service("desktops", open_desktops, "process", _no_private_desktop),
-        Service("x11", open_x11, "desktop", _not_here),
+        Service("desktops", open_desktops, "process", _no_desktop),
+        Service("x11", open_x11, "desktop", _not_x11),
+        Service("system", open_system, "desktop", _not_native),
         Service("screen", open_screen, "desktop", _not_here),
         Service("hands", open_hands, "desktop", _not_here),
         Service("clipboard", open_clipboard, "desktop", _not_here, examine_clipboard),
-        Service("device", open_device, "desktop", _not_here),
+        Service("device", open_device, "desktop", _not_x11),
         Service("held_input", open_held, "session", _not_here),
         Service("focus", open_focusing, "session", _not_here),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +17,8 @@ from handrail_gui.private.named import NamedDesktops
 
 FOLDER = "desktops"
 
+# What stands for the one screen of a platform that has no displays by name.
+SCREENS = {"win32": "windows"}
 # What a program needs to appear on a person's own screen.
 OWN = ("DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "WAYLAND_DISPLAY", "XDG_SESSION_TYPE")
 
@@ -31,7 +34,8 @@ class LocalDesktops:
     async def current(self) -> Desktop:
         """The person's own; `display` is None where there is no screen."""
         own = {name: self.environment[name] for name in OWN if self.environment.get(name)}
-        return Desktop("current", own.get("DISPLAY"), environment=own)
+        # Elsewhere a screen needs no variable to be found by.
+        return Desktop("current", own.get("DISPLAY") or SCREENS.get(sys.platform), environment=own)
 
     async def start(self, name: str, *, width: int = 1280, height: int = 800) -> Desktop:
         """A new private desktop that ends when this process does; `DesktopError` says what is missing."""

@@ -11,6 +11,7 @@ from Xlib.ext import screensaver
 from handrail import Downstream, ServiceContext, Window
 from handrail.desktops.chords import Chord
 from handrail_gui.config import GuiConfig
+from handrail_gui.geometry import way
 from handrail_gui.hands import Place, Placed, Selection
 from handrail_gui.terminals import Terminal, terminal_of
 from handrail_gui.x11 import managing, windows
@@ -19,7 +20,7 @@ from handrail_gui.x11.connection import Client, Connection
 from handrail_gui.x11.heirs import Heirs
 from handrail_gui.x11.keyboard import Keyboard
 from handrail_gui.x11.person import Person
-from handrail_gui.x11.pointer import Mouse, way
+from handrail_gui.x11.pointer import Mouse
 
 # Seconds for what takes several turns of another program.
 WINDOW_S = 10.0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from time import monotonic
 
-from handrail import Downstream, Rect, Window
+from handrail import Downstream, Window
+from handrail_gui.geometry import half
 from handrail_gui.hands import Place, Placed
 from handrail_gui.x11 import windows
 from handrail_gui.x11.connection import Client
@@ -119,17 +120,6 @@ def place_in(client: Client, window: str, layout: str) -> Placed:
     return place(
         client, window, Place(room.x + left, room.y + top, room.width - left - right, room.height - top - bottom)
     )
-
-
-def half(room: Rect, layout: str) -> Rect:
-    """The left_half, right_half, top_half or bottom_half of a rectangle."""
-    width, height = room.width // 2, room.height // 2
-    return {
-        "left_half": Rect(room.x, room.y, width, room.height),
-        "right_half": Rect(room.x + width, room.y, room.width - width, room.height),
-        "top_half": Rect(room.x, room.y, room.width, height),
-        "bottom_half": Rect(room.x, room.y + height, room.width, room.height - height),
-    }[layout]
 
 
 def _make_normal(client: Client, window: str) -> None:

@@ -10,6 +10,7 @@ from Xlib import X
 from Xlib.ext import xtest
 
 from handrail import Failsafe, PersonAtWork
+from handrail_gui.geometry import corners
 from handrail_gui.x11.connection import Client
 from handrail_gui.x11.person import Person
 from handrail_gui.x11.windows import bounds
@@ -19,9 +20,6 @@ Direction = Literal["up", "down", "left", "right"]
 
 BUTTONS: dict[str, int] = {"left": 1, "middle": 2, "right": 3}
 WHEEL: dict[str, int] = {"up": 4, "down": 5, "left": 6, "right": 7}
-
-# Steps of a drag, so that programs see the way and not only its end.
-DRAG_STEPS = 12
 
 
 @dataclass(slots=True)
@@ -56,7 +54,7 @@ class Mouse:
         at = self.position(client)
         if self.private and self._left_at is None:
             self._left_at = at
-        if at != self._left_at and at in _corners(client):
+        if at != self._left_at and at in corners(bounds(client)):
             self.release_all(client)
             self.alarm()
             raise Failsafe(
@@ -107,19 +105,3 @@ class Mouse:
         for kind in (X.ButtonPress, X.ButtonRelease):
             xtest.fake_input(client.display, kind, WHEEL[direction])
         client.display.sync()
-
-
-def way(start: tuple[int, int], end: tuple[int, int]) -> list[tuple[int, int]]:
-    """The points of a drag, the end included."""
-    return [
-        (
-            start[0] + round((end[0] - start[0]) * step / DRAG_STEPS),
-            start[1] + round((end[1] - start[1]) * step / DRAG_STEPS),
-        )
-        for step in range(1, DRAG_STEPS + 1)
-    ]
-
-
-def _corners(client: Client) -> set[tuple[int, int]]:
-    screen = bounds(client)
-    return {(x, y) for x in (screen.x, screen.right - 1) for y in (screen.y, screen.bottom - 1)}

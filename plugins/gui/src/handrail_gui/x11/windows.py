@@ -15,6 +15,7 @@ from Xlib.protocol import event
 from Xlib.xobject.drawable import Window as XWindow
 
 from handrail import Rect, Window
+from handrail_gui.geometry import monitor_of
 from handrail_gui.hands import Place
 from handrail_gui.x11.connection import Client
 
@@ -171,7 +172,7 @@ def _window(client: Client, number: int, screens: Sequence[Rect], active: int | 
         process = _process_name(pid) or (own.get_wm_class() or ("", ""))[1]
     except GONE:
         return None
-    shown_on = _monitor_of(frame, screens)
+    shown_on = monitor_of(frame, screens)
     return Window(hex(number), title, process, pid, rect, shown_on, state, active=number == active, frame=frame)
 
 
@@ -216,12 +217,6 @@ def _process_name(pid: int | None) -> str:
         return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip() if pid else ""
     except OSError:
         return ""
-
-
-def _monitor_of(rect: Rect, screens: Sequence[Rect]) -> int:
-    """The monitor that shows most of it."""
-    shown = [rect.intersect(screen) for screen in screens]
-    return max(range(len(screens)), key=lambda index: shown[index].width * shown[index].height, default=0)
 
 
 def _surface(client: Client, outer: XWindow) -> Window | None:

@@ -1,0 +1,123 @@
+"""One thread for what has to be called from the same one: COM, GDI, the accessibility of macOS.
+
+A call into another program may never come back, and no thread can be ended from outside. So each job has a deadline; a thread that misses it
+is given up, and the next job gets a new one. Only so many may hang at the same time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from typing import Any, Generic, TypeVar
+
+from handrail.errors import Downstream
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+Job = tuple[Callable[[Any], Any], "Future[Any]"]
+
+JOB_S = 5.0
+CLOSE_S = 2.0
+MOST_HANGING = 3
+
+
+class Worker(Generic[S]):
+    """Does jobs in order, each with the value that `begin` made in the thread; `end` gets it back, in the thread as well.
+
+    `name` is what its errors call the other side.
+    """
+
+    def __init__(self, name: str, begin: Callable[[], S], end: Callable[[S], None] = lambda _: None) -> None:
+        self.name = name
+        self._begin = begin
+        self._end = end
+        self._jobs: queue.SimpleQueue[Job | None] | None = None
+        self._thread: threading.Thread | None = None
+        self._given_up: list[threading.Thread] = []
+
+    async def run(self, job: Callable[[S], T], *, timeout: float = JOB_S) -> T:
+        """The job's result. `Downstream` when it takes longer than `timeout` seconds, or when too many jobs before it still hang.
+
+        A job that has begun is not stopped when its caller is cancelled; one that has not is dropped.
+        """
+        jobs = self._queue()
+        future: Future[T] = Future()
+        jobs.put((job, future))
+        try:
+            async with asyncio.timeout(timeout):
+                return await asyncio.wrap_future(future)
+        except TimeoutError as exc:
+            if jobs is self._jobs:
+                self._give_up()
+            raise Downstream(
+                f"{self.name} has not answered for {timeout:g} seconds", hint="wait for the program, or end it"
+            ) from exc
+
+    async def close(self) -> None:
+        """End the thread; one that hangs is left to itself."""
+        jobs, thread, self._jobs, self._thread = self._jobs, self._thread, None, None
+        if jobs is not None and thread is not None:
+            jobs.put(None)
+            await asyncio.to_thread(thread.join, CLOSE_S)
+
+    def _queue(self) -> queue.SimpleQueue[Job | None]:
+        if self._jobs is None:
+            self._given_up = [thread for thread in self._given_up if thread.is_alive()]
+            if len(self._given_up) >= MOST_HANGING:
+                raise Downstream(
+                    f"{self.name} does not answer: {len(self._given_up)} calls to it hang",
+                    hint="end the program that hangs",
+                )
+            self._jobs = queue.SimpleQueue()
+            self._thread = threading.Thread(target=self._work, args=(self._jobs,), name=self.name, daemon=True)
+            self._thread.start()
+        return self._jobs
+
+    def _give_up(self) -> None:
+        if self._jobs is not None and self._thread is not None:
+            # It ends by itself if it ever comes back.
+            self._jobs.put(None)
+            self._given_up.append(self._thread)
+        self._jobs = self._thread = None
+
+    def _work(self, jobs: queue.SimpleQueue[Job | None]) -> None:
+        try:
+            state = self._begin()
+        # What makes a thread unfit belongs to everybody who asks something of it.
+        except Exception as exc:  # noqa: BLE001
+            while (waiting := jobs.get()) is not None:
+                _settle(waiting[1], exception=exc)
+            return
+        try:
+            while (waiting := jobs.get()) is not None:
+                _do(waiting, state)
+        finally:
+            self._end(state)
+
+
+def _do(waiting: Job, state: Any) -> None:
+    job, future = waiting
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = job(state)
+    # A job's own failure belongs to whoever asked for it.
+    except Exception as exc:  # noqa: BLE001
+        _settle(future, exception=exc)
+    else:
+        _settle(future, result=result)
+
+
+def _settle(future: Future[Any], *, result: Any = None, exception: BaseException | None = None) -> None:
+    try:
+        if exception is not None:
+            future.set_exception(exception)
+        else:
+            future.set_result(result)
+    except InvalidStateError:
+        # The caller was cancelled meanwhile.
+        pass

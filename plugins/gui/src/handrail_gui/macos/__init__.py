@@ -1,0 +1,1 @@
+"""macOS' own calls, by pyobjc: Quartz, AppKit, ApplicationServices."""

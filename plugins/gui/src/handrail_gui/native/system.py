@@ -1,0 +1,174 @@
+"""What a platform's own calls have to do for a desktop to be worked. Every method is called in one thread, in order."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from handrail import DesktopError, Rect, ServiceContext, Window
+from handrail.desktops.chords import Chord
+from handrail.desktops.worker import Worker
+from handrail_gui.terminals import Terminal
+
+WindowState = Literal["normal", "minimized", "maximized", "fullscreen"]
+
+
+@dataclass(frozen=True, slots=True)
+class Monitor:
+    """A monitor: its rectangle and the part of it that panels leave free, in screen pixels.
+
+    `scale` is how much larger than usual its programs draw. On macOS screen pixels are points, of which a Retina monitor makes four dots.
+    """
+
+    rect: Rect
+    free: Rect
+    scale: float = 1.0
+    name: str = ""
+
+
+class Windowing(Protocol):
+    """Monitors and windows. A change is asked for here, and read back by `managing`."""
+
+    def monitors(self) -> Sequence[Monitor]:
+        """The monitors, the main one first."""
+        ...
+
+    def windows(self) -> list[Window]:
+        """The windows of the task list, topmost first."""
+        ...
+
+    def surfaces(self) -> list[Window]:
+        """Everything that covers a part of the screen and takes clicks, topmost first."""
+        ...
+
+    def terminals(self) -> list[Terminal]:
+        """The windows that are terminals, the active one first."""
+        ...
+
+    def ask_active(self, window: str) -> None:
+        """Ask for a window to be raised and to get the keyboard, also a minimized one."""
+        ...
+
+    def has_keyboard(self, window: str) -> bool:
+        """Whether it gets what is typed; `Downstream` when an open menu takes that, whatever window is active."""
+        ...
+
+    def ask_state(self, window: str, state: WindowState) -> None:
+        """Ask for it to be normal, minimized or maximized. Normal undoes the last of the others."""
+        ...
+
+    def ask_place(self, window: str, own: Rect) -> None:
+        """Ask for its own area, without decoration, to be there."""
+        ...
+
+    def ask_to_close(self, window: str) -> None:
+        """Ask its program to close it."""
+        ...
+
+
+class Pointing(Protocol):
+    """Mouse and keyboard. Nothing here asks whether a person is at work: `NativeHands` does."""
+
+    def pointer(self) -> tuple[int, int]:
+        """Where the pointer is."""
+        ...
+
+    def move(self, x: int, y: int) -> None:
+        """Put the pointer there; with a button down, that is a drag."""
+        ...
+
+    def button(self, button: str, *, down: bool, nth: int = 1) -> None:
+        """Press a button or let it go; `nth` click of one gesture."""
+        ...
+
+    def wheel(self, direction: str) -> None:
+        """One notch: up, down, left, right."""
+        ...
+
+    def chord(self, chord: Chord) -> None:
+        """Press keys together and release them, whatever happens."""
+        ...
+
+    def type_text(self, text: str) -> None:
+        """Type a short text of any script."""
+        ...
+
+    def release_keys(self) -> None:
+        """Let go of every key that is held."""
+        ...
+
+    def check_open(self) -> None:
+        """`Downstream` when a lock screen or a question of the system itself takes all input."""
+        ...
+
+    def person(self) -> float | None:
+        """Seconds since a person's own input, None when there was none since we began; ours does not count."""
+        ...
+
+    def idle(self) -> float | None:
+        """Seconds since anybody's input."""
+        ...
+
+    def worked_through(self) -> bool:
+        """Wait until the active program has read all input so far; False when it does not say."""
+        ...
+
+
+class Clipping(Protocol):
+    """The clipboard."""
+
+    def text(self) -> str | None:
+        """Its text, None when it has none."""
+        ...
+
+    def formats(self) -> list[str]:
+        """Its formats, as the platform names them."""
+        ...
+
+    def write(self, text: str) -> None:
+        """Replace all of it by a text."""
+        ...
+
+    def lend(self, text: str, paste: Callable[[], None]) -> bool:
+        """Have the text in it while `paste` is done and until a program has taken it, then put all formats back.
+
+        False when none took it, or when the formats cannot all be put back, so that nothing was tried.
+        """
+        ...
+
+
+class System(Protocol):
+    """A platform."""
+
+    @property
+    def windowing(self) -> Windowing: ...
+
+    @property
+    def pointing(self) -> Pointing: ...
+
+    @property
+    def clipping(self) -> Clipping: ...
+
+    def grab(self, area: Rect) -> Any:
+        """The pixels of a part of the screen: height x width x 3, BGR, one for each screen pixel."""
+        ...
+
+    def end(self) -> None:
+        """Give back what the thread has taken."""
+        ...
+
+
+def begin() -> System:
+    """The system of this platform, for the calling thread."""
+    if sys.platform == "win32":
+        from handrail_gui.win32.system import begin as on_windows
+
+        return on_windows()
+    raise DesktopError(f"the desktop of {sys.platform} is not worked by its own calls")
+
+
+async def open_system(context: ServiceContext) -> Worker[System]:
+    """The service for the context's desktop: the thread that everything on it is done in."""
+    return Worker(f"the desktop {context.desktop.name!r}", begin, lambda system: system.end())

@@ -1,0 +1,1 @@
+"""Windows' own calls: user32, gdi32 by mss, dwmapi, shcore, kernel32."""
