@@ -117,6 +117,15 @@ async def test_a_sheet_is_told_in_few_words_and_keeps_its_ids(session: Session, 
     assert again["stdout"] == "nothing changed"
 
 
+async def test_what_libreoffice_draws_and_gtks_widgets_in_it_are_told_where_they_show(
+    session: Session, sheet: None
+) -> None:
+    seen = await shown(session, has("tab", "Sheet1"))
+    for drawn, widget in (("Sheet1", "Move To Home"), ("Function Wizard", "Expand Formula Bar")):
+        first, second = (next(e["bbox"] for e in seen["ui_elements"] if e["text"] == text) for text in (drawn, widget))
+        assert max(first[1], second[1]) < min(first[3], second[3]), (drawn, first, widget, second)
+
+
 async def test_cells_are_used_by_address_in_view_and_out_of_it(session: Session, sheet: None, use: Use) -> None:
     """Until the pointer has been in the sheet, LibreOffice tells each cell's place as a line higher than it is."""
     there = await use(action="click", element_name="C5", window="Calc")
@@ -195,6 +204,13 @@ def test_what_is_wrong_with_places_is_found_by_the_window(
     real: Rect | None, told: Rect, relative: bool, wanted: Placing
 ) -> None:
     assert placing(real, told, relative=relative) == wanted
+
+
+def test_a_pane_that_tells_another_place_than_what_it_fills_is_put_right() -> None:
+    twice = Placing(2.0)
+    assert AS_TOLD.inside(Rect(0, 21, 100, 50), Rect(0, 48, 100, 50)) == Placing(1.0, 0, 27)
+    assert twice.inside(Rect(28, 306, 1224, 466), Rect(14, 153, 612, 233)) == AS_TOLD
+    assert twice.inside(Rect(14, 200, 612, 100), Rect(14, 153, 612, 233)) == twice
 
 
 def test_a_window_is_known_by_process_and_title() -> None:

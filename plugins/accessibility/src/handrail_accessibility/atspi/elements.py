@@ -9,14 +9,14 @@ from handrail import Element
 from handrail_accessibility.atspi.bus import A11Y, Bus, maybe
 from handrail_accessibility.atspi.forest import Forest
 from handrail_accessibility.atspi.nodes import ACCESSIBLE, Handle, Node, extents, number_of, text_of
+from handrail_accessibility.atspi.places import Spot
 from handrail_accessibility.atspi.placing import AS_TOLD, Placing
 from handrail_accessibility.atspi.roles import (
-    ALERT,
     CELL,
     CHECKS,
-    INFO_BAR,
     ITEMS,
-    ROOT_PANE,
+    PANES,
+    TELLING,
     TOGGLE_BUTTON,
     Kind,
     State,
@@ -47,6 +47,11 @@ class Line:
     placing: Placing = AS_TOLD
     pane: tuple[str, str] | None = None
 
+    @property
+    def spot(self) -> Spot:
+        """What its place depends on."""
+        return Spot(self.node.path, self.window, self.pane)
+
 
 def lines(forest: Forest, root: Node, *, title: str, full: bool, max_depth: int | None) -> Iterator[Line]:
     """The objects worth a line, in reading order. Unnamed boxes do not count as depth, so that a toolkit's packing costs nothing."""
@@ -65,7 +70,7 @@ def lines(forest: Forest, root: Node, *, title: str, full: bool, max_depth: int 
 def _pane_of(above: tuple[Node, ...]) -> tuple[str, str] | None:
     """The pane that an object lies in, and what holds the pane."""
     pairs = zip(above[1:], above, strict=False)
-    return next(((pane.path, holder.path) for pane, holder in pairs if pane.role == ROOT_PANE), None)
+    return next(((pane.path, holder.path) for pane, holder in pairs if pane.role in PANES), None)
 
 
 def _worth_a_line(node: Node, above: tuple[Node, ...]) -> bool:
@@ -73,8 +78,7 @@ def _worth_a_line(node: Node, above: tuple[Node, ...]) -> bool:
     if node.has(State.FOCUSED) or kind in _ALWAYS:
         return True
     if kind in _WHEN_NAMED and node.name.strip():
-        # What a dialog says is the reason to answer it.
-        return node.kind.named or any(box.role in (ALERT, INFO_BAR) for box in above)
+        return node.kind.named or any(box.role in TELLING for box in above)
     # Qt says of every box that it can be acted on.
     return node.kind.word == "unknown" and node.offers("Action")
 
@@ -87,8 +91,9 @@ async def element_of(bus: Bus, line: Line, forest: Forest | None = None) -> Elem
     value = await _value(bus, node, forest)
     label = await _label(bus, line, forest)
     toggles = await _toggles(bus, node)
-    has_ids = forest is None or forest.toolkit.has_ids
-    automation_id = await maybe(bus.get(node.app, node.path, ACCESSIBLE, "AccessibleId")) if has_ids else ""
+    automation_id = node.automation_id
+    if automation_id is None and (forest is None or forest.toolkit.has_ids):
+        automation_id = await maybe(bus.get(node.app, node.path, ACCESSIBLE, "AccessibleId"))
     states = words_for(node.states, node.role)
     return Element(
         role="check box" if toggles else node.kind.word,

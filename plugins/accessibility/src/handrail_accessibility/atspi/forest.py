@@ -16,8 +16,9 @@ from handrail_accessibility.atspi.nodes import (
     extents,
     fetch_node,
     fetch_shown,
+    shown_below,
 )
-from handrail_accessibility.atspi.roles import MENU_BAR, SEPARATOR, Kind, State
+from handrail_accessibility.atspi.roles import MENU_BAR, SEPARATOR, WEB_PAGE, Kind, State
 from handrail_accessibility.atspi.tables import visible_cells
 from handrail_accessibility.atspi.toolkits import Toolkit, toolkit_of
 
@@ -44,9 +45,12 @@ class Forest:
     toolkit: Toolkit = field(default_factory=Toolkit)
     truncated: bool = False
     _cached: dict[Ref, list[Node]] = field(default_factory=lambda: defaultdict[Ref, list[Node]](list))
+    _pages: dict[Ref, list[Node]] = field(default_factory=lambda: defaultdict[Ref, list[Node]](list))
+    _on_pages: set[Ref] = field(default_factory=set[Ref])
 
     async def learn(self, app: str) -> None:
         """Take what the application keeps in its cache."""
+        await self.bus.meet(app)
         nodes, self.toolkit = await asyncio.gather(cached_nodes(self.bus, app), toolkit_of(self.bus, app))
         if self.toolkit.is_gtk4:
             # Its cache says of boxes that they are empty.
@@ -107,6 +111,8 @@ class Forest:
 
     def _known_children(self, node: Node) -> list[Node] | None:
         """What the cache says, if that is all there is to say."""
+        if node.ref in self._on_pages:
+            return self._pages[node.ref]
         if node.child_count == 0:
             return []
         known = self._cached.get(node.ref, [])
@@ -119,6 +125,8 @@ class Forest:
     async def _ask_children(self, node: Node) -> list[Node]:
         if node.offers("Table") and (node.has(State.MANAGES_DESCENDANTS) or node.child_count > MOST_CHILDREN):
             return await self._ask_cells(node)
+        if node.role == WEB_PAGE and await self._learn_page(node):
+            return self._pages[node.ref]
         count = node.child_count
         if count < 0:
             count = await maybe(self.bus.get(node.app, node.path, ACCESSIBLE, "ChildCount")) or 0
@@ -148,6 +156,20 @@ class Forest:
             if node is not None:
                 self.nodes[node.ref] = node
         return [self.nodes[ref] for ref in references if ref in self.nodes]
+
+    async def _learn_page(self, page: Node) -> bool:
+        """Read all of a web page that shows: browsers keep pages out of their caches, and of a long page most does not show."""
+        references = await shown_below(self.bus, page, most=MOST_NODES)
+        if references is None:
+            return False
+        self.truncated |= len(references) >= MOST_NODES
+        found = await together(maybe(fetch_node(self.bus, *ref)) for ref in references)
+        nodes = [node for node in found if node is not None]
+        self.nodes |= {node.ref: node for node in nodes}
+        self._on_pages |= {page.ref, *references}
+        for node in nodes:
+            self._pages[node.app, node.parent].append(node)
+        return True
 
     async def _ask_cells(self, table: Node) -> list[Node]:
         cells = await visible_cells(self.bus, table)

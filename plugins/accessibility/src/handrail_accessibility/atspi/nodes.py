@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from handrail import Rect
-from handrail_accessibility.atspi.bus import A11Y, NULL, PROPERTIES, Bus, CallFailed, together
+from handrail_accessibility.atspi.bus import A11Y, NULL, PROPERTIES, Bus, CallFailed, maybe, together
 from handrail_accessibility.atspi.roles import Role, State, role_of
 from handrail_accessibility.atspi.toolkits import Toolkit, toolkit_of
 
@@ -17,6 +17,9 @@ ACCESSIBLE = A11Y + "Accessible"
 CACHE = "/org/a11y/atspi/cache"
 SCREEN_COORDINATES = 0
 UNKNOWN_INTERFACE = "org.freedesktop.DBus.Error.UnknownInterface"
+# Of `GetMatches`: a rule, the order, how many at most, and whether to look below the children too.
+MATCHING = "(aiia{ss}iaiiasib)uib"
+MATCH_ALL, IN_READING_ORDER = 1, 1
 PARTS = ("Name", "Description", "ChildCount", "Parent")
 
 
@@ -61,6 +64,8 @@ class Node:
     parent: str = ""
     index: int = -1
     address: Address | None = None
+    # None: not told yet.
+    automation_id: str | None = None
 
     @property
     def ref(self) -> tuple[str, str]:
@@ -139,13 +144,13 @@ async def fetch_cell(bus: Bus, app: str, address: Address) -> Node:
     return replace(await fetch_node(bus, owner, path), address=address)
 
 
-async def fetch_node(bus: Bus, app: str, path: str, *, index: int = -1) -> Node:
-    """One object read on its own: its parts at once."""
-    toolkit, properties, role, states, interfaces = await asyncio.gather(
-        toolkit_of(bus, app),
+async def fetch_node(bus: Bus, app: str, path: str, *, states: int | None = None) -> Node:
+    """One object read on its own: its parts at once, but for states that are known."""
+    toolkit = await toolkit_of(bus, app)
+    properties, role, states, interfaces = await asyncio.gather(
         _properties(bus, app, path),
         bus.call(app, path, ACCESSIBLE, "GetRole"),
-        bus.call(app, path, ACCESSIBLE, "GetState"),
+        _states(bus, app, path, states),
         bus.call(app, path, ACCESSIBLE, "GetInterfaces"),
     )
     parent = properties.get("Parent") or ("", "")
@@ -154,19 +159,37 @@ async def fetch_node(bus: Bus, app: str, path: str, *, index: int = -1) -> Node:
         path=path,
         role=role[0],
         name=toolkit.name_of(properties.get("Name") or ""),
-        states=bits(states[0]),
+        states=states,
         interfaces=_short(interfaces[0]),
         child_count=properties.get("ChildCount", -1),
         description=properties.get("Description") or "",
         parent=parent[1],
-        index=index,
+        automation_id=properties.get("AccessibleId"),
     )
 
 
 async def fetch_shown(bus: Bus, app: str, path: str) -> Node | None:
     """The same of an object that shows; None for one that does not, which is most of a long page and costs one call."""
+    states = await _states(bus, app, path)
+    return await fetch_node(bus, app, path, states=states) if states >> State.SHOWING & 1 else None
+
+
+async def _states(bus: Bus, app: str, path: str, known: int | None = None) -> int:
+    if known is not None:
+        return known
     (words,) = await bus.call(app, path, ACCESSIBLE, "GetState")
-    return await fetch_node(bus, app, path) if bits(words) >> State.SHOWING & 1 else None
+    return bits(words)
+
+
+async def shown_below(bus: Bus, node: Node, *, most: int) -> list[tuple[str, str]] | None:
+    """Application and path of all that shows below an object, in reading order, in one call; None where it cannot be asked so.
+
+    The application looks at everything below: nothing to ask of what has a spreadsheet in it.
+    """
+    showing: list[Any] = [[1 << State.SHOWING, 0], MATCH_ALL, {}, MATCH_ALL, [0] * 4, MATCH_ALL, [], MATCH_ALL, False]
+    body: list[Any] = [showing, IN_READING_ORDER, most, True]
+    reply = await maybe(bus.call(node.app, node.path, A11Y + "Collection", "GetMatches", MATCHING, body))
+    return None if reply is None else [(app, path) for app, path in reply[0] if path != node.path]
 
 
 async def _properties(bus: Bus, app: str, path: str) -> dict[str, Any]:

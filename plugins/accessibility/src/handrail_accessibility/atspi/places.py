@@ -8,14 +8,24 @@ from typing import Any
 
 from handrail import Rect, ToolUnavailable, Window
 from handrail_accessibility.atspi.bus import DBUS, Bus, maybe, together
-from handrail_accessibility.atspi.nodes import Node, extents, fetch_node
-from handrail_accessibility.atspi.placing import AS_TOLD, Placing, placing, window_of
+from handrail_accessibility.atspi.nodes import ACCESSIBLE, Node, extents, fetch_node
+from handrail_accessibility.atspi.placing import AS_TOLD, Placing, placing, size, window_of
 from handrail_accessibility.atspi.roles import State
 from handrail_accessibility.atspi.toolkits import toolkit_of
 
 Services = Callable[[str], Awaitable[Any]]
 # The path of a pane and of what holds it.
 Pane = tuple[str, str]
+Boxes = tuple[Rect, Rect]
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """An object that has a place: its path, its window's and the pane that it lies in."""
+
+    path: str
+    window: str
+    pane: Pane | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +35,8 @@ class Places:
     bus: Bus
     services: Services
 
-    async def of(self, windows: Sequence[Node], panes: Iterable[Pane | None]) -> dict[tuple[str, Pane | None], Placing]:
-        """What is to be put right, by window and pane; the windows belong to one application, its pop-ups come after the first.
+    async def of(self, windows: Sequence[Node], spots: Iterable[Spot]) -> dict[Spot, Placing]:
+        """What is to be put right of each spot; the windows belong to one application, its pop-ups come after the first.
 
         What the window manager does not know, such as an open menu, is as the first.
         """
@@ -35,13 +45,26 @@ class Places:
         first, *rest = await together(self._of_window(window, pid, shown) for window in windows)
         placings = {windows[0].path: first or AS_TOLD}
         placings |= {node.path: found or first or AS_TOLD for node, found in zip(windows[1:], rest, strict=True)}
-        moves = {pane: await self._move(windows[0].app, pane) for pane in set(panes)}
-        return {(path, pane): placed.moved(*move) for path, placed in placings.items() for pane, move in moves.items()}
+        spots = list(spots)
+        app = windows[0].app
+        boxes = {pane: await self._boxes(app, pane) for pane in {spot.pane for spot in spots}}
+        return dict(await together(self._of_spot(app, spot, placings[spot.window], boxes[spot.pane]) for spot in spots))
 
-    async def of_one(self, app: str, window: str, pane: Pane | None) -> Placing:
+    async def of_one(self, app: str, spot: Spot) -> Placing:
         """What is to be put right for one thing in a window."""
-        node = await maybe(fetch_node(self.bus, app, window))
-        return AS_TOLD if node is None else (await self.of([node], [pane]))[window, pane]
+        node = await maybe(fetch_node(self.bus, app, spot.window))
+        return AS_TOLD if node is None else (await self.of([node], [spot]))[spot]
+
+    async def _of_spot(self, app: str, spot: Spot, placed: Placing, boxes: Boxes | None) -> tuple[Spot, Placing]:
+        found = placed if boxes is None else placed.inside(*boxes)
+        if boxes is not None and found != placed and size(boxes[0]) == size(boxes[1]) and await self._is_gtk(app, spot):
+            return spot, placed
+        return spot, found
+
+    async def _is_gtk(self, app: str, spot: Spot) -> bool:
+        """Whether it is a widget of GTK 3's own, which knows where it is whatever it lies in."""
+        reply = await maybe(self.bus.call(app, spot.path, ACCESSIBLE, "GetAttributes"))
+        return reply is not None and reply[0].get("toolkit") == "gtk"
 
     async def _of_window(self, window: Node, pid: int | None, shown: Sequence[Window]) -> Placing | None:
         real = window_of(shown, pid=pid, title=window.name, active=window.has(State.ACTIVE))
@@ -50,14 +73,12 @@ class Places:
         toolkit = await toolkit_of(self.bus, window.app)
         return placing(real.rect, await maybe(extents(self.bus, window)), relative=toolkit.is_gtk4)
 
-    async def _move(self, app: str, pane: Pane | None) -> tuple[int, int]:
-        """How far a pane is from what it fills."""
+    async def _boxes(self, app: str, pane: Pane | None) -> Boxes | None:
+        """What a pane says of its place, and what it fills says."""
         if pane is None:
-            return 0, 0
+            return None
         inner, outer = await together(self._box(app, path) for path in pane)
-        if inner is None or outer is None or (inner.width, inner.height) != (outer.width, outer.height):
-            return 0, 0
-        return outer.x - inner.x, outer.y - inner.y
+        return None if inner is None or outer is None else (inner, outer)
 
     async def _box(self, app: str, path: str) -> Rect | None:
         node = await maybe(fetch_node(self.bus, app, path))

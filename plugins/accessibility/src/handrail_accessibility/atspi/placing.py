@@ -1,7 +1,8 @@
 """Where things are on the screen, for programs that say it in pixels of their own.
 
 A program that is shown at twice its size tells places before that (`GDK_SCALE=2`, `QT_SCALE_FACTOR`), GTK 4 tells them from its window's corner,
-and LibreOffice tells those in its document's frame as if the frame began higher, until the pointer has been there. What the X server says of the
+LibreOffice tells those in its document's frame as if the frame began higher, until the pointer has been there, but not those of GTK's own
+widgets in it, and a Chromium shown larger tells those on a page in screen pixels and those around the page not. What the X server says of the
 window, and what the program says of the window or of the frame itself, gives the difference.
 """
 
@@ -14,6 +15,8 @@ from handrail import Rect, Window
 
 # Programs are scaled in quarters; less than half of one is decoration that one side counts and the other does not.
 STEPS = 4
+# Pixels by which a scaled box may differ from a whole number of them.
+SLACK = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +39,22 @@ class Placing:
         x, y = round(told.x * self.scale) + self.dx, round(told.y * self.scale) + self.dy
         return Rect(x, y, round(told.width * self.scale), round(told.height * self.scale))
 
-    def moved(self, dx: int, dy: int) -> Placing:
-        """The same for what lies in a box that says so much too little of its place."""
-        return replace(self, dx=self.dx + round(dx * self.scale), dy=self.dy + round(dy * self.scale))
+    def inside(self, inner: Rect, outer: Rect) -> Placing:
+        """The same for what lies in a pane that says `inner` of its place, where what it fills says `outer`."""
+        if size(inner) == size(outer):
+            dx, dy = outer.x - inner.x, outer.y - inner.y
+            return replace(self, dx=self.dx + round(dx * self.scale), dy=self.dy + round(dy * self.scale))
+        near = all(abs(a - b) <= SLACK for a, b in zip(size(self.to_screen(outer)), size(inner), strict=True))
+        # The pane tells its place in screen pixels already, and what is around it does not.
+        return AS_TOLD if near else self
 
 
 AS_TOLD = Placing()
+
+
+def size(rect: Rect) -> tuple[int, int]:
+    """Width and height."""
+    return rect.width, rect.height
 
 
 def placing(real: Rect | None, told: Rect | None, *, relative: bool) -> Placing:

@@ -54,8 +54,8 @@ class Reading:
         roots = [forest.nodes.get(top.node.ref, top.node) for top in (self.window, *self.popups)]
         await forest.grow(roots)
         self._list(forest, roots)
-        placings = await self.places.of(roots, [line.pane for line in self._listed])
-        self._listed = [replace(line, placing=placings[line.window, line.pane]) for line in self._listed]
+        placings = await self.places.of(roots, [line.spot for line in self._listed])
+        self._listed = [replace(line, placing=placings[line.spot]) for line in self._listed]
         await together(self._describe(number, line, forest) for number, line in enumerate(self._listed))
 
     def _list(self, forest: Forest, roots: list[Node]) -> None:

@@ -163,7 +163,11 @@ ROLES: dict[int, Role] = {
 
 # Menus may hold these; separators do not count as items.
 SEPARATOR = 50
-ALERT, INFO_BAR, POPUP, TOGGLE_BUTTON, CELL, ROOT_PANE, MENU_BAR = 2, 102, 69, 62, 56, 46, 34
+ALERT, INFO_BAR, POPUP, TOGGLE_BUTTON, CELL, ROOT_PANE, MENU_BAR, WEB_PAGE = 2, 102, 69, 62, 56, 46, 34, 95
+# What these say is the reason to answer them.
+TELLING = frozenset({ALERT, INFO_BAR, 101})
+# What lies in one of these may be told of in other pixels than what is around it.
+PANES = frozenset({ROOT_PANE, WEB_PAGE})
 IN_SHEETS = frozenset({CELL, 92})
 CHECKS = frozenset({7, 8, 44, 45, 130})
 ITEMS = frozenset({8, 32, 35, 37, 44, 45, 56, 91})

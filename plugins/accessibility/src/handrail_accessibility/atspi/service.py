@@ -20,7 +20,6 @@ from handrail_accessibility.atspi.forest import as_shown
 from handrail_accessibility.atspi.hidden import closed_items
 from handrail_accessibility.atspi.nodes import Handle, Node, fetch_cell, fetch_node, number_of
 from handrail_accessibility.atspi.places import Places
-from handrail_accessibility.atspi.placing import AS_TOLD
 from handrail_accessibility.atspi.reading import Reading, Wanted
 from handrail_accessibility.atspi.roles import State
 from handrail_accessibility.atspi.tables import cell_called, fits
@@ -227,10 +226,10 @@ class AtSpi:
     async def _line(self, bus: Bus, node: Node, element: Element) -> Line:
         """The line of something that is at an element's place."""
         handle = _handle(element)
-        placing = AS_TOLD
-        if handle.placed:
-            placing = await self._places(bus).of_one(handle.app, handle.window, handle.pane)
-        return Line(node, element.depth, element.window, handle.window, placing=placing, pane=handle.pane)
+        line = Line(node, element.depth, element.window, handle.window, pane=handle.pane)
+        if not handle.placed:
+            return line
+        return replace(line, placing=await self._places(bus).of_one(handle.app, line.spot))
 
     # The connection
 

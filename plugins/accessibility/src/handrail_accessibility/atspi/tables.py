@@ -12,6 +12,8 @@ from handrail_accessibility.atspi.nodes import ACCESSIBLE, SCREEN_COORDINATES, A
 TABLE = A11Y + "Table"
 MOST_CELLS = 500
 PROBES = 64
+# Pixels from the edge of a table, within its first or last cell.
+INSET = 4
 MOST_SELECTED = 20
 IN_SHEET = re.compile("([A-Za-z]{1,3})([1-9][0-9]{0,6})")
 BY_PLACE = re.compile("row ([1-9][0-9]{0,8}),? column ([1-9][0-9]{0,8})", re.IGNORECASE)
@@ -125,11 +127,13 @@ async def _size(bus: Bus, table: Node) -> tuple[int, int]:
 
 
 async def _corners(bus: Bus, table: Node) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Row and column of the first and the last cell in view, found by asking what lies along the diagonal and two edges."""
+    """Row and column of the first and the last cell in view: by what lies in its corners, else by what lies across and down its middle."""
     box = await extents(bus, table)
     if box is None:
         return (0, 0), (-1, -1)
-    found = await together(_cell_at(bus, table, x, y) for x, y in _probes(box))
+    found = await together(_cell_at(bus, table, x, y) for x, y in _edges(box))
+    if not all(found):
+        found = await together(_cell_at(bus, table, x, y) for x, y in _probes(box))
     seen = [cell for cell in found if cell is not None]
     if not seen:
         return (0, 0), (-1, -1)
@@ -137,10 +141,15 @@ async def _corners(bus: Bus, table: Node) -> tuple[tuple[int, int], tuple[int, i
     return (min(rows), min(columns)), (max(rows), max(columns))
 
 
+def _edges(box: Rect) -> list[tuple[int, int]]:
+    """Points in the four corners: a merged cell in one of them tells only where it begins."""
+    return [(x, y) for x in (box.x + INSET, box.right - INSET) for y in (box.y + INSET, box.bottom - INSET)]
+
+
 def _probes(box: Rect) -> list[tuple[int, int]]:
     """Points down the middle, and across the middle, at most a small cell apart on an ordinary screen."""
-    across = [box.x + 4 + (box.width - 8) * step // (PROBES - 1) for step in range(PROBES)]
-    down = [box.y + 4 + (box.height - 8) * step // (PROBES - 1) for step in range(PROBES)]
+    across = [box.x + INSET + (box.width - 2 * INSET) * step // (PROBES - 1) for step in range(PROBES)]
+    down = [box.y + INSET + (box.height - 2 * INSET) * step // (PROBES - 1) for step in range(PROBES)]
     x, y = box.center
     return [(x, point) for point in down] + [(point, y) for point in across]
 

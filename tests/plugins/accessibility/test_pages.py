@@ -1,0 +1,81 @@
+"""Web pages in a Chromium that is shown half as large again, where pages and what is around them tell places in different pixels."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from handrail import Session
+from handrail_accessibility.control import Control
+
+from .conftest import begin, shows, until
+
+pytestmark = pytest.mark.anyio
+
+ROWS = 2_000
+PAGE = """<!doctype html><title>Long page</title>
+<button style="margin: 2em" onclick="this.textContent = 'Pressed'">Press me</button>
+<div role="alert">Stock is low</div>
+<table>{rows}</table>"""
+ROW = '<tr><td>row {n}<td><a href="#{n}">link {n}</a><td><button>button {n}</button></tr>'
+
+
+@pytest.fixture(scope="module")
+async def page(
+    session: Session, control: Control, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[None]:
+    folder = tmp_path_factory.mktemp("chromium")
+    file = folder / "long.html"
+    file.write_text(PAGE.format(rows="".join(ROW.format(n=n) for n in range(ROWS))))
+    flags = ("--no-sandbox", "--no-first-run", "--force-renderer-accessibility", "--force-device-scale-factor=1.5")
+    process = begin(("chromium", *flags, f"--user-data-dir={folder / 'profile'}", file.as_uri()), environment, folder)
+    await until(lambda: shows(control, "Long page"), "the page")
+    yield
+    process.kill()
+    process.wait()
+
+
+async def look(session: Session) -> list[dict[str, Any]]:
+    result = await session.call("observe_screen", {"image": "none"})
+    assert result.ok, result
+    return result["ui_elements"]
+
+
+async def loaded(session: Session) -> list[dict[str, Any]]:
+    seen: list[dict[str, Any]] = []
+
+    async def there() -> bool:
+        seen[:] = await look(session)
+        return any(e["text"] == "button 1" for e in seen)
+
+    await until(there, "the table of the page")
+    return seen
+
+
+async def test_a_long_page_is_told_as_far_as_it_shows(session: Session, page: None) -> None:
+    """The browser keeps pages out of the cache that is read at once."""
+    seen = await loaded(session)
+    words = [e["text"] for e in seen]
+    assert "Stock is low" in words
+    links = [e["text"] for e in seen if e["role"] == "link"]
+    assert links == [f"link {n}" for n in range(len(links))]
+    assert 2 < len(links) < 100
+    assert all(e["bbox"] for e in seen if e["role"] == "link")
+
+
+async def test_pages_and_the_browser_around_them_are_clicked_where_they_show(session: Session, page: None) -> None:
+    seen = await loaded(session)
+    button = next(e for e in seen if e["text"] == "Press me")
+    clicked = await session.call("execute_gui", {"action": "click", "element_id": button["id"]})
+    assert clicked.ok, clicked
+    assert "Pressed" in [e["text"] for e in await look(session)]
+    tab = next(e for e in await look(session) if e["text"] == "New Tab")
+    clicked = await session.call("execute_gui", {"action": "click", "element_id": tab["id"]})
+    assert clicked.ok, clicked
+    await until(lambda: _titled(session, "New Tab"), "another tab")
+
+
+async def _titled(session: Session, title: str) -> bool:
+    return any(title in window.title for window in await (await session.service("screen")).windows())
