@@ -220,7 +220,7 @@ async def test_a_profile_of_a_persons_own_is_used_only_with_a_yes_and_by_one_bro
     profile.mkdir()
     person = ScriptedConfirmer("deny", "once")
     async with browsing(confirm=person, profile=str(profile)) as hands:
-        await hands.refused("open_tab", "no browser with the profile", code="denied_by_user")
+        await hands.refused("open_tab", "no browser was started", code="denied_by_user")
         assert list(profile.iterdir()) == []
         await hands.done("open_tab")
         # Once it runs, nobody is asked again.
@@ -235,5 +235,5 @@ async def test_a_profile_of_a_persons_own_is_used_only_with_a_yes_and_by_one_bro
 
 async def test_a_profile_of_a_persons_own_is_not_used_where_nobody_is_asked(tmp_path: Path) -> None:
     async with browsing(confirm=None, profile=str(tmp_path)) as hands:
-        await hands.refused("open_tab", "no browser with the profile", code="no_confirmer")
+        await hands.refused("open_tab", "no browser was started", code="no_confirmer")
     assert list(tmp_path.iterdir()) == []

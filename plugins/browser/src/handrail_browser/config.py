@@ -7,6 +7,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+NAMED_SECRET = "^secret:[A-Za-z][A-Za-z0-9_-]{0,63}$"
+
 
 class SearchConfig(BaseModel):
     """Which engine `web_search` asks."""
@@ -17,11 +19,30 @@ class SearchConfig(BaseModel):
     url: str | None = Field(
         default=None, pattern="^https?://", description="Where it is, if not at its usual address; SearXNG has none."
     )
-    key: str | None = Field(
-        default=None, pattern="^secret:[A-Za-z][A-Za-z0-9_-]{0,63}$", description="Its key, as secret:NAME."
-    )
+    key: str | None = Field(default=None, pattern=NAMED_SECRET, description="Its key, as secret:NAME.")
     model: str = Field(default="gemini-2.5-flash", description="The model that Gemini searches with.")
     timeout: float = Field(default=20, gt=0, description="Seconds that one answer may take.")
+
+
+class PinchTabConfig(BaseModel):
+    """A PinchTab: one that a person runs, or the program of which a session starts its own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    url: str | None = Field(
+        default=None,
+        pattern=r"^http://(127\.0\.0\.1|localhost|\[::1\]):[0-9]{1,5}/?$",
+        description="A PinchTab that you run on this machine; its browser is not held to the rules by a proxy.",
+    )
+    token: str | None = Field(
+        default=None, pattern=NAMED_SECRET, description="The token of that PinchTab, as secret:NAME."
+    )
+    auth: Literal["token", "session"] = Field(
+        default="token", description="Whether that is its server token, or the token of an agent session."
+    )
+    executable: Path | None = Field(
+        default=None, description="The program to start; unset: the pinned release, which is fetched after a yes."
+    )
 
 
 class BrowserConfig(BaseModel):
@@ -43,6 +64,11 @@ class BrowserConfig(BaseModel):
     respect_robots: bool = Field(default=False, description="Whether what a host's robots.txt forbids is not fetched.")
     cache_bytes: int = Field(default=50_000_000, ge=0, description="Bytes of pages that are kept; 0: none is kept.")
     cache_days: float = Field(default=7, gt=0, description="Days that a page is kept.")
+    driver: Literal["auto", "chromium", "pinchtab"] = Field(
+        default="auto",
+        description="What works the browser; auto: the PinchTab that pinchtab.url names if it answers, else Chromium.",
+    )
+    pinchtab: PinchTabConfig = Field(default=PinchTabConfig(), description="PinchTab.")
     executable: Path | None = Field(
         default=None, description="The Chromium to run; unset: the first that is installed."
     )

@@ -109,9 +109,10 @@ class Several(AmbiguousElement):
 
 
 class Driver(ABC):
-    """One session's browser."""
+    """One session's browser. `lacks` are words for what it cannot do: it refuses that, with the way round it."""
 
     name: ClassVar[str]
+    lacks: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
     async def tabs(self) -> Sequence[Tab]:

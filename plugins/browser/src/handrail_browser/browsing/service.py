@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import anyio
 
@@ -16,21 +19,47 @@ from handrail_browser.config import BrowserConfig
 if TYPE_CHECKING:
     from handrail_browser.browsing.driver import Driver
     from handrail_browser.chromium.browser import Browser
+    from handrail_browser.chromium.proxy import Proxy
+    from handrail_browser.pinchtab.release import Release
 
+# What the program of PinchTab may be, and how long it may take to come.
+PROGRAM_BYTES, PROGRAM_S = 100_000_000, 300.0
 INSTEAD = (
     "with a screen that a person can see, open a browser by launch_app and work it by observe_screen and execute_gui"
 )
 
+UNGUARDED = "the addresses of its tabs are judged before and after each step, what its pages load is not"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a browser is worked by. `asks`: what a person has to agree to before; `program`: of PinchTab, once it is there."""
+
+    driver: Literal["chromium", "pinchtab", "joined"]
+    asks: str | None = None
+    program: Path | None = None
+
 
 class Browsers:
-    """The driver of one session. `resolver` is how names are looked up: only code can give another one, as tests do."""
+    """The driver of one session; `data` is where programs are kept.
+
+    `resolver` is how names are looked up, `release` which PinchTab is fetched: only code can give other ones, as tests do.
+    """
 
     def __init__(
-        self, config: BrowserConfig, environment: Mapping[str, str], resolver: Resolver = system_resolver
+        self,
+        config: BrowserConfig,
+        environment: Mapping[str, str],
+        resolver: Resolver = system_resolver,
+        *,
+        data: Path | None = None,
+        release: Release | None = None,
     ) -> None:
         self._config = config
         self._environment = environment
         self._resolver = resolver
+        self._data = data
+        self._release = release
         self._driver: Driver | None = None
         self._gone: Callable[[], bool] = lambda: True
         self._starting = asyncio.Lock()
@@ -42,18 +71,115 @@ class Browsers:
         """Whether a browser is there already."""
         return self._driver is not None and not self._gone()
 
-    async def driver(self, *, allow_private: Collection[str], upstream: str | None) -> Driver:
-        """The browser of this session. `ToolUnavailable` says what lacks, and what to do instead."""
+    async def choose(self) -> Choice:
+        """What will work the browser here. `ToolUnavailable` says what lacks, and what to do instead."""
+        config = self._config
+        if config.driver != "chromium" and config.pinchtab.url is not None:
+            from handrail_browser.pinchtab.opening import answers
+
+            if await answers(config.pinchtab.url):
+                return Choice("joined", f"it uses the PinchTab at {config.pinchtab.url}, which is yours; {UNGUARDED}")
+            if config.driver == "pinchtab":
+                raise ToolUnavailable(
+                    f"no PinchTab answers at {config.pinchtab.url!r}",
+                    hint=f"start it by `pinchtab server`; {INSTEAD}",
+                )
+        from handrail_browser.chromium.launching import missing
+
+        if (lacking := missing(config.executable, self._environment)) is not None:
+            told = "PinchTab works a Chromium too: " if config.driver == "pinchtab" else ""
+            raise ToolUnavailable(told + lacking, hint=INSTEAD)
+        return self._pinchtab() if config.driver == "pinchtab" else Choice("chromium", self._profile_asks())
+
+    def _pinchtab(self) -> Choice:
+        """A PinchTab of our own: the program that is named, else the one that was fetched or is to be."""
+        from handrail_browser.pinchtab import release
+
+        config = self._config
+        if config.profile is not None:
+            raise ToolUnavailable("PinchTab gets no profile of yours", hint="use the driver chromium, or unset profile")
+        if (named := config.pinchtab.executable) is not None:
+            if not os.access(named, os.X_OK):
+                raise ToolUnavailable(f"{str(named)!r} is no program", hint=f"{release.CURE}; {INSTEAD}")
+            return Choice("pinchtab", program=named)
+        if self._data is None:
+            raise ToolUnavailable("there is no folder to keep PinchTab in", hint=release.CURE)
+        wanted, place = self._wanted(), release.here()
+        path = wanted.path(self._data, place)
+        if release.whole(path, wanted.file(place)):
+            return Choice("pinchtab", program=path)
+        return Choice(
+            "pinchtab", f"it fetches PinchTab {wanted.version} from {wanted.base}, checks its SHA-256, and runs it"
+        )
+
+    def _wanted(self) -> Release:
+        from handrail_browser.pinchtab import release
+
+        return self._release or release.pinned()
+
+    def _profile_asks(self) -> str | None:
+        profile = self._config.profile
+        if profile is None:
+            return None
+        return (
+            f"it starts a browser with the profile {str(profile)!r}, which is yours, with all that you are logged in to"
+        )
+
+    async def driver(self, *, allow_private: Collection[str], upstream: str | None, token: str | None = None) -> Driver:
+        """The browser of this session; `token` is that of the PinchTab that a person runs."""
         async with self._starting:
             if self._driver is not None and not self._gone():
                 return self._driver
             await self._let_go()
-            from handrail_browser.chromium.launching import missing
-
-            lacking = missing(self._config.executable, self._environment)
-            if lacking is None:
+            choice = await self.choose()
+            if choice.driver == "chromium":
                 return await self._start(allow_private, upstream)
-            raise ToolUnavailable(lacking, hint=INSTEAD)
+            if choice.driver == "joined":
+                return await self._join(allow_private, token)
+            return await self._start_pinchtab(choice.program, allow_private, upstream)
+
+    async def _join(self, allow_private: Collection[str], token: str | None) -> Driver:
+        from handrail_browser.pinchtab.opening import joined
+
+        driver = await joined(self._config, token, allow_private=allow_private, resolver=self._resolver)
+        self._driver, self._gone = driver, driver.lost
+        return driver
+
+    async def _start_pinchtab(
+        self, program: Path | None, allow_private: Collection[str], upstream: str | None
+    ) -> Driver:
+        from handrail_browser.chromium.launching import program as chromium
+        from handrail_browser.pinchtab.opening import opened
+
+        program = program or await self._fetched(allow_private, upstream)
+        browser = chromium(self._config.executable, self._environment)
+        assert browser is not None
+        proxy = await self._proxy(allow_private, upstream)
+        try:
+            driver, own = await opened(self._config, program, browser, proxy=proxy, environment=self._environment)
+        except BaseException:  # being cancelled, too: the proxy ends with the start
+            with anyio.CancelScope(shield=True):
+                await proxy.close()
+            raise
+        self._driver, self._gone = driver, own.gone
+        return driver
+
+    async def _fetched(self, allow_private: Collection[str], upstream: str | None) -> Path:
+        from handrail.net.web import Limits, Web
+        from handrail_browser.pinchtab import release
+
+        assert self._data is not None
+        limits = Limits(size=PROGRAM_BYTES, seconds=PROGRAM_S)
+        web = Web(allow_private=tuple(allow_private), limits=limits, resolver=self._resolver, proxy=upstream)
+        return await release.fetch(web, self._wanted(), self._data, release.here())
+
+    async def _proxy(self, allow_private: Collection[str], upstream: str | None) -> Proxy:
+        from handrail_browser.chromium.proxy import Proxy
+
+        domains = Domains(self._config.allowed_domains, self._config.denied_domains)
+        proxy = Proxy(tuple(allow_private), domains, upstream, self._resolver)
+        await proxy.start()
+        return proxy
 
     async def connect(self, url: str) -> Driver:
         """Use a browser that runs already, in the place of our own."""
@@ -71,14 +197,11 @@ class Browsers:
     async def _start(self, allow_private: Collection[str], upstream: str | None) -> Driver:
         from handrail_browser.chromium.browser import Browser
         from handrail_browser.chromium.launching import launch, program
-        from handrail_browser.chromium.proxy import Proxy
 
         config = self._config
         executable = program(config.executable, self._environment)
         assert executable is not None
-        domains = Domains(config.allowed_domains, config.denied_domains)
-        proxy = Proxy(tuple(allow_private), domains, upstream, self._resolver)
-        await proxy.start()
+        proxy = await self._proxy(allow_private, upstream)
         try:
             running = await launch(
                 executable,
@@ -129,7 +252,7 @@ class Browsers:
 async def open_browsers(context: ServiceContext) -> Browsers:
     """For one session; nothing is started yet."""
     assert isinstance(context.config, BrowserConfig)
-    return Browsers(context.config, context.environment)
+    return Browsers(context.config, context.environment, data=context.data)
 
 
 def browsers(open: Callable[[ServiceContext], Awaitable[Browsers]] = open_browsers) -> Service:
@@ -138,8 +261,6 @@ def browsers(open: Callable[[ServiceContext], Awaitable[Browsers]] = open_browse
 
 
 def _missing() -> str | None:
-    import os
-
     from handrail_browser.chromium.launching import missing
 
     return missing(None, os.environ)

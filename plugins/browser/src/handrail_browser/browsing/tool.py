@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from handrail import (
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 # What a call may take beside the time that it gives its action: the browser's start, and what follows the action.
 AROUND_S = 50.0
 SHOWN_BLOCKED = 5
-# Who does not let a browser start with a person's own profile.
+# Who does not let a browser start that a person has to agree to.
 REFUSALS = {kind.code: kind for kind in (Denied, DeniedByUser, NoConfirmer)}
 
 DESCRIPTION = """Use a browser: open and read pages, click, fill in forms.
@@ -72,12 +71,16 @@ async def execute(params: Any, context: ToolContext) -> Mapping[str, Any]:
 
 async def _driver(browsers: Browsers, context: ToolContext) -> Driver:
     network = context.session.settings.network
+    token = None
     if not browsers.running:
-        profile = cast("BrowserConfig", context.config).profile
-        if profile is not None and not _asked_for(context):
-            await _lent(context, profile)
+        choice = await browsers.choose()
+        if choice.asks is not None and not _asked_for(context):
+            await _agreed(context, choice.asks)
+        named = cast("BrowserConfig", context.config).pinchtab.token
+        if choice.driver == "joined" and named is not None:
+            token = await context.session.secrets.take(named.removeprefix("secret:"))
         context.progress(None, "starting the browser")
-    return await browsers.driver(allow_private=network.allow_private, upstream=network.proxy)
+    return await browsers.driver(allow_private=network.allow_private, upstream=network.proxy, token=token)
 
 
 def _asked_for(context: ToolContext) -> bool:
@@ -86,15 +89,15 @@ def _asked_for(context: ToolContext) -> bool:
     return above is not None and above.tool is context.invocation.tool
 
 
-async def _lent(context: ToolContext, profile: Path) -> None:
-    """Start the browser with the person's own profile, by a call that they are asked about whatever policy says."""
-    why = f"it starts a browser with the profile {str(profile)!r}, which is yours, with all that you are logged in to"
+async def _agreed(context: ToolContext, why: str) -> None:
+    """Start the browser by a call that a person is asked about whatever policy says."""
     started = await context.call(context.invocation.tool.name, {"action": "list_tabs"}, ask=why)
     if not started.ok:
         error = started["error"]
         raise REFUSALS.get(error["code"], Downstream)(
-            f"no browser with the profile {str(profile)!r} was started: {error['message']}",
+            f"no browser was started ({why}): {error['message']}",
             details=dict(error["details"]),
+            hint=error.get("hint"),
         )
 
 

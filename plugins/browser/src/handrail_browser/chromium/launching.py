@@ -144,7 +144,7 @@ async def _started(argv: Sequence[str], profile: Path, *, keep: bool, environmen
     to_browser, ours = os.pipe()
     answers, from_browser = os.pipe()
     try:
-        keeper = _kept(
+        keeper = kept(
             ["keep" if keep else "remove", str(to_browser), str(from_browser), "--", *argv], profile, environment
         )
     finally:
@@ -161,8 +161,8 @@ async def _started(argv: Sequence[str], profile: Path, *, keep: bool, environmen
     return running
 
 
-def _kept(argv: Sequence[str], profile: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """The keeper at work; starting it takes a moment, and blocks for no longer."""
+def kept(argv: Sequence[str], profile: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """The keeper at work (its arguments but the first); starting it takes a moment, and blocks for no longer."""
     reads, writes = int(argv[1]), int(argv[2])
     return subprocess.Popen(
         [sys.executable, "-I", "-S", str(KEEPER), str(profile), *argv],

@@ -516,7 +516,7 @@
       if (selector) {
         const found = allOf(selector).filter((each) => each.checkVisibility() && !hidden(each));
         if ((found.length > 0) === Boolean(gone)) return false;
-        if (text === undefined) return true;
+        if (text == null) return true;
         return found.some((each) => (each.innerText || "").includes(text)) !== Boolean(gone);
       }
       const shown = document.body?.innerText || "";

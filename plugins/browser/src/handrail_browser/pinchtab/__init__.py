@@ -1,0 +1,1 @@
+"""A browser behind PinchTab, a server that works a Chromium over HTTP (https://pinchtab.com/docs)."""

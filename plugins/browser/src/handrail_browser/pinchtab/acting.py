@@ -1,0 +1,357 @@
+"""Clicks, text, keys, choices, files and dialogs by PinchTab: the half of `PinchTabDriver` that changes pages.
+
+What PinchTab says of itself (`clicked`, `filled`) is not what is told: each action is followed by a look at the page.
+"""
+
+from __future__ import annotations
+
+import base64
+import shutil
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from handrail import Downstream, InvalidArguments, NotFound, TimedOut
+from handrail_browser.browsing.driver import Done, Driver, Interrupted, Node, Snapshot, Tab, Until
+from handrail_browser.pinchtab.client import Client, tab_path
+from handrail_browser.pinchtab.nodes import FIELDS, LISTS, Handle, called, changes, focus, signature
+from handrail_browser.pinchtab.tabs import Page, Pages
+
+OTHERWISE = 'PinchTab cannot do this: a person can set plugins.browser.driver = "chromium"'
+# The page is looked at so often until it is twice the same, and for so long at most.
+LOOK_S = 0.15
+STILL_S = 4.0
+VIEW = 800
+MOST_UPLOAD = 5_000_000
+
+
+def cannot(what: str) -> Downstream:
+    """For what PinchTab's interface has no way for."""
+    return Downstream(f"PinchTab cannot {what}", hint=OTHERWISE)
+
+
+class Acting(Driver):
+    """What is done to pages. `uploads`: a folder that PinchTab gives files from, where it is our own."""
+
+    def __init__(self, pages: Pages, uploads: Path | None) -> None:
+        self._pages = pages
+        self._uploads = uploads
+
+    @property
+    def _client(self) -> Client:
+        return self._pages.client
+
+    async def click(self, tab: Tab, node: Node, *, button: str, count: int, seconds: float) -> Done:
+        if button != "left" or count > 2:
+            raise cannot("click with another button, or three times")
+        page, handle = await self._of(tab, node)
+        self._able(node)
+        kind = "dblclick" if count == 2 else "click"
+
+        async def clicked() -> None:
+            # It aims before it scrolls.
+            await self._act(page, "scrollintoview", seconds, nodeId=handle.number)
+            await self._act(page, kind, seconds, nodeId=handle.number)
+
+        return await self._doing(page, clicked)
+
+    async def hover(self, tab: Tab, node: Node, *, seconds: float) -> Done:
+        page, handle = await self._of(tab, node)
+        return await self._doing(page, lambda: self._act(page, "hover", seconds, nodeId=handle.number))
+
+    async def fill(self, tab: Tab, node: Node, text: str, *, submit: bool, seconds: float) -> Done:
+        page, handle = await self._of(tab, node)
+        self._able(node)
+
+        async def filled() -> None:
+            await self._act(page, "fill", seconds, nodeId=handle.number, text="" if text and typed else text)
+            if text and typed:
+                await self._act(page, "focus", seconds, nodeId=handle.number)
+                await self._act(page, "keyboard-inserttext", seconds, text=text)
+
+        # As keys it is heard by scripts of every kind; fields of a form of their own (dates, colours) take a value only.
+        typed = node.role in FIELDS
+        done = await self._doing(page, filled)
+        if page.dialog is not None:
+            return done
+        done = self._filled(done, text, await self._again(page, handle))
+        if not submit:
+            return done
+        sent = await self._doing(page, lambda: self._act(page, "press", seconds, key="Enter"))
+        return replace(sent, evidence=(*done.evidence[:1], *sent.evidence), more={**done.more, **sent.more})
+
+    def _filled(self, done: Done, text: str, now: Node | None) -> Done:
+        if now is None:
+            return replace(done, effect="unverified", evidence=("the field could not be read again", *done.evidence))
+        held = now.value or ""
+        wanted = " ".join(text.split())
+        if held == text or " ".join(held.split()) == wanted:
+            return replace(done, effect="confirmed", evidence=("it holds the text", *done.evidence))
+        if held and set(held) == {"•"}:
+            same = len(held) == len(text)
+            told = f"it holds {len(held)} characters"
+            return replace(done, effect="confirmed" if same else "unverified", evidence=(told, *done.evidence))
+        note = "The field did not take the text as it was given: it may have a form or a length of its own."
+        return replace(
+            done, effect="unverified", evidence=(f"it holds {held[:200]!r}",), more={**done.more, "note": note}
+        )
+
+    async def press(self, tab: Tab, node: Node | None, key: str, *, seconds: float) -> Done:
+        if "+" in key[:-1]:
+            raise cannot("press keys together")
+        page = await self._pages.page(tab.id)
+
+        async def pressed() -> None:
+            if node is not None:
+                _, handle = await self._of(tab, node)
+                await self._act(page, "focus", seconds, nodeId=handle.number)
+            await self._act(page, "press", seconds, key=key)
+
+        was = focus(await self._look(page))
+        done = await self._doing(page, pressed)
+        if done.evidence or page.dialog is not None:
+            return done
+        now = focus(await self._look(page))
+        if now is None or (was is not None and was.handle == now.handle):
+            return done
+        return replace(done, effect="confirmed", evidence=(f"focus on {called(now)}",))
+
+    async def select(self, tab: Tab, node: Node, values: Sequence[str], *, seconds: float) -> Done:
+        if len(values) != 1:
+            raise cannot("choose several at once")
+        page, handle = await self._of(tab, node)
+        self._able(node)
+        before = await self._again(page, handle)
+        if before is None or before.role not in LISTS:
+            raise InvalidArguments(
+                f"{called(node)} is no list of choices", hint="open it by click, and click the choice"
+            )
+        wanted, labels = values[0], _labels(await self._look(page))
+
+        async def typed() -> None:
+            await self._act(page, "focus", seconds, nodeId=handle.number)
+            await self._act(page, "keyboard-type", seconds, text=wanted)
+
+        async def chosen() -> None:
+            await self._act(page, "select", seconds, nodeId=handle.number, value=wanted)
+
+        done = Done("none")
+        # A list that has the focus takes the letters of a label; older versions choose by value only, and empty it for another one.
+        for way in (typed, chosen) if wanted in labels else (chosen,):
+            done = await self._doing(page, way)
+            now = await self._again(page, handle)
+            if now is not None and (now.value == wanted or (wanted not in labels and now.value in labels)):
+                return self._select_done(done, before, now)
+        held = (await self._again(page, handle) or before).value
+        raise NotFound(
+            f"{called(node)} did not take {wanted!r}; it holds {held!r}", details={"choices": sorted(labels)[:20]}
+        )
+
+    def _select_done(self, done: Done, before: Node, now: Node | None) -> Done:
+        shown = now.value if now is not None else None
+        effect = "none" if shown == before.value else "confirmed"
+        return replace(done, effect=effect, evidence=(f"chosen: {shown!r}", *done.evidence))
+
+    async def upload(self, tab: Tab, node: Node | None, paths: Sequence[Path], *, seconds: float) -> Done:
+        if node is None:
+            raise InvalidArguments("no file chooser is open", hint="name the file field by params.selector")
+        page, handle = await self._of(tab, node)
+        if handle.selector is None:
+            raise InvalidArguments(
+                "PinchTab gives files to what a selector names, to nothing else", hint="name it by params.selector"
+            )
+        body = {"selector": handle.selector, **await anyio.to_thread.run_sync(self._given, paths)}
+
+        async def given() -> None:
+            await self._client.post(tab_path(page.there, "upload"), body, seconds=max(seconds, 30))
+
+        done = await self._doing(page, given)
+        now = await self._again(page, handle)
+        told = f"{now.name} {now.value or ''}" if now is not None else ""
+        count = f"{len(paths)} file{'s' if len(paths) > 1 else ''} given"
+        shown = all(path.name in told for path in paths) or (len(paths) > 1 and f"{len(paths)} files" in told)
+        return replace(done, effect="confirmed" if shown else "unverified", evidence=(count, *done.evidence))
+
+    def _given(self, paths: Sequence[Path]) -> Mapping[str, list[str]]:
+        """Files under their names where PinchTab is ours; else their content, and then a page sees other names."""
+        if sum(path.stat().st_size for path in paths) > MOST_UPLOAD:
+            raise cannot(f"give more than {MOST_UPLOAD:,} bytes of files")
+        if self._uploads is None:
+            return {"files": [f"base64:{base64.b64encode(path.read_bytes()).decode()}" for path in paths]}
+        for path in paths:
+            shutil.copyfile(path, self._uploads / path.name)
+        return {"paths": [path.name for path in paths]}
+
+    async def scroll(self, tab: Tab, node: Node | None, direction: str, amount: float) -> Done:
+        page = await self._pages.page(tab.id)
+        if node is not None:
+            if direction != "into":
+                raise cannot("scroll a box in a page")
+            _, handle = await self._of(tab, node)
+            return await self._doing(page, lambda: self._act(page, "scrollintoview", 15, nodeId=handle.number))
+        if direction in ("top", "bottom"):
+            key = "Home" if direction == "top" else "End"
+            return await self._doing(page, lambda: self._act(page, "press", 15, key=key))
+        step = round(VIEW * amount)
+        x, y = {"up": (0, -step), "down": (0, step), "left": (-step, 0), "right": (step, 0)}.get(direction, (0, step))
+        return await self._doing(page, lambda: self._act(page, "scroll", 15, scrollX=x, scrollY=y))
+
+    async def dialog(self, tab: Tab, *, accept: bool, text: str | None, seconds: float) -> Done:
+        page = await self._pages.page(tab.id)
+        body = {"action": "accept" if accept else "dismiss"} | ({"text": text} if text is not None else {})
+        try:
+            told = await self._client.post(tab_path(page.there, "dialog"), body, seconds=seconds)
+        except InvalidArguments as exc:
+            page.dialog = None
+            raise NotFound("the page asks nothing", hint="take a snapshot") from exc
+        page.dialog = None
+        said = f"{told.get('type', 'dialog')}: {str(told.get('message', ''))[:200]!r}"
+        was = page.url
+        await self._still(page)
+        await self._pages.refresh()
+        moved = (f"now at {page.url[:300]}",) if page.url != was else ()
+        return Done("confirmed", ("accepted" if accept else "dismissed", said, *moved), True)
+
+    async def wait(
+        self,
+        tab: Tab,
+        *,
+        text: str | None,
+        gone: bool,
+        selector: str | None,
+        url: str | None,
+        until: Until | None,
+        seconds: float,
+    ) -> bool:
+        page = await self._pages.page(tab.id)
+        ends = monotonic() + seconds
+        if until is not None and not await self._waited(page, ends, {"load": "networkidle"}):
+            return False
+        if selector is not None:
+            state = "hidden" if gone else "visible"
+            if not await self._waited(page, ends, {"selector": f"css:{selector}", "state": state}):
+                return False
+        while url is not None or text is not None:
+            there = text is not None and text in await self._text(page)
+            await self._pages.refresh()
+            if (url is None or url in page.url) and (text is None or there is not gone):
+                break
+            if monotonic() > ends:
+                return False
+            await anyio.sleep(LOOK_S)
+        return True
+
+    async def _waited(self, page: Page, ends: float, what: Mapping[str, Any]) -> bool:
+        left = max(ends - monotonic(), 0.1)
+        body = {**what, "timeout": min(int(left * 1000), 30_000)}
+        told = await self._client.post(tab_path(page.there, "wait"), body, seconds=left + 5)
+        return told.get("waited") is True
+
+    async def _text(self, page: Page) -> str:
+        told = await self._pages.unless_asked(page, self._client.get(tab_path(page.there, "text"), {"mode": "raw"}))
+        return str(told.get("text") or "")
+
+    # What all actions have in common
+
+    async def _of(self, tab: Tab, node: Node) -> tuple[Page, Handle]:
+        handle = node.handle
+        if not isinstance(handle, Handle):
+            raise InvalidArguments(f"{called(node)} cannot be acted on")
+        if handle.page != tab.id:
+            raise InvalidArguments(
+                f"{called(node)} is in the tab {handle.page}, not in {tab.id}",
+                hint=f"leave out tab_id, or give {handle.page!r}",
+            )
+        return await self._pages.page(tab.id), handle
+
+    def _able(self, node: Node) -> None:
+        if "disabled" in node.states:
+            raise Downstream(f"{called(node)} cannot be used: it is disabled", hint="wait until it can be used")
+
+    async def _act(self, page: Page, kind: str, seconds: float, **body: Any) -> None:
+        told = await self._client.post(tab_path(page.there, "action"), {"kind": kind, **body}, seconds=max(seconds, 1))
+        if told.get("success") is not True:
+            raise Downstream(f"PinchTab did not do {kind!r}: {str(told.get('error'))[:200]}")
+        if "recovery" in told:
+            raise Downstream(
+                "PinchTab did not find the element, and did it to another one that is like it",
+                hint="take a new snapshot to see what came of it",
+            )
+
+    async def _doing(self, page: Page, action: Callable[[], Awaitable[Any]]) -> Done:
+        """Do it, wait until the page is still, and say what is different then."""
+        was, before = page.url, await self._look(page)
+        tabs = {each.id for each in await self._pages.refresh()}
+
+        async def acted() -> None:
+            await action()
+
+        try:
+            await self._pages.unless_asked(page, acted())
+            still, now = await self._still(page)
+        except Interrupted:
+            return asked(page)
+        found = await self._pages.refresh()
+        evidence = [f"now at {page.url[:300]}"] if page.url != was else []
+        evidence += changes(before, now)
+        more: dict[str, Any] = {}
+        if opened := [each.id for each in found if each.id not in tabs]:
+            more["opened_tabs"] = opened
+            evidence.append(f"opened {', '.join(opened)}")
+        await self._kept(page)
+        return Done("confirmed" if evidence else "unverified", tuple(evidence), still, more)
+
+    async def _still(self, page: Page) -> tuple[bool, Sequence[Node]]:
+        """The page once it is the same twice."""
+        ends = monotonic() + STILL_S
+        seen: Sequence[Node] | None = None
+        while True:
+            try:
+                now = await self._look(page)
+            except (Downstream, TimedOut):
+                # Between two pages there is nothing to look at.
+                if monotonic() > ends:
+                    raise
+                now = None
+            if now is not None and seen is not None and signature(now) == signature(seen):
+                return True, now
+            if now is not None and monotonic() > ends:
+                return False, now
+            seen = now
+            await anyio.sleep(LOOK_S)
+
+    async def _again(self, page: Page, handle: Handle) -> Node | None:
+        """The element as it is now, if it is still there."""
+        if page.dialog is not None:
+            return None
+        found = await self._look(page)
+        return next((n for n in found if isinstance(n.handle, Handle) and n.handle.number == handle.number), None)
+
+    async def _look(self, page: Page, selector: str | None = None) -> Sequence[Node]:
+        raise NotImplementedError
+
+    async def _kept(self, page: Page) -> None:
+        """Hold the tab to the rules, after whatever has led it on."""
+        raise NotImplementedError
+
+    async def snapshot(self, tab: Tab, *, everything: bool, selector: str | None, most: int, skip: int) -> Snapshot:
+        raise NotImplementedError
+
+
+def _labels(nodes: Sequence[Node]) -> frozenset[str]:
+    """What lists on the page offer."""
+    return frozenset(label for node in nodes for label in ((node.name,) if node.role == "option" else node.options))
+
+
+def asked(page: Page) -> Done:
+    """What came of an action after which the page asks something."""
+    message = str((page.dialog or {}).get("message", ""))
+    told = (
+        f"the page asks: {message!r}" if message else "the page asks something; PinchTab tells what once it is answered"
+    )
+    return Done("confirmed", (told,), True, {"dialog": dict(page.dialog or {})})

@@ -1,0 +1,175 @@
+"""PinchTab over HTTP: requests and answers, and what its refusals mean (https://pinchtab.com/docs/endpoints)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+from urllib.parse import quote
+
+import httpx
+
+from handrail import Denied, Downstream, InvalidArguments, NotFound, StaleElement, TimedOut
+from handrail.records.redaction import redact_text
+from handrail_browser.browsing.driver import Interrupted
+
+# Bytes of one answer: a picture, or the tree of a very large page.
+LONGEST = 32_000_000
+TOLD = 300
+# What a person can do about a refusal, by its code; in braces stands what PinchTab says with it.
+CURES: Mapping[str, str] = {
+    "missing_token": "set plugins.browser.pinchtab.token to the secret that holds its token",
+    "bad_token": "the secret that plugins.browser.pinchtab.token names does not hold its token",
+    "token_required": "start PinchTab with a token",
+    "tab_paused_handoff": "a person has taken over this tab; they give it back by `pinchtab tab resume`",
+    "navigation_changed": "the page went on meanwhile: take a new snapshot and try again",
+    "no_current_tab": "name the tab by params.tab_id",
+    "browser_conflict": "the tab belongs to another browser of PinchTab: open one of your own by open_tab",
+    "tab_locked": "somebody else has locked this tab: wait, or open one of your own by open_tab",
+    "rate_limited": "it takes more requests in a moment",
+    "too_many_redirects": "the address leads on for ever",
+}
+STATUSES: Mapping[int, str] = {
+    401: CURES["missing_token"],
+    403: "PinchTab's own configuration forbids it; a person can change that there",
+    404: "take a new snapshot, or list the tabs",
+    409: "something else is at this tab: wait, then take a new snapshot",
+    423: CURES["tab_locked"],
+    429: CURES["rate_limited"],
+}
+
+
+class Unanswered(Downstream):
+    """PinchTab is not there, or has ended."""
+
+    retryable = True
+
+
+class Unknown(Downstream):
+    """This PinchTab knows no such path: it is another version."""
+
+
+class Busy(Downstream):
+    """PinchTab does it another time."""
+
+    retryable = True
+
+
+class Client:
+    """One PinchTab at a loopback address. `authorization` is the value of that header."""
+
+    def __init__(self, url: str, authorization: str | None) -> None:
+        headers = {"accept": "application/json"} | ({"authorization": authorization} if authorization else {})
+        self.url = url
+        # It did not answer any more.
+        self.lost = False
+        # No proxy of the environment, and no way to anywhere else: redirects are not followed.
+        self._http = httpx.AsyncClient(base_url=url, headers=headers, trust_env=False, follow_redirects=False)
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        await self._http.aclose()
+
+    async def get(self, path: str, query: Mapping[str, str] | None = None, *, seconds: float = 15) -> Mapping[str, Any]:
+        """What a path gives, as JSON."""
+        return _object(path, await self._asked("GET", path, seconds, params=query))
+
+    async def rows(self, path: str) -> Sequence[Any]:
+        """The list that a path gives, as JSON."""
+        found = _json(path, await self._asked("GET", path, 15))
+        if not isinstance(found, list):
+            raise _strange(path)
+        return cast("Sequence[Any]", found)
+
+    async def post(self, path: str, body: Mapping[str, Any] | None = None, *, seconds: float = 15) -> Mapping[str, Any]:
+        """What comes of an action, as JSON."""
+        return _object(path, await self._asked("POST", path, seconds, json=body or {}))
+
+    async def data(self, path: str, query: Mapping[str, str], *, seconds: float = 30) -> bytes:
+        """What a path gives, as it is."""
+        return await self._asked("GET", path, seconds, params=query)
+
+    async def _asked(self, method: str, path: str, seconds: float, **more: Any) -> bytes:
+        try:
+            async with self._http.stream(method, path, timeout=httpx.Timeout(seconds, connect=5), **more) as answer:
+                content = bytearray()
+                async for chunk in answer.aiter_bytes():
+                    content += chunk
+                    if len(content) > LONGEST:
+                        raise Downstream(
+                            f"PinchTab answered {path!r} with more than {LONGEST:,} bytes",
+                            hint="name a part of the page by selector",
+                        )
+        except httpx.TimeoutException as exc:
+            raise TimedOut(f"PinchTab did not answer {path!r} within {seconds:g} s") from exc
+        except (httpx.HTTPError, httpx.InvalidURL) as exc:
+            self.lost = True
+            raise Unanswered(f"no PinchTab answers at {self.url!r}: {type(exc).__name__}") from exc
+        if not answer.is_success:
+            raise refusal(path, answer, bytes(content))
+        return bytes(content)
+
+
+def tab_path(tab: str, what: str) -> str:
+    """The path of something that one tab does."""
+    return f"/tabs/{quote(tab, safe='')}/{what}"
+
+
+def refusal(path: str, answer: httpx.Response, content: bytes) -> Exception:
+    """What PinchTab says no with, as the error that it means, with the cure."""
+    told = _told(content)
+    code, status = str(told.get("code") or ""), answer.status_code
+    said = redact_text(str(told.get("error") or told.get("detail") or answer.reason_phrase))[:TOLD]
+    details = {"http_status": status, "code": code} if code else {"http_status": status}
+    if status == 404 and not told:
+        return Unknown(f"this PinchTab has no {path!r}", hint="another version may", details=details)
+    if code == "dialog_blocking":
+        return Interrupted(said)
+    message, hint = f"PinchTab refuses: {said} ({status})", _cure(status, code, told)
+    if status == 403 and ("idpi" in code or "IDPI" in said):
+        return Denied(f"PinchTab's own rule: {said}", hint=hint, details=details | {"reason": "pinchtab"})
+    if status == 400:
+        return InvalidArguments(message, details=details)
+    if status == 404:
+        kind = StaleElement if "ref " in said or "node" in said.lower() else NotFound
+        return kind(message, hint=hint, details=details)
+    if status in (423, 429, 502, 503):
+        return Busy(message, hint=hint, details=details)
+    return Downstream(message, hint=hint, details=details)
+
+
+def _cure(status: int, code: str, told: Mapping[str, Any]) -> str | None:
+    more = told.get("details")
+    setting = cast("Mapping[str, Any]", more).get("setting") if isinstance(more, dict) else None
+    if setting:
+        return f"a person can allow it by `pinchtab config set {str(setting)[:60]} true`, and a restart of PinchTab"
+    if status == 403 and "domain" in code + str(told.get("error", "")):
+        return "a person can allow the site in PinchTab's security.allowedDomains"
+    return CURES.get(code, STATUSES.get(status))
+
+
+def _told(content: bytes) -> Mapping[str, Any]:
+    """The JSON of an error; nothing where it is none."""
+    try:
+        found = json.loads(content[:100_000])
+    except (ValueError, RecursionError):
+        return {}
+    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else {}
+
+
+def _json(path: str, content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as exc:
+        raise _strange(path) from exc
+
+
+def _object(path: str, content: bytes) -> Mapping[str, Any]:
+    found = _json(path, content)
+    if not isinstance(found, dict):
+        raise _strange(path)
+    return cast("Mapping[str, Any]", found)
+
+
+def _strange(path: str) -> Downstream:
+    return Downstream(f"PinchTab answered {path!r} with something that is not its protocol")

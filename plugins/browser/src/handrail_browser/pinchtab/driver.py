@@ -1,0 +1,258 @@
+"""A browser behind PinchTab: tabs, addresses, and what is on their pages."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from handrail import Downstream, Element, InvalidArguments, NotFound, StaleElement, TimedOut
+from handrail.records.redaction import redact_text
+from handrail_browser.browsing.driver import (
+    Done,
+    Gotten,
+    Interrupted,
+    Node,
+    Reading,
+    Several,
+    Snapshot,
+    Stale,
+    Tab,
+    Until,
+)
+from handrail_browser.chromium.proxy import Refusal
+from handrail_browser.pinchtab.acting import Acting, asked, cannot
+from handrail_browser.pinchtab.client import tab_path
+from handrail_browser.pinchtab.nodes import Handle, called, nodes_of, usable
+from handrail_browser.pinchtab.rail import BROKEN, Rail, refused_at
+from handrail_browser.pinchtab.tabs import Page, Pages
+
+PNG = b"\x89PNG\r\n\x1a\n"
+WAITS = {"load": "dom", "dom": "dom", "network": "networkidle"}
+
+
+class PinchTabDriver(Acting):
+    """One session's browser behind PinchTab. `end` ends what is ours of it."""
+
+    name = "pinchtab"
+    lacks = frozenset({"chords", "element_pictures", "other_buttons", "downloads", "logins"})
+
+    def __init__(
+        self, pages: Pages, rail: Rail, *, end: Callable[[], Awaitable[None]], uploads: Path | None = None
+    ) -> None:
+        super().__init__(pages, uploads)
+        self._rail = rail
+        self._end = end
+        self._refused: list[Refusal] = []
+
+    # Tabs
+
+    async def tabs(self) -> Sequence[Tab]:
+        return [page.seen(self._pages.active) for page in await self._pages.refresh()]
+
+    async def tab(self, id: str | None) -> Tab:
+        return (await self._pages.page(id)).seen(self._pages.active)
+
+    async def open_tab(self, url: str | None) -> Tab:
+        if url is not None:
+            await self._rail.check(url)
+        page = self._pages.take(await self._pages.place.open())
+        self._pages.active = page.id
+        if url is not None:
+            await self.navigate(page.seen(page.id), url, until="load", seconds=20)
+        return await self.tab(page.id)
+
+    async def close_tab(self, tab: Tab) -> Done:
+        page = await self._pages.page(tab.id)
+        await self._pages.place.shut(page.there)
+        if page in await self._pages.refresh():
+            return Done("unverified", (f"{tab.id} is still open",))
+        return Done("confirmed", (f"{tab.id} is closed",))
+
+    # Going somewhere
+
+    async def navigate(
+        self, tab: Tab, url: str, *, until: Until, seconds: float, login: tuple[str, str] | None = None
+    ) -> Done:
+        if login is not None:
+            raise cannot("give a name and a password to a server that asks for them")
+        await self._rail.check(url)
+        page = await self._pages.page(tab.id)
+        self._refused += self._rail.taken()
+        body = {"url": url, "timeout": seconds, "waitFor": WAITS[until]}
+        try:
+            await self._asked(page, "navigate", body, seconds + 5)
+        except Interrupted:
+            return asked(page)
+        except Downstream as exc:
+            raise await self._failed(page, url, exc) from exc
+        await self._hold(page)
+        if page.url.startswith(BROKEN):
+            why = self._rail.trouble(url) or "it gives no page"
+            raise Downstream(f"{redact_text(url)[:300]!r} could not be opened: {why}")
+        return Done("confirmed", (f"now at {page.url[:300]}",), True)
+
+    async def _asked(self, page: Page, what: str, body: dict[str, Any], seconds: float) -> None:
+        await self._pages.unless_asked(page, self._client.post(tab_path(page.there, what), body, seconds=seconds))
+
+    async def _failed(self, page: Page, url: str, exc: Downstream) -> Exception:
+        """What came instead of a page: a refusal of ours, a file, or an address that cannot be reached."""
+        refusals = self._rail.taken()
+        self._refused += refusals
+        with suppress(NotFound):
+            page = await self._pages.page(page.id)
+        if (denied := refused_at(page.url, refusals) or refused_at(url, refusals)) is not None:
+            return denied
+        if "ERR_ABORTED" in str(exc):
+            return Downstream("the address gives a file, not a page", hint="use download_file")
+        if "ERR_CERT" in str(exc) or "ERR_SSL" in str(exc):
+            told = "its certificate is not valid here; nothing was sent to it"
+            return Downstream(f"{redact_text(url)[:300]!r} cannot prove who it is", hint=told)
+        if (why := self._rail.trouble(url)) is not None:
+            return Downstream(f"{redact_text(url)[:300]!r} could not be opened: {why}")
+        return exc
+
+    async def travel(self, tab: Tab, where: Literal["back", "forward", "reload"], *, seconds: float) -> Done:
+        page = await self._pages.page(tab.id)
+        was = page.url
+        try:
+            await self._asked(page, where, {}, seconds)
+            still, _ = await self._still(page)
+        except Interrupted:
+            return asked(page)
+        await self._hold(page)
+        if where != "reload" and page.url == was:
+            return Done("none", (f"there is no page to go {where} to",), True)
+        return Done("confirmed", (f"now at {page.url[:300]}",), still)
+
+    async def _hold(self, page: Page) -> None:
+        """After going somewhere: is the tab where it may be?"""
+        await self._pages.refresh()
+        refusals = self._rail.taken()
+        self._refused += refusals
+        if (denied := refused_at(page.url, refusals)) is not None:
+            raise denied
+        await self._kept(page)
+
+    async def _kept(self, page: Page) -> None:
+        self._refused += self._rail.taken()
+        for each in await self._pages.refresh():
+            if (reason := await self._rail.leads_astray(each.url)) is not None:
+                await self._pages.place.shut(each.there)
+                await self._rail.check(each.url)
+                raise Downstream(f"the tab {each.id} was closed: {reason.text}")
+
+    # Looking
+
+    async def _look(self, page: Page, selector: str | None = None) -> Sequence[Node]:
+        query = {"filter": "all"} | ({"selector": f"css:{selector}"} if selector else {})
+        told = await self._pages.unless_asked(page, self._client.get(tab_path(page.there, "snapshot"), query))
+        if not isinstance(rows := told.get("nodes"), list):
+            raise Downstream("PinchTab's snapshot is not of its protocol")
+        page.url = str(told.get("url") or page.url)
+        found = [cast("dict[str, Any]", each) for each in cast("list[Any]", rows) if isinstance(each, dict)]
+        if selector and found and found[0].get("role") == "RootWebArea":
+            # It gives the whole page when what the selector names is not in its tree.
+            raise NotFound(f"what the selector {selector!r} names is not among what PinchTab sees")
+        return nodes_of(page.id, page.url, found)
+
+    async def _part(self, page: Page, selector: str) -> Sequence[Node]:
+        try:
+            return await self._look(page, selector)
+        except InvalidArguments as exc:
+            raise NotFound(f"nothing fits the selector {selector!r}", hint="take a snapshot") from exc
+
+    async def snapshot(self, tab: Tab, *, everything: bool, selector: str | None, most: int, skip: int) -> Snapshot:
+        page = await self._pages.page(tab.id)
+        found = await self._part(page, selector) if selector else await self._look(page)
+        shown = [node for node in found if everything or usable(node)]
+        return Snapshot(tuple(shown[skip : skip + most]), len(shown))
+
+    async def locate(self, element: Element) -> Node:
+        handle = element.ref
+        if not isinstance(handle, Handle):
+            raise InvalidArguments(
+                f"{element.id} was seen by {element.source}, not on this page", hint="use an id of a snapshot"
+            )
+        page = await self._pages.page(handle.page)
+        found = await self._look(page)
+        # The same number on another page is another thing.
+        there = page.url.partition("#")[0].partition("?")[0] == handle.place
+        same = next(
+            (n for n in found if there and isinstance(n.handle, Handle) and n.handle.number == handle.number), None
+        )
+        if same is not None and (same.role, same.name) == (element.role, element.text):
+            return same
+        alike = [n for n in found if n.handle is not None and (n.role, n.name) == (element.role, element.text)]
+        if there and same is None and len(alike) == handle.of:
+            return alike[handle.nth]
+        if same is not None:
+            became = f"is now {called(same)}"
+            raise Stale(f"{element.id} ({element.role} {element.text!r}) {became}; nothing was done", [same])
+        if not there and not alike:
+            raise StaleElement(
+                f"{element.id} ({element.role} {element.text!r}) is gone with the page it was on",
+                hint="take a new snapshot",
+            )
+        raise Stale(f"{element.id} ({element.role} {element.text!r}) is gone; nothing was done", alike)
+
+    async def pick(self, tab: Tab, *, selector: str | None, text: str | None, role: str | None = None) -> Node:
+        page = await self._pages.page(tab.id)
+        if selector is not None:
+            part = await self._part(page, selector)
+            node = next((each for each in part if isinstance(each.handle, Handle)), None)
+            if node is None:
+                raise NotFound(f"nothing that can be used fits the selector {selector!r}")
+            # What it is called is found in the whole page.
+            return replace(node, handle=replace(cast("Handle", node.handle), selector=selector))
+        wanted = " ".join((text or "").split()).casefold()
+        found = [
+            n for n in await self._look(page) if n.handle is not None and usable(n) and (role is None or n.role == role)
+        ]
+        exact = [n for n in found if n.name.casefold() == wanted]
+        alike = exact or [n for n in found if wanted and wanted in n.name.casefold()]
+        if not alike:
+            raise NotFound(f"nothing on the page fits the text {text!r}", hint="take a snapshot to see what there is")
+        if len(alike) > 1:
+            raise Several(f"{len(alike)} things on the page fit the text {text!r}; nothing was done", alike[:8])
+        return alike[0]
+
+    # Reading
+
+    async def read(self, tab: Tab, selector: str | None) -> Reading:
+        page = await self._pages.page(tab.id)
+        if selector is None:
+            return Reading(text=await self._text(page))
+        part = await self._part(page, selector)
+        return Reading(text="\n".join(dict.fromkeys(node.name for node in part if node.name)))
+
+    async def screenshot(self, tab: Tab, node: Node | None, *, full: bool) -> bytes:
+        if node is not None or full:
+            raise cannot("take a picture of an element or a whole page, only of the window")
+        page = await self._pages.page(tab.id)
+        asked = self._client.data(tab_path(page.there, "screenshot"), {"format": "png", "raw": "true"})
+        data = await self._pages.unless_asked(page, asked)
+        if not data.startswith(PNG):
+            raise Downstream("PinchTab gave something else than a picture")
+        return data
+
+    async def download(self, tab: Tab, node: Node | None, url: str | None, *, seconds: float) -> Gotten:
+        raise Downstream(
+            "PinchTab does not save files under Handrail's rules", hint="use download_file with the address"
+        )
+
+    def lost(self) -> bool:
+        """Whether its PinchTab does not answer any more."""
+        return self._client.lost
+
+    def refused(self) -> Sequence[str]:
+        found = [*self._refused, *self._rail.taken()]
+        self._refused.clear()
+        return list(dict.fromkeys(f"{each.place}: {each.reason.text}" for each in found))
+
+    async def close(self) -> None:
+        with suppress(Downstream, TimedOut):
+            await self._pages.place.leave()
+        await self._end()

@@ -1,0 +1,126 @@
+"""The program of PinchTab: which file of which release, and how it comes into the data folder."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from http import HTTPStatus
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio.to_thread
+from pydantic import BaseModel, ConfigDict, Field
+
+from handrail import Downstream, ToolUnavailable
+
+if TYPE_CHECKING:
+    from handrail.net.web import Web
+
+CURE = "install PinchTab by hand and name it in plugins.browser.pinchtab.executable, or use the driver chromium"
+MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+BLOCK = 1_048_576
+
+
+class ReleaseFile(BaseModel):
+    """One platform's file, and its SHA-256."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+
+
+class Release(BaseModel):
+    """A release whose files are known."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    version: str
+    base: str = Field(pattern="^https?://.*/$")
+    files: Mapping[str, ReleaseFile]
+
+    def file(self, place: str) -> ReleaseFile:
+        """The file for a platform; `ToolUnavailable` where its checksum is not known."""
+        if (found := self.files.get(place)) is None:
+            raise ToolUnavailable(
+                f"no checksum of PinchTab {self.version} is known for {place!r} (known: {', '.join(self.files)})",
+                hint=CURE,
+            )
+        return found
+
+    def path(self, folder: Path, place: str) -> Path:
+        """Where the program lies once it was fetched; the name tells the release."""
+        return folder / "pinchtab" / self.version / self.file(place).name
+
+
+def pinned() -> Release:
+    """The release that comes with this plugin."""
+    return Release.model_validate(
+        tomllib.loads(files("handrail_browser.pinchtab").joinpath("release.toml").read_text("utf-8"))
+    )
+
+
+def here() -> str:
+    """This machine, as releases name it."""
+    machine = platform.machine().lower()
+    system = "windows" if sys.platform == "win32" else sys.platform
+    return f"{system}-{MACHINES.get(machine, machine)}"
+
+
+def whole(path: Path, file: ReleaseFile) -> bool:
+    """Whether the program is there, and still the one that was checked."""
+    try:
+        return os.access(path, os.X_OK) and _digest(path) == file.sha256
+    except OSError:
+        return False
+
+
+async def fetch(web: Web, release: Release, folder: Path, place: str) -> Path:
+    """The program, checked and put in place as a whole or not at all."""
+    file, target = release.file(place), release.path(folder, place)
+    async with web, web.request(release.base + file.name, headers={"accept-encoding": "identity"}) as answer:
+        if answer.status != HTTPStatus.OK:
+            raise Downstream(f"{release.base + file.name!r} answered {answer.status}", hint=CURE)
+        length = answer.headers.get("content-length", "")
+        data = bytearray()
+        async for chunk in answer.chunks():
+            data += chunk
+        if length.isdecimal() and len(data) != int(length):
+            raise Downstream(f"PinchTab's program ended after {len(data):,} of {length} bytes", hint="try again")
+    found = hashlib.sha256(data).hexdigest()
+    if found != file.sha256:
+        raise Downstream(
+            f"{file.name!r} has the checksum {found}, not {file.sha256}; nothing was kept of it", hint=CURE
+        )
+    await anyio.to_thread.run_sync(_place, target, bytes(data))
+    return target
+
+
+def _place(target: Path, data: bytes) -> None:
+    partial: str | None = None
+    try:
+        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle, partial = tempfile.mkstemp(prefix=".", dir=target.parent)
+        with open(handle, "wb") as file:
+            file.write(data)
+            os.fchmod(handle, 0o700)
+            os.fsync(handle)
+        os.replace(partial, target)
+    except OSError as exc:
+        if partial is not None:
+            Path(partial).unlink(missing_ok=True)
+        raise Downstream(f"PinchTab could not be put into {str(target.parent)!r}: {exc.strerror}") from exc
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
