@@ -134,21 +134,21 @@ class Ours(Worker):
         opening = session_with("browser", cwd=self._folder, mode="permissive", config=_allowing(self._folder))
         self._session: Session = await self._stack.enter_async_context(opening)
 
-    async def _do(self, action: str, url: str | None = None, **params: Any) -> Mapping[str, Any]:
+    async def do(self, action: str, url: str | None = None, **params: Any) -> Mapping[str, Any]:
         args = {"action": action, "params": params} | ({"url": url} if url else {})
         return await succeed(self._session, "execute_browser", args)
 
     async def navigate(self, url: str) -> None:
-        await self._do("navigate", url)
+        await self.do("navigate", url)
 
     async def snapshot(self) -> str:
-        return (await self._do("snapshot"))["content"]
+        return (await self.do("snapshot"))["content"]
 
     async def find(self) -> None:
         self._ref = _after(rf'"{webpages.BUTTON}" \[(e\d+)\]', await self.snapshot())
 
     async def click(self) -> str:
-        return (await self._do("click", ref=self._ref))["title"]
+        return (await self.do("click", ref=self._ref))["title"]
 
     async def close(self) -> None:
         await self._stack.aclose()

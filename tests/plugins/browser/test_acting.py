@@ -199,6 +199,34 @@ async def test_shadow_trees_are_seen_and_worked(hands: Hands, site: Site) -> Non
     assert "pressed" in lines
 
 
+SHUT = """<x-shut></x-shut><script>
+customElements.define('x-shut', class extends HTMLElement {{ connectedCallback() {{ {0} }} }})</script>"""
+BOX = """<div style='height:60px'></div><script>(function() {{ {0} }}).call(document.querySelector('div'))</script>"""
+
+
+@pytest.mark.parametrize("host", [pytest.param(SHUT, id="own-element"), pytest.param(BOX, id="box")])
+async def test_closed_shadow_trees_are_seen_and_worked(hands: Hands, site: Site, host: str) -> None:
+    inner = '<label>Inner <input></label><button onclick="this.textContent=`pressed`">Deep</button><p>Words within</p>'
+    script = f"const r = this.attachShadow({{mode: 'closed'}}); r.innerHTML = '{inner}'"
+    await shown(hands, site, host.format(script))
+    ref = await hands.ref('textbox "Inner"')
+    await hands.done("fill", ref=ref, text="inside")
+    await hands.done("click", name="Deep")
+    lines = await hands.lines()
+    assert f'textbox "Inner" [{ref}] = "inside"' in lines
+    assert "pressed" in lines
+    assert "Words within" in (await hands.done("extract_text"))["content"]
+
+
+async def test_what_is_in_a_row_a_list_or_a_tab_that_can_be_clicked_is_seen_too(hands: Hands, site: Site) -> None:
+    row = "<table><tr onclick='0'><td><input type=checkbox aria-label=Tick></td><td>Words</td></tr></table>"
+    menu = "<div role=listbox tabindex=0><div role=option>One</div></div><div role=tab tabindex=0>Tab <button title=Shut>×</button></div>"
+    await shown(hands, site, row + menu)
+    lines = await hands.lines()
+    assert all(each in lines for each in ('checkbox "Tick"', 'option "One"', 'button "Shut"'))
+    assert (await hands.lines(filter="all")).count("Words") == 1
+
+
 async def test_frames_of_other_sites_are_seen_and_worked(hands: Hands, site: Site) -> None:
     # The same server under another name is another site, in another process.
     site.pages["/inner"] = (

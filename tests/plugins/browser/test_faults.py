@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import pytest
 from tests.plugins.browser.site import Answer, Asked, Site, serving
@@ -63,11 +64,11 @@ def site() -> Iterator[Site]:
         return Answer(f"<title>{asked.headers.get('cookie', 'nobody')}</title>", headers={"set-cookie": "who=known"})
 
     with serving(Site()) as site:
-        site.pages["/"] = "<title>Here</title><button onclick='while (true);'>Hang</button>"
+        site.pages["/"] = "<title>Here</title><button onclick='while (true);'>Hang</button><input>"
         site.pages["/many"] = (
             "<title>Many</title><main>"
             + "".join(f"<button>Number {n}</button>" for n in range(MANY - 1))
-            + "</main><footer><button>The last</button></footer>"
+            + "</main><footer><button onclick='document.title = `Reached`'>The last</button></footer>"
         )
         site.pages["/who"] = remembered
         yield site
@@ -94,6 +95,12 @@ async def test_a_page_of_50_000_things_is_shown_in_part_with_a_way_on(hands: Han
     assert "Number 300" not in first["content"]
     assert "name a part by selector" in first["note"]
     assert '"The last"' in await hands.lines(selector="footer")
+    second = await hands.done("snapshot", offset=200, limit=2)
+    assert [line.split()[2] for line in second["content"].splitlines()] == ['200"', '201"']
+    end = await hands.done("snapshot", offset=MANY - 2)
+    assert "truncated" not in end
+    ref = end["content"].splitlines()[-1].partition("[")[2].partition("]")[0]
+    assert (await hands.done("click", ref=ref))["title"] == "Reached"
     await hands.done("close_tab")
 
 
@@ -102,6 +109,11 @@ async def test_a_page_that_hangs_is_said_to_and_its_tab_can_be_closed(hands: Han
     result = await hands.call("click", name="Hang", timeout=1)
     assert result["status"] == "timeout"
     assert "close the tab" in result["error"]["message"]
+    meant: dict[str, dict[str, Any]] = {"fill": {"text": "x"}, "press": {"key": "x"}, "select": {"values": ["a"]}}
+    for action, given in meant.items():
+        result = await hands.call(action, selector="input", timeout=1, **given)
+        assert result["status"] == "timeout"
+        assert "the page did not answer within 1 s" in result["error"]["message"]
     await hands.done("close_tab", tab_id=tab)
     await hands.done("open_tab")
     assert (await hands.done("navigate", site.url()))["title"] == "Here"

@@ -114,6 +114,9 @@ class Driver(ABC):
     name: ClassVar[str]
     lacks: ClassVar[frozenset[str]] = frozenset()
 
+    def be_patient(self, seconds: float) -> None:
+        """How long a page may take to answer in the calls to come, before it is said to hang."""
+
     @abstractmethod
     async def tabs(self) -> Sequence[Tab]:
         """The open tabs, in the order they were opened."""

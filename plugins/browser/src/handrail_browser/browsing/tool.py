@@ -53,6 +53,7 @@ async def execute(params: Any, context: ToolContext) -> Mapping[str, Any]:
         driver = await browsers.connect(params.url)
     else:
         driver = await _driver(browsers, context)
+    driver.be_patient(params.given.timeout)
     call = Call(params, context, browsers, driver)
     try:
         result = dict(await ACTIONS[params.action](call))

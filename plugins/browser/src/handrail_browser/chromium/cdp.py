@@ -122,6 +122,8 @@ class Connection:
 
     def __init__(self, channel: Channel) -> None:
         self.closed = asyncio.Event()
+        # Seconds that a command may take where it does not say.
+        self.patience = COMMAND_S
         self._channel = channel
         self._count = 0
         self._waiting: dict[int, tuple[str, str | None, asyncio.Future[dict[str, Any]]]] = {}
@@ -145,9 +147,10 @@ class Connection:
         params: Mapping[str, Any] | None = None,
         *,
         session: str | None = None,
-        seconds: float = COMMAND_S,
+        seconds: float | None = None,
     ) -> dict[str, Any]:
         """The result of a command. `Refused` with the browser's words, `Gone` when it or the page has ended, `TimedOut` after `seconds`."""
+        seconds = self.patience if seconds is None else seconds
         if self.closed.is_set():
             raise Gone("the browser has ended", hint="call again: a new one is started")
         self._count += 1

@@ -22,14 +22,16 @@ from handrail_browser.browsing.driver import (
     Tab,
     Until,
 )
-from handrail_browser.chromium import frames, settling
+from handrail_browser.chromium import frames, piercing, settling
 from handrail_browser.chromium.acting import Acting
-from handrail_browser.chromium.cdp import Gone
+from handrail_browser.chromium.cdp import COMMAND_S, Gone
 from handrail_browser.chromium.frames import Frame
 from handrail_browser.chromium.nodes import Handle, frames_in, node_of, place_of, shown
 from handrail_browser.chromium.tabs import Page
 
 SNAPSHOT_MS = 4_000
+# A page on a busy machine is not said to hang sooner.
+SHORTEST_S = 1.0
 FRAMES = 20
 MARKUP = 4_000_000
 TALLEST = 16_384
@@ -46,6 +48,9 @@ class ChromiumDriver(Acting):
     """A Chromium, of our own or connected to."""
 
     name = "chromium"
+
+    def be_patient(self, seconds: float) -> None:
+        self._browser.connection.patience = min(max(seconds, SHORTEST_S), COMMAND_S)
 
     # Tabs
 
@@ -176,7 +181,7 @@ class ChromiumDriver(Acting):
     async def snapshot(self, tab: Tab, *, everything: bool, selector: str | None, most: int, skip: int) -> Snapshot:
         page = self._browser.page(tab.id)
         args = {"all": everything, "selector": selector, "most": most, "skip": skip, "ms": SNAPSHOT_MS}
-        told = await page.ask("snapshot", args)
+        told = await piercing.ask(page, "snapshot", args)
         if told.get("missing"):
             raise NotFound(f"nothing fits the selector {selector!r}")
         nodes: list[Node] = []
@@ -206,7 +211,8 @@ class ChromiumDriver(Acting):
             with suppress(Downstream, TimedOut):
                 inner = await self._within(page, frame, line["n"])
                 if inner is not None:
-                    told = await page.ask("snapshot", {**args, "selector": None, "skip": 0}, frame=inner, seconds=3)
+                    inside = {**args, "selector": None, "skip": 0}
+                    told = await piercing.ask(page, "snapshot", inside, frame=inner, seconds=3)
                     await self._add(page, inner, told.get("lines", ()), nodes, args, depth=depth + 1)
 
     async def _within(self, page: Page, frame: Frame, number: int) -> Frame | None:
@@ -258,7 +264,7 @@ class ChromiumDriver(Acting):
         args = {"selector": selector, "text": text, "role": role}
         for frame in [page.document, *(each for each in page.frames.values() if each.id != page.main)]:
             try:
-                told = await page.ask("pick", args, frame=frame)
+                told = await piercing.ask(page, "pick", args, frame=frame)
             except Downstream:
                 if frame.id == page.main:
                     raise
@@ -280,7 +286,7 @@ class ChromiumDriver(Acting):
     async def read(self, tab: Tab, selector: str | None) -> Reading:
         page = self._browser.page(tab.id)
         here = await page.ask("here")
-        told = await page.ask("markup", {"selector": selector, "most": MARKUP, "ms": SNAPSHOT_MS})
+        told = await piercing.ask(page, "markup", {"selector": selector, "most": MARKUP, "ms": SNAPSHOT_MS})
         if told.get("missing"):
             raise NotFound(f"nothing fits the selector {selector!r}")
         html, hidden = told["html"], told["unseen"]
@@ -288,8 +294,8 @@ class ChromiumDriver(Acting):
             with suppress(Downstream, TimedOut):
                 inner = await self._within(page, page.document, number)
                 if inner is not None:
-                    more = await page.ask(
-                        "markup", {"selector": None, "most": MARKUP // 4, "ms": 2_000}, frame=inner, seconds=4
+                    more = await piercing.ask(
+                        page, "markup", {"selector": None, "most": MARKUP // 4, "ms": 2_000}, frame=inner, seconds=4
                     )
                     mark = f'<section data-frame="{number}">'
                     html = html.replace(mark, mark + more.get("html", ""), 1)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail import Downstream
-from handrail_browser.chromium.cdp import COMMAND_S, Gone, Refused
+from handrail_browser.chromium.cdp import Gone, Refused
 
 if TYPE_CHECKING:
     from handrail_browser.chromium.cdp import Connection
@@ -34,6 +34,7 @@ class Frame:
     url: str = ""
     loader: str = ""
     api: str | None = None
+    context: int = 0
     making: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def renewed(self) -> None:
@@ -47,7 +48,7 @@ async def ask(
     function: str,
     args: dict[str, Any] | None = None,
     *,
-    seconds: float = COMMAND_S,
+    seconds: float | None = None,
 ) -> Any:
     """What a function of ours gives in a frame; asked again once when the document was replaced meanwhile."""
     for last in (False, True):
@@ -60,13 +61,15 @@ async def ask(
     raise AssertionError
 
 
-async def _asked(connection: Connection, frame: Frame, function: str, args: dict[str, Any], seconds: float) -> Any:
-    api = await _api(connection, frame, seconds)
+async def _asked(
+    connection: Connection, frame: Frame, function: str, args: dict[str, Any], seconds: float | None
+) -> Any:
+    held = await api(connection, frame, seconds)
     answer = await connection.send(
         "Runtime.callFunctionOn",
         {
             "functionDeclaration": f"function(args) {{ return this.{function}(args); }}",
-            "objectId": api,
+            "objectId": held,
             "arguments": [{"value": args}],
             "awaitPromise": True,
             "returnByValue": function != "elementAt",
@@ -82,16 +85,18 @@ async def _asked(connection: Connection, frame: Frame, function: str, args: dict
     return result.get("objectId") if function == "elementAt" else result.get("value")
 
 
-async def _api(connection: Connection, frame: Frame, seconds: float) -> str:
+async def api(connection: Connection, frame: Frame, seconds: float | None = None) -> str:
+    """The object whose functions are ours, in our world of the frame; made where it is not there yet."""
     async with frame.making:
-        api = frame.api
-        if api is None:
+        held = frame.api
+        if held is None:
             args = {"frameId": frame.id, "worldName": WORLD}
             world = await connection.send("Page.createIsolatedWorld", args, session=frame.session, seconds=seconds)
-            args = {"expression": script(), "contextId": world["executionContextId"]}
+            frame.context = world["executionContextId"]
+            args = {"expression": script(), "contextId": frame.context}
             made = await connection.send("Runtime.evaluate", args, session=frame.session, seconds=seconds)
-            api = frame.api = str(made["result"]["objectId"])
-    return api
+            held = frame.api = str(made["result"]["objectId"])
+    return held
 
 
 async def offset(connection: Connection, frames: dict[str, Frame], frame: Frame) -> tuple[float, float]:

@@ -10,6 +10,8 @@
     "datetime-local": "date",
   };
   const SKIPPED = new Set(["SCRIPT", "STYLE", "TEMPLATE", "NOSCRIPT", "HEAD", "META", "LINK", "TITLE", "BASE"]);
+  // Nothing in them is used by itself.
+  const ATOMS = new Set(["A", "AREA", "BUTTON", "INPUT", "OPTION", "SELECT", "SUMMARY", "TEXTAREA"]);
   const STOPS = new Set(["SVG", "svg", "CANVAS", "VIDEO", "AUDIO", "OBJECT", "EMBED"]);
   const HEADINGS = /^H[1-6]$/;
   const known = new Map();
@@ -35,8 +37,33 @@
     return found.length > most ? found.slice(0, most - 1) + "…" : found;
   };
   const parentOf = (element) => element.assignedSlot || element.parentElement || element.getRootNode()?.host || null;
+  // Roots of closed shadow trees, as we were given them, and who may hold one that we have not asked about.
+  const closed = new WeakMap();
+  const met = new WeakSet();
+  const shadowOf = (element) => element.shadowRoot || closed.get(element) || null;
+  const HOSTS = /^(ARTICLE|ASIDE|BLOCKQUOTE|DIV|FOOTER|H[1-6]|HEADER|MAIN|NAV|P|SECTION|SPAN)$/;
+  const MOST_STRANGERS = 200;
+  const strangers = () => {
+    const found = [];
+    for (const root of [document, ...allRoots()]) {
+      for (const each of root.querySelectorAll("*")) {
+        if (found.length >= MOST_STRANGERS) return found;
+        if (shadowOf(each) || met.has(each)) continue;
+        // Of what may hold one: an element of the page's own, or a box that takes room with nothing in it.
+        if (each.tagName.includes("-") || (!each.firstElementChild && HOSTS.test(each.tagName) && each.clientHeight > 7 && !each.textContent)) found.push(each);
+      }
+    }
+    return found;
+  };
+  const meet = () => {
+    const found = strangers();
+    for (const each of found) met.add(each);
+    return found;
+  };
+  const adopt = (host, root) => { closed.set(host, root); };
   const childrenOf = (element) => {
-    if (element.shadowRoot) return element.shadowRoot.childNodes;
+    const shadow = shadowOf(element);
+    if (shadow) return shadow.childNodes;
     if (element.tagName === "SLOT") {
       const given = element.assignedNodes();
       return given.length ? given : element.childNodes;
@@ -67,7 +94,9 @@
   const spoken = (element, most) => {
     // A picture in a button is its name.
     const own = textOf(element, most);
-    if (own) return own;
+    if (/[\p{L}\p{N}]/u.test(own)) return own;
+    // A sign alone, as a cross, says less than what it is titled.
+    if (own) return squeezed(element.title, most) || own;
     for (const each of element.querySelectorAll("img[alt], svg title, [aria-label]")) {
       const said = squeezed(each.getAttribute("alt") || each.getAttribute("aria-label") || each.textContent, most);
       if (said) return said;
@@ -210,13 +239,24 @@
   const allRoots = () => {
     const roots = [];
     const look = (root) => {
-      for (const each of root.querySelectorAll("*")) if (each.shadowRoot) { roots.push(each.shadowRoot); look(each.shadowRoot); }
+      for (const each of root.querySelectorAll("*")) {
+        const shadow = shadowOf(each);
+        if (shadow) { roots.push(shadow); look(shadow); }
+      }
     };
     look(document);
     return roots;
   };
   const allOf = (selector) => [document, ...allRoots()].flatMap((root) => Array.from(root.querySelectorAll(selector)));
 
+  // Names of things that are used as a whole: their text is not told twice.
+  const said = new WeakMap();
+  const toldAbove = (node, text) => {
+    for (let each = node.parentElement, steps = 0; each && steps < 6; each = parentOf(each), steps++) {
+      if (said.get(each)?.includes(text)) return true;
+    }
+    return false;
+  };
   const snapshot = ({ all, selector, most, skip, ms }) => {
     const root = rootOf(selector);
     if (!root) return { missing: true };
@@ -240,7 +280,7 @@
       if (node.nodeType === 3) {
         if (!all) return true;
         const text = squeezed(node.data, 300);
-        if (text && node.parentElement && !hidden(node.parentElement)) add(() => ({ text }));
+        if (text && node.parentElement && !hidden(node.parentElement) && !toldAbove(node, text)) add(() => ({ text }));
         return true;
       }
       if (!node.checkVisibility()) return false;
@@ -249,8 +289,10 @@
       if (interactive(node, role) || (node.childElementCount < 20 && points(node))) {
         if (!hidden(node) || node.type === "file") {
           add(() => describe(node, role === "generic" ? "clickable" : role));
-          // What a button is made of is its name; a box that is clicked may hold others that are, too.
-          return role === "generic" || role === "gridcell" || role === "treeitem" ? true : false;
+          // What a button is made of is its name; a row, a list or a box that is used as a whole may hold others that are, too.
+          if (ATOMS.has(node.tagName) || node.isContentEditable) return false;
+          if (all) said.set(node, nameOf(node, role));
+          return true;
         }
       } else if (role === "heading" && !hidden(node)) {
         add(() => describe(node, role));
@@ -262,7 +304,7 @@
       return !STOPS.has(node.tagName);
     }, until);
     for (const line of lines) if (line.print !== undefined) line.of = prints.get(line.print);
-    return { lines, total, whole, scroll: [Math.round(scrollX), Math.round(scrollY), innerWidth, innerHeight, document.documentElement.scrollHeight] };
+    return { lines, total, whole, strangers: strangers().length, scroll: [Math.round(scrollX), Math.round(scrollY), innerWidth, innerHeight, document.documentElement.scrollHeight] };
   };
 
   const candidates = (print, role, name) => {
@@ -319,7 +361,7 @@
     }
     const seen = found.filter((each) => each.checkVisibility() && !hidden(each));
     const list = seen.length ? seen : found;
-    return { count: list.length, found: list.slice(0, 5).map((each) => {
+    return { count: list.length, strangers: strangers().length, found: list.slice(0, 5).map((each) => {
       const is = roleOf(each);
       return describe(each, is === "generic" ? "clickable" : is);
     }) };
@@ -327,8 +369,8 @@
 
   const deepest = (x, y) => {
     let at = document.elementFromPoint(x, y);
-    while (at?.shadowRoot) {
-      const inner = at.shadowRoot.elementFromPoint(x, y);
+    while (at && shadowOf(at)) {
+      const inner = shadowOf(at).elementFromPoint(x, y);
       if (!inner || inner === at) break;
       at = inner;
     }
@@ -602,7 +644,7 @@
       for (let at = children.length - 1; at >= 0; at--) stack.push(children[at]);
     }
     if (cut) while (stack.length) { const node = stack.pop(); if (typeof node === "string") write(node); }
-    return { html: out.join(""), unseen, cut };
+    return { html: out.join(""), unseen, cut, strangers: strangers().length };
   };
   const here = () => ({ url: location.href, title: document.title.slice(0, 300), type: document.contentType, state: document.readyState });
   const download = ({ n }) => {
@@ -612,5 +654,5 @@
   };
   const elementAt = ({ n }) => elementOf(n);
   const reveal = ({ n }) => { elementOf(n)?.scrollIntoView({ block: "center", behavior: "instant" }); return true; };
-  return { snapshot, resolve, pick, ready, watch, quiet, told, look, clear, set, filled, choose, focus, scroll, waited, markup, here, download, elementAt, reveal };
+  return { meet, adopt, snapshot, resolve, pick, ready, watch, quiet, told, look, clear, set, filled, choose, focus, scroll, waited, markup, here, download, elementAt, reveal };
 })()

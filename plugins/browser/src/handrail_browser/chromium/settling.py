@@ -149,7 +149,7 @@ async def quiet(page: Page, seconds: float, still: float = 0.5) -> bool:
 async def titled(page: Page) -> None:
     """Learn how the document calls itself."""
     try:
-        here = await page.ask("here", seconds=2)
+        here = await page.ask("here", seconds=min(2.0, page.connection.patience))
         page.title, page.url = here["title"], here["url"] if not here["url"].startswith("chrome-error:") else page.url
     # It asks something, or there is no document to be asked: then it has no title.
     except (Interrupted, Downstream, TimedOut):

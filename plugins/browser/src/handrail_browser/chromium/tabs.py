@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from handrail import Downstream, TimedOut
 from handrail_browser.browsing.driver import Interrupted, Tab
 from handrail_browser.chromium import frames
-from handrail_browser.chromium.cdp import COMMAND_S, Gone
+from handrail_browser.chromium.cdp import Gone
 from handrail_browser.chromium.frames import Frame
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ class Page:
         # Name and password for a server that asks for them, and the only one that gets them.
         self.login: tuple[str, str] | None = None
         self.login_origin = ""
-        self._requests: dict[str, float] = {}
+        # When each began, and for which frame.
+        self._requests: dict[str, tuple[float, str]] = {}
         self._tried: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Event()
@@ -117,7 +118,7 @@ class Page:
         args: dict[str, Any] | None = None,
         *,
         frame: Frame | None = None,
-        seconds: float = COMMAND_S,
+        seconds: float | None = None,
     ) -> Any:
         """What a function of ours gives in a frame; the outermost one by default. Raises `Interrupted` when the page opens a dialog meanwhile."""
         return await self.unless_asked(
@@ -163,7 +164,7 @@ class Page:
 
     def busy(self, since: float = 0.0) -> int:
         """Requests under way that began after `since` (monotonic) and come to an end sometime."""
-        return sum(1 for began in self._requests.values() if began >= since)
+        return sum(1 for began, _ in self._requests.values() if began >= since)
 
     @property
     def interrupted(self) -> bool:
@@ -199,6 +200,9 @@ class Page:
             frame = self.frames[info["targetId"]] = Frame(info["targetId"], own, self._owner(session))
         frame.session = own
         frame.renewed()
+        # The end of what brought the frame's document may have been told before anybody listened.
+        for number in [each for each, (_, of) in self._requests.items() if of == frame.id]:
+            del self._requests[number]
         for command in self._enable(own):
             self._later(command)
 
@@ -293,7 +297,7 @@ class Page:
         kind = params.get("type")
         if kind in ENDLESS:
             return
-        self._requests[params["requestId"]] = monotonic()
+        self._requests[params["requestId"]] = monotonic(), params.get("frameId", "")
 
     def _on_network_response_received(self, session: str, params: dict[str, Any]) -> None:
         if params.get("type") == "Document" and params.get("frameId") == self.main:

@@ -1,7 +1,7 @@
 """A page as Markdown: the job `page`, which runs in the worker.
 
 Which part of a page is its text, it often says itself (`main`, `article`). Where it does not, trafilatura finds it; and where that finds less
-than half of what there is, the whole page is taken without its frame.
+than half of what there is, or of its headings, the whole page is taken without its frame.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ FRAME_ROLES = frozenset(
 # What such parts are called, as whole words of a class or an id.
 FRAME_NAMES = re.compile(
     r"(?:^|[-_ ])(?:cookies?|consent|gdpr|newsletter|breadcrumbs?|sidebar|share|sharing|social|related|recommended|recommendations|promo|"
-    r"ads?|advert|advertisement|sponsored|popup|modal|skip|skip-?link|pagination|pager|toolbar|subscribe|signup|paywall|toc|editsection|"
-    r"mw-editsection|navbar|navbox|masthead|site-?header|site-?footer|footer|menu|headerlink|catlinks|printfooter|signature|login)(?:$|[-_ ])",
+    r"ads?|advert|advertisement|sponsored|modal|skip|skip-?link|pagination|pager|toolbar|subscribe|signup|paywall|toc|editsection|"
+    r"mw-editsection|navbar|navbox|masthead|site-?header|site-?footer|footer|menu|headerlink|catlinks|printfooter|signature|login)(?:$|[-_ ])"
+    # On a map, what is told of a place is a popup of that library.
+    r"|(?:^| )popup(?:$|[-_ ])",
     re.IGNORECASE,
 )
 # Parts of addresses that only tell where a reader came from.
@@ -137,9 +139,16 @@ def _main(body: Any, url: str) -> str:
         include_comments=True, favor_recall=True, with_metadata=False,
     )  # fmt: skip
     # Where there is nothing else beside the text, it is given as it stands: more of its form is kept.
-    if found and ENOUGH * _words(whole) <= _words(found) < ALMOST * _words(whole):
+    if found and ENOUGH * _words(whole) <= _words(found) < ALMOST * _words(whole) and _headed(framed, found):
         return _tidy(found)
     return whole
+
+
+def _headed(part: Any, found: str) -> bool:
+    """Whether what was found has the headings: a list of answers or of hits is nothing without them."""
+    headings = [" ".join(each.text_content().split()) for each in part.xpath(".//h1 | .//h2 | .//h3")]
+    told = [each for each in headings if each and each in found]
+    return len(told) >= ENOUGH * len(headings)
 
 
 def _declared_main(body: Any) -> Any | None:
