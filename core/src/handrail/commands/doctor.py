@@ -75,9 +75,13 @@ async def _examine(choices: Choices) -> Sequence[Check]:
     checks = [Check("handrail", True, f"{handrail.__version__} on Python {python}, {sys.platform}")]
     config = without_audit(read_config(choices))
     async with open_runtime_for(choices, config=config, follow=False) as runtime:
-        checks += [*_plugins(runtime), *_folders(runtime), *_stops(runtime), *_services(runtime), *_backends(runtime)]
+        checks += [*_plugins(runtime), *_folders(runtime), *_stops(runtime), *_services(runtime)]
         checks += [check async for check in _sandboxes(runtime)]
-        checks += [check async for check in _desktop(runtime)]
+        on_desktop = [check async for check in _desktop(runtime)]
+        # What was opened says more than what only looks usable.
+        opened = {check.name for check in on_desktop}
+        checks += [check for check in _backends(runtime) if check.name not in opened]
+        checks += on_desktop
         checks += [check async for check in _examined(runtime)]
     return checks
 
@@ -140,15 +144,20 @@ async def _examined(runtime: Runtime) -> AsyncGenerator[Check]:
 
 def _backends(runtime: Runtime) -> Iterator[Check]:
     """Every backend; only those that the configuration names are needed."""
-    settings = runtime.settings
-    named = {
-        name for name in (settings.backend, *settings.backend_fallback, *settings.backend_merge) if name is not None
-    }
+    named = _named(runtime)
     for name in sorted(named - set(runtime.backends)):
         yield Check(f"backend {name}", False, "no plugin supplies it", "see `handrail plugins`")
     for name, backend in runtime.backends.items():
         lacks = runtime.lacks(backend)
         yield Check(f"backend {name}", lacks is None, lacks or "", _cure(lacks), needed=name in named)
+
+
+def _named(runtime: Runtime) -> set[str]:
+    """The backends that the configuration asks for."""
+    settings = runtime.settings
+    return {
+        name for name in (settings.backend, *settings.backend_fallback, *settings.backend_merge) if name is not None
+    }
 
 
 async def _sandboxes(runtime: Runtime) -> AsyncGenerator[Check]:
@@ -199,6 +208,9 @@ async def _desktop(runtime: Runtime) -> AsyncGenerator[Check]:
                 yield await _try(f"{capability} on {choice}", session, capability=capability)
             if session.backend is not None:
                 yield await _try(f"backend {session.backend} on {choice}", session, backend=True)
+            for name, backend in runtime.backends.items():
+                if runtime.lacks(backend) is None:
+                    yield await _opens(name, runtime, session)
 
 
 def _on_desktop(runtime: Runtime) -> Iterable[str]:
@@ -225,10 +237,28 @@ async def _try(name: str, session: Session, *, capability: str | None = None, ba
                 desktop = await session.desktop()
                 return Check(name, True, f"display {desktop.display}")
     except HandrailError as exc:
-        return Check(name, False, str(exc), exc.hint or "")
+        return Check(name, False, str(exc), exc.hint or _cure(str(exc)))
     except TimeoutError:
         return Check(name, False, f"it did not open in {PATIENCE_S} s", "try again, and see `handrail --debug doctor`")
     # Services and backends are plugin code; a doctor names what is ill instead of falling ill.
     except Exception as exc:  # noqa: BLE001 # it becomes the finding
         return Check(name, False, f"{type(exc).__name__}: {exc}", "this is a bug of the plugin that supplies it")
     return Check(name, True, "open")
+
+
+async def _opens(name: str, runtime: Runtime, session: Session) -> Check:
+    """Whether a backend opens: only then it is known whether its key is there and its server answers."""
+    import anyio
+
+    from handrail.errors import BackendUnavailable
+
+    needed = name in _named(runtime)
+    try:
+        with anyio.fail_after(PATIENCE_S):
+            backend = await runtime.open_backend(name, session)
+            await backend.close()
+    except BackendUnavailable as exc:
+        return Check(f"backend {name}", False, str(exc), exc.hint or _cure(str(exc)), needed)
+    except TimeoutError:
+        return Check(f"backend {name}", False, f"it did not open in {PATIENCE_S} s", "try again", needed)
+    return Check(f"backend {name}", True, needed=needed)

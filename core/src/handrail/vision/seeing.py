@@ -248,14 +248,17 @@ class Vision:
 
     async def ready(self) -> str:
         """Open the first backend of the chain that opens; its name. `BackendUnavailable` says why none does."""
-        passed: list[str] = []
+        passed: dict[str, BackendUnavailable] = {}
         for name in dict.fromkeys(self.chain):
             try:
                 await self._opened(name)
                 return name
             except BackendUnavailable as exc:
-                passed.append(f"{name}: {exc}")
-        raise BackendUnavailable("; ".join(passed) or "no vision backend is installed", hint="see `handrail plugins`")
+                passed[name] = exc
+        if not passed:
+            raise BackendUnavailable("no vision backend is installed", hint="see `handrail plugins`")
+        hint = next((exc.hint for exc in passed.values() if exc.hint), None)
+        raise BackendUnavailable("; ".join(f"{name}: {exc}" for name, exc in passed.items()), hint=hint)
 
     def warm_up(self, name: str) -> None:
         """Open and warm a backend in the background, so that its first answer is not slow."""

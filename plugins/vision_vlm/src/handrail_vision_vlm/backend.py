@@ -61,11 +61,9 @@ class Vlm(VisionBackend):
         """What a person has to say before it can be used: there is no address that pictures go to by default."""
         assert isinstance(config, VlmConfig)
         if config.url is None:
-            return (
-                f"backends.{cls.name}.url is not set: the address where a model is served, as docs/vision-vlm.md shows"
-            )
+            return f"backends.{cls.name}.url is not set; give the address where a model is served, as docs/vision-vlm.md shows"
         if config.model is None and cls.model is None:
-            return f"backends.{cls.name}.model is not set: the model's name there"
+            return f"backends.{cls.name}.model is not set; give the model's name there"
         return None
 
     async def open(self, context: BackendContext) -> None:
@@ -142,7 +140,8 @@ class Vlm(VisionBackend):
         if key := context.environment.get(self.config.key_variable):
             return key
         raise BackendUnavailable(
-            f"{table}.key_variable names {self.config.key_variable}, and it is not set in the environment"
+            f"{table}.key_variable names {self.config.key_variable}, and it is not set in the environment",
+            hint=f"export {self.config.key_variable}=…, or name a secret by {table}.key",
         )
 
     def _pay(self, cost: Cost) -> None:
