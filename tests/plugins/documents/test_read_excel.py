@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import shutil
 import zipfile
@@ -283,6 +284,17 @@ async def test_other_readers_find_the_same_cells(call: Call, folder: Path) -> No
 def as_text(value: object) -> str:
     """A value of python-calamine as `read_excel` shows it."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+@pytest.mark.parametrize("kind", ["xls", "xlsx"])
+async def test_libreoffice_reads_the_same_cells(call: Call, folder: Path, kind: str) -> None:
+    shutil.copy(MADE / f"book.{kind}", folder)
+    ours = rows_of((await call("read_excel", f"book.{kind}"))["content"])
+    with (MADE / "book.csv").open(encoding="utf-8", newline="") as file:
+        theirs = list(csv.reader(file))
+    shown = {"TRUE": "True", "FALSE": "False"}
+    told = [[shown.get(cell, cell).replace("|", "\\|").replace("\n", "<br>") for cell in row] for row in theirs]
+    assert [row[: len(told[0])] for row in ours[: len(told)]] == told
 
 
 @pytest.mark.parametrize("kind", ["xlsx", "xls", "csv"])

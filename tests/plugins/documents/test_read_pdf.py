@@ -69,10 +69,10 @@ async def test_the_rows_of_a_table_stay_rows(call: Call, folder: Path) -> None:
     assert [each.split() for each in lines[2:]] == [["item", str(n), f"{n}.00"] for n in range(10)]
 
 
-async def by_poppler(path: Path, *options: str) -> str:
+async def by_poppler(path: Path, *options: str, check: bool = True) -> str:
     program = shutil.which("pdftotext")
     assert program, "If this fails, install poppler-utils."
-    return (await run_process([program, *options, str(path), "-"])).stdout.decode()
+    return (await run_process([program, *options, str(path), "-"], check=check)).stdout.decode()
 
 
 def words_of(content: str) -> list[str]:
@@ -228,6 +228,47 @@ async def test_a_damaged_file_is_read_or_said_to_be_damaged(call: Call, folder: 
     result = await call("read_pdf", "a.pdf")
     told = result["content"] if result.ok else result["error"]["message"]
     assert "still here" in told or "a.pdf': " in told
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(lambda data: data[: data.rindex(b"xref")], id="no-end"),
+        pytest.param(lambda data: data.replace(b"startxref", b"startyref"), id="no-place"),
+        pytest.param(lambda data: data.replace(b"00000 n", b"99999 f"), id="wrong-table"),
+        pytest.param(lambda data: b"junk" * 50 + data, id="junk-before"),
+        pytest.param(lambda data: data + b"junk" * 5_000, id="junk-behind"),
+        pytest.param(lambda data: data.replace(b"/Length ", b"/Length 9"), id="wrong-lengths"),
+    ],
+)
+async def test_poppler_makes_no_more_of_a_damaged_file(call: Call, folder: Path, damage: Any) -> None:
+    (folder / "a.pdf").write_bytes(damage(pdf([page_of(f"page {n} is still here") for n in range(5)])))
+    theirs = (await by_poppler(folder / "a.pdf", check=False)).split()
+    result = await call("read_pdf", "a.pdf")
+    assert words_of(result["content"]) == [word for n in range(5) for word in f"page {n} is still here".split()]
+    assert theirs in ([], words_of(result["content"]))
+
+
+@pytest.mark.parametrize("part", [0.999, 0.99, 0.97, 0.95])
+async def test_of_a_file_of_libreoffice_that_is_cut_off_as_much_is_read_as_is_left(
+    call: Call, folder: Path, part: float
+) -> None:
+    data = (Path(__file__).parent / "libreoffice" / "letter.pdf").read_bytes()
+    (folder / "a.pdf").write_bytes(data[: int(len(data) * part)])
+    result = await call("read_pdf", "a.pdf")
+    assert words_of(result["content"]) == ["Grüße", "aus", "漢字", "a", "1"]
+    assert "the end of the file is missing" in result["note"]
+    assert (await by_poppler(folder / "a.pdf", check=False)).split() in ([], words_of(result["content"]))
+
+
+@pytest.mark.parametrize("part", [0.9, 0.5, 0.1])
+async def test_without_the_list_of_its_pages_a_file_of_libreoffice_is_said_to_be_damaged(
+    call: Call, folder: Path, part: float
+) -> None:
+    data = (Path(__file__).parent / "libreoffice" / "letter.pdf").read_bytes()
+    (folder / "a.pdf").write_bytes(data[: int(len(data) * part)])
+    assert "damaged" in (await call("read_pdf", "a.pdf"))["error"]["message"]
+    assert not (await by_poppler(folder / "a.pdf", check=False)).split()
 
 
 @pytest.mark.parametrize("part", [0.99, 0.95, 0.5])
