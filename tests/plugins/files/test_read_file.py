@@ -329,6 +329,19 @@ async def test_a_video_begins_with_a_box(show: Show, folder: Path) -> None:
     assert media.mime_type == "video/mp4"
 
 
+async def test_a_mistake_in_utf_8_is_no_other_encoding_and_stays_when_the_file_is_changed(
+    session: Session, folder: Path
+) -> None:
+    before = "Zoë grüßt aus 漢字, naïve\n".encode() + b"a byte \xff too many\nend\n"
+    (folder / "a").write_bytes(before)
+    shown = await session.call("read_file", {"file_path": "a"})
+    assert shown["encoding"] == "utf-8"
+    assert shown["stdout"].split("\n")[:2] == ["     1\tZoë grüßt aus 漢字, naïve", "     2\ta byte \ufffd too many"]
+    edited = await session.call("edit_file", {"file_path": "a", "old_string": "Zoë", "new_string": "Ada"})
+    assert edited.ok, edited
+    assert (folder / "a").read_bytes() == before.replace("Zoë".encode(), b"Ada")
+
+
 # What charset-normalizer finds where there is no mark and no Unicode.
 TEXTS = {
     "cp932": "これは日本語の文章です。漢字とかなが混ざっています。",

@@ -23,6 +23,10 @@ CUT = " … [line cut]"
 # What numbers make of two bytes, and writers do not.
 UNWRITTEN = re.compile("[\x01-\x06\x0e-\x1a\ufffd]")
 
+# A letter beyond ASCII in UTF-8, and how many of them there are at least for each mistake.
+LETTER = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
+RIGHT = 4
+
 BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -62,11 +66,19 @@ def encoding_of(sample: bytes) -> str | None:
     try:
         codecs.getincrementaldecoder("utf-8")().decode(sample, final=whole)
     except UnicodeDecodeError:
+        if _mostly_utf_8(sample, whole=whole):
+            return "utf-8"
         # Few files need it, and it takes a while to import.
         from handrail_files.guessing import guess
 
         return guess(sample)
     return "utf-8"
+
+
+def _mostly_utf_8(sample: bytes, *, whole: bool) -> bool:
+    """Whether what is no UTF-8 is a mistake in a text that is: in any other encoding hardly a letter would look so."""
+    mistakes = codecs.getincrementaldecoder("utf-8")("replace").decode(sample, final=whole).count("\ufffd")
+    return len(LETTER.findall(sample)) >= RIGHT * mistakes
 
 
 def _wide(sample: bytes) -> str | None:
