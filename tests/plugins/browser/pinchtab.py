@@ -77,7 +77,7 @@ class Browser:
         to, ours = os.pipe()
         answers, back = os.pipe()
         profile = Path(tempfile.mkdtemp(prefix="pinchtab-profile-"))
-        flags = config["browser"].get("extraFlags", "").split()
+        flags = cls.flags(config)
         flags += ["--no-sandbox"] if os.geteuid() == 0 else []
         argv = [
             config["browser"]["binary"],
@@ -94,6 +94,11 @@ class Browser:
         browser.connection.listen(None, browser.told)
         await browser.connection.send("Target.setDiscoverTargets", {"discover": True})
         return browser
+
+    @staticmethod
+    def flags(config: Mapping[str, Any]) -> list[str]:
+        """The switches that the configuration adds."""
+        return config["browser"].get("extraFlags", "").split()
 
     def told(self, method: str, params: dict[str, Any]) -> None:
         """Windows that pages open are closed."""

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import anyio
 
-from handrail import Service, ServiceContext, ToolUnavailable
+from handrail import Finding, Service, ServiceContext, ToolUnavailable
 from handrail.net.connecting import Resolver, system_resolver
 from handrail_browser.browsing.domains import Domains
 from handrail_browser.config import BrowserConfig
 
 if TYPE_CHECKING:
+    from handrail import Session
     from handrail_browser.browsing.driver import Driver
     from handrail_browser.chromium.browser import Browser
     from handrail_browser.chromium.proxy import Proxy
@@ -70,6 +71,12 @@ class Browsers:
     def running(self) -> bool:
         """Whether a browser is there already."""
         return self._driver is not None and not self._gone()
+
+    @property
+    def may_be_pinchtab(self) -> bool:
+        """Whether the configuration speaks of PinchTab."""
+        config = self._config
+        return config.driver == "pinchtab" or (config.driver == "auto" and config.pinchtab.url is not None)
 
     async def choose(self) -> Choice:
         """What will work the browser here. `ToolUnavailable` says what lacks, and what to do instead."""
@@ -257,7 +264,20 @@ async def open_browsers(context: ServiceContext) -> Browsers:
 
 def browsers(open: Callable[[ServiceContext], Awaitable[Browsers]] = open_browsers) -> Service:
     """The service `browser`."""
-    return Service("browser", open, scope="session", missing=_missing)
+    return Service("browser", open, scope="session", missing=_missing, examine=examine)
+
+
+async def examine(session: Session) -> Sequence[Finding]:
+    """What PinchTab would be worked here, where the configuration speaks of one."""
+    found: Browsers = await session.service("browser")
+    if not found.may_be_pinchtab:
+        return ()
+    try:
+        choice = await found.choose()
+    except ToolUnavailable as exc:
+        return (Finding("browser driver", False, str(exc), exc.hint or ""),)
+    told = "a PinchTab that you run" if choice.driver == "joined" else choice.driver
+    return (Finding("browser driver", True, f"{told}; before it is used, {choice.asks}" if choice.asks else told),)
 
 
 def _missing() -> str | None:

@@ -275,13 +275,7 @@ class Acting(Driver):
 
     async def _act(self, page: Page, kind: str, seconds: float, **body: Any) -> None:
         told = await self._client.post(tab_path(page.there, "action"), {"kind": kind, **body}, seconds=max(seconds, 1))
-        if told.get("success") is not True:
-            raise Downstream(f"PinchTab did not do {kind!r}: {str(told.get('error'))[:200]}")
-        if "recovery" in told:
-            raise Downstream(
-                "PinchTab did not find the element, and did it to another one that is like it",
-                hint="take a new snapshot to see what came of it",
-            )
+        did(kind, told)
 
     async def _doing(self, page: Page, action: Callable[[], Awaitable[Any]]) -> Done:
         """Do it, wait until the page is still, and say what is different then."""
@@ -355,3 +349,14 @@ def asked(page: Page) -> Done:
         f"the page asks: {message!r}" if message else "the page asks something; PinchTab tells what once it is answered"
     )
     return Done("confirmed", (told,), True, {"dialog": dict(page.dialog or {})})
+
+
+def did(kind: str, told: Mapping[str, Any]) -> None:
+    """Whether PinchTab did it, and to what was named; it may take something like that instead, and call it a success."""
+    if told.get("success") is not True:
+        raise Downstream(f"PinchTab did not do {kind!r}: {str(told.get('error'))[:200]}")
+    if "recovery" in told:
+        raise Downstream(
+            "PinchTab did not find the element, and did it to another one that is like it",
+            hint="take a new snapshot to see what came of it",
+        )

@@ -32,6 +32,9 @@ class Place(ABC):
 
     async def shut(self, tab: str) -> None:
         """Close a tab."""
+        # The last one cannot be closed.
+        if len(await self.tabs()) <= 1:
+            await self.open()
         try:
             await self._client.post(tab_path(tab, "close"))
         # A PinchTab with one browser has this path from 0.9 on.
