@@ -29,6 +29,8 @@ DEADLINE_S = 20.0
 
 # Letters of several scripts, what XML and shells would change, and a character outside the first plane.
 TEXT = "Ergebnis: 100 — 漢字 ✓ 😀 <>&\"'~"
+# Planes 0, 1, 2, 3, 14, 15 and 16: all that have characters.
+EVERY_PLANE = "ä漢\ue000 😀𝒜 \U00020000 \U00030000 葛\U000e0100 \U000f0000 \U0010fffd"
 
 
 async def until(condition: Callable[[], Awaitable[Any]], *, what: str, timeout: float = DEADLINE_S) -> Any:

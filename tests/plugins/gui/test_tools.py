@@ -17,7 +17,9 @@ import pytest
 import handrail
 from handrail.asking.confirm import yes
 
-from .conftest import PLAIN_WINDOW, TEXT, Agent, until
+from .conftest import EVERY_PLANE, PLAIN_WINDOW, TEXT, Agent, until
+
+LONG = (EVERY_PLANE * 1_000)[:10_000]
 
 
 def pixels(image_b64: str) -> Any:
@@ -126,7 +128,9 @@ async def test_a_large_screen_is_halved_and_clicked_exactly(tmp_path: Path, prog
             assert outside["code"] == "out_of_range"
 
 
-@pytest.mark.parametrize("text", [TEXT, "two\nlines\tand a tab"], ids=["scripts", "controls"])
+@pytest.mark.parametrize(
+    "text", [TEXT, "two\nlines\tand a tab", LONG], ids=["scripts", "controls", "ten-thousand-of-every-plane"]
+)
 async def test_text_is_typed_and_read_back(agent: Agent, text: str):
     await agent.open("mousepad")
     typed = await agent("execute_gui", action="type", text=text)
@@ -146,12 +150,12 @@ async def test_without_a_tree_text_goes_by_keys_and_is_not_verified(agent: Agent
     out = tmp_path / "typed"
     screen = await agent.session.service("screen")
     await programs.open(await agent.session.desktop(), screen, sys.executable, PLAIN_WINDOW, str(out))
-    typed = await agent("execute_gui", action="type", text=TEXT)
+    typed = await agent("execute_gui", action="type", text=TEXT + EVERY_PLANE)
     assert (typed["effect"], typed["route"]) == ("unverified", "keys")
-    assert out.read_text() == TEXT
+    assert out.read_text() == TEXT + EVERY_PLANE
 
 
-PAGE = """<!doctype html><title>Form</title><input aria-label="Name"><input type=password aria-label="Secret">"""
+PAGE = """<!doctype html><title>Form</title><textarea aria-label="Name"></textarea><input type=password aria-label="Secret">"""
 
 
 async def test_a_browser_is_pasted_into_and_its_passwords_are_covered(agent: Agent, tmp_path: Path):
@@ -160,7 +164,7 @@ async def test_a_browser_is_pasted_into_and_its_passwords_are_covered(agent: Age
     await agent.open("chromium", *flags, str(tmp_path / "form.html"))
     before = await agent("clipboard_write", text="kept")
     assert before["written"]
-    typed = await agent("execute_gui", action="type", text=TEXT, element_id=(await agent.element("text", "Name"))["id"])
+    typed = await agent("execute_gui", action="type", text=LONG, element_id=(await agent.element("text", "Name"))["id"])
     assert (typed["effect"], typed["route"]) == ("confirmed", "clipboard")
     assert (await agent("clipboard_read"))["content"] == "kept"
     secret = await agent.element("password", "Secret")

@@ -163,6 +163,7 @@ class Acting:
         self.context.checkpoint()
         # The middle button pastes.
         async with self._into_terminal():
+            await self._check_target()
             await self.hands.click(button or self.request.button, times)
 
     async def _type(self) -> None:
@@ -176,13 +177,14 @@ class Acting:
         if self.target is not None:
             await self._go()
             self.context.checkpoint()
+            await self._check_target()
             await self.hands.click("left", 1)
             await settling.settle(
                 self.before or await settling.scene(self.screen, None), self.screen, self.hands, self.accessibility
             )
         await self._remember()
         async with self._into_terminal() as focus:
-            writer = Writer(self.context, self.hands, self.accessibility, terminal=focus is not None)
+            writer = Writer(self.context, self.hands, self.screen, self.accessibility, terminal=focus is not None)
             self.written = await writer.write(self.request.text)
 
     async def _scroll(self) -> None:
@@ -235,6 +237,7 @@ class Acting:
         end = await aiming.at_point(self.context, self.hands, *self.request.to, self.request.observation_id)
         await self._go()
         self.context.checkpoint()
+        await self._check_target()
         await self.hands.press(self.request.button)
         self.context.checkpoint()
         await self.hands.drag_over(end.x, end.y)
@@ -245,9 +248,15 @@ class Acting:
         held: HeldInput = await self.context.service("held_input")
         self.context.checkpoint()
         if self.request.action == "mouse_down":
+            await self._check_target()
             await held.press(self.request.button)
         else:
             await held.release(self.request.button)
+
+    async def _check_target(self) -> None:
+        """The last look before a button goes down: it takes a moment to get there, and to see what was there before."""
+        if self.target is not None:
+            await aiming.check_still_there(self.hands, self.target)
 
     def _need_target(self) -> None:
         if self.target is None:
@@ -271,6 +280,10 @@ class Acting:
             if (dialog := await dialogs.opened(self.context, self.accessibility, settled.changed)) is not None:
                 result["dialog"] = dialog
         result["effect"] = await self._effect(settled)
+        if result["effect"] == "none" and (way := self._in_the_way()) is not None:
+            result["in_the_way"] = way
+            if (dialog := await dialogs.told(self.context, self.accessibility, way)) is not None:
+                result["dialog"] = dialog
         result["description"] = f"{self.request.told()}: {OUTCOMES[result['effect']]}"
         return result
 
@@ -286,6 +299,14 @@ class Acting:
         # A key may do what nobody sees, such as copying, and so may a button that is only held.
         invisible = self.request.action in ("hotkey", "press_key", "mouse_down", "mouse_up")
         return "unverified" if invisible and settled.effect == "none" else settled.effect
+
+    def _in_the_way(self) -> str | None:
+        """The title of the active window, where another one was clicked: a dialog keeps the window that it belongs to from answering."""
+        clicked = self.target.surface if self.target is not None else None
+        active = next((window for window in self.before.windows if window.active), None) if self.before else None
+        if clicked is None or active is None or clicked.state == "popup" or clicked.title == active.title:
+            return None
+        return outline.title_of(active)
 
     def _route(self) -> str:
         if self.written is not None:

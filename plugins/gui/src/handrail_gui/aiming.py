@@ -30,13 +30,17 @@ SMALLEST = 3
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A pixel of the screen and what is there, in words. `image` is the same point in the picture that it was named in."""
+    """A pixel of the screen and what is there, in words. `image` is the same point in the picture that it was named in.
+
+    `surface` is the window that was there when it was aimed at.
+    """
 
     x: int
     y: int
     what: str
     image: tuple[int, int] | None = None
     element: Element | None = None
+    surface: Window | None = None
 
 
 def surface_at(surfaces: Iterable[Window], x: int, y: int) -> Window | None:
@@ -53,7 +57,16 @@ async def at_point(context: ToolContext, hands: Hands, x: int, y: int, observati
     surfaces = await hands.surfaces()
     check_fresh(seen.windows, surfaces, screen_x, screen_y)
     under = surface_at(surfaces, screen_x, screen_y)
-    return Target(screen_x, screen_y, f'({x}, {y}) in "{outline.title_of(under)}"' if under else f"({x}, {y})", (x, y))
+    what = f'({x}, {y}) in "{outline.title_of(under)}"' if under else f"({x}, {y})"
+    return Target(screen_x, screen_y, what, (x, y), surface=under)
+
+
+async def check_still_there(hands: Hands, target: Target) -> None:
+    """Raise `StaleObservation` when another window than was aimed at takes a click there now, as one that came up while the pointer moved."""
+    was, now = target.surface, surface_at(await hands.surfaces(), target.x, target.y)
+    if (was and was.id) != (now and now.id):
+        change = f"{_named(now)} came up over" if now else "nothing is left of the window at"
+        raise StaleObservation(f"{change} {target.what}; nothing was pressed", hint=LOOK_AGAIN)
 
 
 async def at_element(
@@ -71,7 +84,8 @@ async def at_element(
     else:
         x, y = _rect(element).center
         check_fresh(context.observations.get().windows, surfaces, x, y)
-    return Target(x, y, f"{element.id} {outline.describe(element)}", _in_picture(context, x, y), element)
+    what = f"{element.id} {outline.describe(element)}"
+    return Target(x, y, what, _in_picture(context, x, y), element, surface_at(surfaces, x, y))
 
 
 async def _refreshed(context: ToolContext, accessibility: Accessibility, known: Element) -> Element:

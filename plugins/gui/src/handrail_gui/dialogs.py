@@ -17,7 +17,14 @@ async def opened(
     context: ToolContext, accessibility: Accessibility | None, changed: dict[str, Any]
 ) -> dict[str, Any] | None:
     """What a window that was opened by an action and is active now says, and its buttons with their ids; None for what is no dialog."""
-    if accessibility is None or changed.get("active_window") not in changed.get("windows_opened", ()):
+    if changed.get("active_window") not in changed.get("windows_opened", ()):
+        return None
+    return await told(context, accessibility, changed["active_window"])
+
+
+async def told(context: ToolContext, accessibility: Accessibility | None, title: str) -> dict[str, Any] | None:
+    """What the active window says, and its buttons with their ids; None for what is no dialog."""
+    if accessibility is None:
         return None
     try:
         tree = await accessibility.tree(full=True, budget=MOST_ELEMENTS)
@@ -33,7 +40,7 @@ async def opened(
         return None
     said = " ".join(e.text for e in tree.elements if e.role in STATIC and e.text and "editable" not in e.states)
     return {
-        "title": changed["active_window"],
+        "title": title,
         "says": outline.seen(said[:MOST_SAID]),
         "buttons": [{"id": button.id, "text": outline.seen(button.text)} for button in buttons],
     }

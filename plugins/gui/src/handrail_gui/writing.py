@@ -8,8 +8,9 @@ from typing import Literal
 
 import anyio
 
-from handrail import Accessibility, Element, HandrailError, ToolContext
+from handrail import Accessibility, Downstream, Element, HandrailError, Screen, ToolContext, Window
 from handrail.desktops.chords import Chord
+from handrail_gui import outline
 from handrail_gui.hands import Hands
 
 Effect = Literal["confirmed", "partial", "none", "unverified"]
@@ -37,6 +38,7 @@ class Writer:
 
     context: ToolContext
     hands: Hands
+    screen: Screen
     accessibility: Accessibility | None
     # Whether what has the focus is a terminal.
     terminal: bool
@@ -78,12 +80,29 @@ class Writer:
             return focus is not None and await self._insert(focus, text)
         if route == "clipboard":
             return await self.hands.paste(text, PASTE)
-        for piece in await self.hands.pieces(text):
-            self.context.checkpoint()
-            await self.hands.type_piece(piece)
+        await self._type(text)
         await self.hands.worked_through()
         await self.hands.release_all()
         return True
+
+    async def _type(self, text: str) -> None:
+        """Type it piece by piece, as long as the same window gets the keys."""
+        began, typed = await self._active(), 0
+        for piece in await self.hands.pieces(text):
+            self.context.checkpoint()
+            now = await self._active()
+            if (began and began.id) != (now and now.id):
+                raise Downstream(
+                    f"{outline.title_of(now) if now else 'no window'!r} took the keyboard after {typed} of {len(text)} characters;"
+                    " the rest was not typed",
+                    hint="observe, answer or close it, give the focus back by window_focus, and type the rest",
+                    details={"typed": typed},
+                )
+            await self.hands.type_piece(piece)
+            typed += len(piece)
+
+    async def _active(self) -> Window | None:
+        return next((window for window in await self.screen.windows() if window.active), None)
 
     async def _insert(self, focus: Element, text: str) -> bool:
         try:
