@@ -127,10 +127,18 @@ def as_doubao(box: Box, size: Size) -> str:
     return f"Action: click(point='<point>{round(x)} {round(y)}</point>')"
 
 
+def as_tars_2(box: Box, size: Size) -> str:
+    x, y = middle(box, size, 1000, 1000)
+    point = f"<point>{round(x)} {round(y)}</point>"
+    call = f"<function=click><parameter=point>{point}</parameter></function>"
+    return f"<gui_think>There are (2, 3) of them.</gui_think>\n<seed:tool_call>{call}</seed:tool_call>"
+
+
 MODELS: Mapping[str, Says] = {
     "ui_tars": as_tars,
     "ui_tars 1.0": as_tars_1_0,
     "ui_tars doubao": as_doubao,
+    "ui_tars 2": as_tars_2,
     "kimi": in_fractions,
     "qwen": in_json,
     "phi": in_fractions,

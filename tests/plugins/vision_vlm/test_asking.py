@@ -302,16 +302,17 @@ async def planned(answer: Answer, history: Sequence[Turn] = (), **settings: Any)
         # 1280 x 800 is looked at as 1288 x 812.
         ("1.5", "click(start_box='<|box_start|>(644,406)<|box_end|>')"),
         ("doubao", "click(point='<point>500 500</point>')"),
+        ("2", "<function=click><parameter=point><point>500 500</point></parameter></function>"),
     ],
 )
 async def test_each_version_is_asked_and_understood_in_its_dialect(version: str, said: str) -> None:
-    plan, (body,) = await planned(
-        Answer(completion(f"Thought: here\nAction: {said}")), version=version, language="German"
-    )
+    answer = f"<seed:tool_call>{said}</seed:tool_call>" if version == "2" else f"Thought: here\nAction: {said}"
+    plan, (body,) = await planned(Answer(completion(answer)), version=version, language="German")
     (action,) = plan.actions
     assert (action.tool, dict(action.args)) == ("execute_gui", {"action": "click", "x": -640, "y": 400})
     task = body["messages"][0]["content"][1]["text"]
-    assert ("<point>" in task) is (version == "doubao")
+    assert ("<point>" in task) is (version in ("doubao", "2"))
+    assert ("<function=" in task) is (version == "2")
     assert "save it" in task
     assert "Use German" in task
     assert pictures(body)[0].size == ((1288, 812) if version == "1.5" else (1280, 800))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
-from ui_tars.action_parser import parse_action_to_structure_output, smart_resize
+from ui_tars.action_parser import parse_action_to_structure_output, parse_xml_action_v2, smart_resize
 
 from handrail import OutOfRange, Plan, Size, ToolResult, Turn
 from handrail.tools.builtin import wait
@@ -19,6 +19,7 @@ from handrail_session.asking import ask_user
 from handrail_vision_vlm.places import Unreadable
 from handrail_vision_vlm.tars.grammar import Move, read
 from handrail_vision_vlm.tars.planning import plan_of, told_after
+from handrail_vision_vlm.tars.prompts import FUNCTIONS
 
 SIZE = Size(1280, 800)
 
@@ -120,6 +121,7 @@ def test_pictures_are_sized_as_the_vendors_package_sizes_them(width: int, height
 
 @settings(deadline=None)
 @given(text=st.text(max_size=60))
+@example(text="\\")
 def test_any_text_that_is_escaped_as_the_prompt_says_comes_back_whole(text: str) -> None:
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n")
     (move,) = read(f"Action: type(content='{escaped}')").moves
@@ -191,6 +193,75 @@ def test_of_a_reflection_and_a_summary_the_summary_is_the_thought() -> None:
 def test_what_is_no_action_is_refused(answer: str) -> None:
     with pytest.raises(Unreadable):
         read(answer)
+
+
+# Version 2
+
+
+def called(verb: str, suffix: str = "", **args: str) -> str:
+    told = "".join(f"<parameter{suffix}={name}>{value}</parameter{suffix}>" for name, value in args.items())
+    return f"<function{suffix}={verb}>{told}</function{suffix}>"
+
+
+def tool_call(*calls: str, thought: str = "now") -> str:
+    return f"<gui_think>{thought}</gui_think>\n<seed:tool_call>{''.join(calls)}</seed:tool_call>"
+
+
+SCHEMAS = [
+    {"type": "function", "name": name, "parameters": {"properties": {each: {"type": "string"} for each in arguments}}}
+    for name, (_, arguments) in FUNCTIONS.items()
+]
+
+
+@settings(deadline=None)
+@given(at=point, to=point, typed=words, held=keys, way=direction)
+def test_the_functions_of_version_2_are_those_that_the_vendors_package_reads(
+    at: tuple[int, int], to: tuple[int, int], typed: str, held: str, way: str
+) -> None:
+    here, there = (f"<point>{x} {y}</point>" for x, y in (at, to))
+    said = tool_call(
+        called("click", point=here),
+        called("drag", start_point=here, end_point=there),
+        called("scroll", point=here, direction=way),
+        called("hotkey", key=held),
+        called("type", content=typed),
+    )
+    theirs = parse_xml_action_v2(said, SCHEMAS)
+    ours = read(said)
+    assert ours.thought == "now"
+    assert [move.verb for move in ours.moves] == [each["function"] for each in theirs]
+    assert [(move.start, move.end) for move in ours.moves[:3]] == [(at, None), (at, to), (at, None)]
+    left = [{k: v for k, v in each["parameters"].items() if "point" not in k} for each in theirs]
+    assert [dict(move.args) for move in ours.moves] == left
+
+
+@pytest.mark.parametrize(
+    ("said", "calls"),
+    [
+        (called("click", point="<point>100 200</point>"), [{"action": "click", "x": 100, "y": 100}]),
+        (
+            called("left_double", "_never_used_51bce0", point="<point>100 200</point>"),
+            [{"action": "double_click", "x": 100, "y": 100}],
+        ),
+        (called("type", content="go\\n"), [{"action": "type", "text": "go"}, {"action": "press_key", "key": "enter"}]),
+        (called("type", content="\none\ntwo\n"), [{"action": "type", "text": "one\ntwo"}]),
+        (called("type", content=r"C:\new (it's)"), [{"action": "type", "text": r"C:\new (it's)"}]),
+        (called("wait", time="2"), [{"seconds": 2}]),
+        (called("call_user", content="Which one?"), [{"questions": [{"question": "Which one?"}]}]),
+    ],
+)
+def test_functions_become_calls(said: str, calls: list[dict[str, Any]]) -> None:
+    assert [dict(each.args) for each in plan(tool_call(said)).actions] == calls
+
+
+def test_a_text_that_looks_like_a_function_is_typed() -> None:
+    (move,) = read("Action: type(content='<function=click></function>')").moves
+    assert move == Move("type", {"content": "<function=click></function>"}, None, None)
+
+
+def test_a_function_call_that_is_cut_is_refused() -> None:
+    with pytest.raises(Unreadable, match="not whole"):
+        read("<gui_think>x</gui_think><seed:tool_call><function=click><parameter=point><point>1")
 
 
 # From actions to calls

@@ -10,7 +10,7 @@ from handrail import PIXELS, TO_1000, UNIT, Dialect, Size
 from handrail.vision.coordinates import fitted, smart_resized, smart_size
 
 Coordinates = Literal["pixels", "resized", "unit", "percent", "thousand"]
-Version = Literal["1.0", "1.5", "doubao"]
+Version = Literal["1.0", "1.5", "doubao", "2"]
 
 PERCENT = Dialect("0 to 100", lambda size: (100.0, 100.0))
 PLAIN = {"pixels": PIXELS, "unit": UNIT, "percent": PERCENT, "thousand": TO_1000}

@@ -30,6 +30,8 @@ ROLES = ("role", "type", "control_type", "kind")
 NUMBER = r"-?\d+(?:\.\d+)?"
 BOTH = rf"({NUMBER})\s*[,\s]\s*({NUMBER})"
 NUMBERS = re.compile(NUMBER)
+# After it, UI-TARS acts.
+ACTS = re.compile(r"Action:|<seed:tool_call\w*>")
 TAG = re.compile(r"<points?\s+([^<>]*?)/?>(?:([^<]*)</points?>)?")
 ATTRIBUTE = re.compile(r"""(\w+)\s*=\s*["']([^"']*)["']""")
 # `(x1,y1),(x2,y2)`, then four or two numbers in brackets of any kind, then `x=0.1, y=0.2`.
@@ -58,7 +60,7 @@ class Place:
 def places(answer: str) -> list[Place]:
     """All places that an answer names, in its order; none where it is an empty list. `Unreadable` when it is neither."""
     # What a model thinks before it acts may hold numbers, too.
-    answer = answer[:LONGEST].rpartition("Action:")[2]
+    answer = ACTS.split(answer[:LONGEST])[-1]
     if tagged := list(_tagged(answer)):
         return tagged[:MOST]
     values = list(_json(answer))

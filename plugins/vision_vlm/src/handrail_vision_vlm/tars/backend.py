@@ -15,9 +15,9 @@ from handrail_vision_vlm.tars.planning import plan_of, said_before, told_after
 if TYPE_CHECKING:
     from handrail_vision_vlm.chat import Message
 
-# 1.0 and Doubao count in thousandths; 1.5 is made of Qwen2.5-VL and counts in the pixels of the picture as it resizes it.
-COUNTS: Mapping[Version, Coordinates] = {"1.0": "thousand", "1.5": "resized", "doubao": "thousand"}
-AGAIN = "That could not be carried out: {}. Answer again, with `Thought:` and one `Action:` of the action space."
+# 1.0, Doubao and 2 count in thousandths; 1.5 is made of Qwen2.5-VL and counts in the pixels of the picture as it resizes it.
+COUNTS: Mapping[Version, Coordinates] = {"1.0": "thousand", "1.5": "resized", "doubao": "thousand", "2": "thousand"}
+AGAIN = "That could not be carried out: {}. Answer again, with {}."
 
 
 class UiTars(Vlm):
@@ -37,7 +37,10 @@ class UiTars(Vlm):
         def at(x: float, y: float) -> tuple[int, int]:
             return on_screen.to_screen(*counted.point(x, y, sent))
 
-        return await self._chat.read(messages, lambda answer: plan_of(answer, at), again=lambda why: AGAIN.format(why))
+        return await self._chat.read(messages, lambda answer: plan_of(answer, at), again=self._again)
+
+    def _again(self, why: Exception) -> str:
+        return AGAIN.format(why, trained.form(self._tars.version))
 
     def _find(self, intent: str, size: Size) -> str:
         return trained.ground(self._tars.version, intent) if intent else prompts.find("", self._counts, size)

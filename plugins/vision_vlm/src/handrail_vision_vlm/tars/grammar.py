@@ -1,13 +1,16 @@
-r"""What UI-TARS says: a thought, and after `Action:` one action or several.
+r"""What UI-TARS says: a thought, and after `Action:` one action or several; version 2 calls functions.
 
 The dialects differ in how they write a place, and are told apart by that alone:
 
     click(start_box='<|box_start|>(197,525)<|box_end|>')     1.0 and 1.5; servers may leave the marks out
     click(start_box='[197, 525, 240, 560]')                   older, a box
     click(point='<point>197 525</point>')                     Doubao
+    <seed:tool_call><function=click><parameter=point><point>197 525</point></parameter></function></seed:tool_call>      2
 
-Text is written as in Python, with \n and \' in it; models forget to escape quotes, so a quote ends a text only where the grammar goes on.
-Source: https://github.com/bytedance/UI-TARS (prompts and the package `ui-tars`, which the tests hold this against).
+Servers may give the marks of version 2 a longer name, as `function_never_used_51bce0`. Its texts stand as they are. In the others text is
+written as in Python, with \n and \' in it; models forget to escape quotes, so a quote ends a text only where the grammar goes on.
+Source: https://github.com/bytedance/UI-TARS (prompts and the package `ui-tars`, which the tests hold this against), and for
+version 2 https://github.com/bytedance/UI-TARS-desktop (multimodal/omni-tars).
 """
 
 from __future__ import annotations
@@ -27,9 +30,15 @@ NAME = re.compile(r"\s*([a-z_]+)\(\s*")
 CLOSED = re.compile(r"\s*\)")
 # A text ends at a quote after which another argument or the end of the action follows.
 VALUE = re.compile(
-    r"""\s*,?\s*(\w+)\s*=\s*(?:(['"])(.*?)(?<!\\)\2(?=\s*(?:,\s*\w+\s*=\s*['"]|\)\s*(?:\n|$)|\)\s*[a-z_]+\())|([^'",()]*))""",
+    r"""\s*,?\s*(\w+)\s*=\s*(?:(['"])((?:\\.|[^\\])*?)\2(?=\s*(?:,\s*\w+\s*=\s*['"]|\)\s*(?:\n|$)|\)\s*[a-z_]+\())|([^'",()]*))""",
     re.DOTALL,
 )
+# Version 2.
+CALLS = re.compile(r"<(?:seed:tool_call|function)\w*[=>]")
+CALL = re.compile(r"<function\w*=(\w+)>(.*?)</function\w*>", re.DOTALL)
+OPENED = re.compile(r"<function\w*=")
+PARAMETER = re.compile(r"<parameter\w*=(\w+)>(.*?)</parameter\w*>", re.DOTALL)
+MARK = re.compile(r"</?(?:gui_)?think\w*>")
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"', "\\": "\\"}
 ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 PLACES = {"start_box": "start", "point": "start", "start_point": "start", "end_box": "end", "end_point": "end"}
@@ -56,6 +65,11 @@ class Words:
 def read(answer: str) -> Words:
     """The thought and the actions; `Unreadable` where there is no action, or one that is not whole."""
     answer = answer[:LONGEST].strip()
+    calls = CALLS.search(answer)
+    # After `Action:` it is a text that somebody wants typed.
+    if calls is not None and not ACTION.search(answer, 0, calls.start()):
+        thought = MARK.sub("\n", answer[: calls.start()]).strip()
+        return Words(thought, tuple(_called(answer[calls.start() :])))
     headings = list(ACTION.finditer(answer))
     if not headings:
         raise Unreadable("there is no `Action:`")
@@ -63,6 +77,23 @@ def read(answer: str) -> Words:
     if not moves:
         raise Unreadable("there is nothing after `Action:`")
     return Words(_thought(answer[: headings[-1].start()]), moves)
+
+
+def _called(text: str) -> list[Move]:
+    """The functions that version 2 calls."""
+    calls = list(CALL.finditer(text))
+    if len(calls) != len(OPENED.findall(text)) or not calls:
+        raise Unreadable("a call is not whole")
+    return [
+        _move(call[1], {name: _as_it_is(value) for name, value in PARAMETER.findall(call[2])}) for call in calls[:MOST]
+    ]
+
+
+def _as_it_is(value: str) -> str:
+    """A value may stand on lines of its own; at its end a new line is asked for by `\\n`."""
+    if value.startswith("\n"):
+        value = value.removeprefix("\n").removesuffix("\n")
+    return f"{value[:-2]}\n" if value.endswith("\\n") else value
 
 
 def _thought(before: str) -> str:

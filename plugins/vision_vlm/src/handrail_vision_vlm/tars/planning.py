@@ -25,8 +25,8 @@ AT_PLACE: Mapping[str, str] = {
     "mouse_up": "mouse_up",
 }
 DIRECTIONS = frozenset({"up", "down", "left", "right"})
-# As the prompt says.
-WAIT_S = 5
+# As the prompt says, and at most.
+WAIT_S, LONGEST_WAIT_S = 5, 60
 CARRIED_OUT = "The action was carried out."
 ASKS = "The model asks for your help. What should it do?"
 LONGEST_QUESTION = 2_000
@@ -67,9 +67,12 @@ def _actions(id: str, move: Move, at: At, question: str) -> Iterator[PlannedActi
         case "finished":
             return
         case "call_user":
-            yield PlannedAction("ask_user", {"questions": [{"question": question}]}, id=id, name=move.verb)
+            asked = move.args.get("content", "").strip()[:LONGEST_QUESTION] or question
+            yield PlannedAction("ask_user", {"questions": [{"question": asked}]}, id=id, name=move.verb)
         case "wait":
-            yield PlannedAction("wait", {"seconds": WAIT_S}, id=id, name=move.verb)
+            told = move.args.get("time", "").strip()
+            seconds = min(max(int(told), 1), LONGEST_WAIT_S) if told.isdecimal() else WAIT_S
+            yield PlannedAction("wait", {"seconds": seconds}, id=id, name=move.verb)
         case "drag" | "select":
             start, end = _there(move.start, at), _there(move.end, at)
             yield hands("drag", **start, to_x=end["x"], to_y=end["y"])

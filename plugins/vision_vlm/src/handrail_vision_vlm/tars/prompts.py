@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
+
 from handrail_vision_vlm.config import Version
 
 AGENT = (
@@ -11,15 +14,70 @@ AGENT = (
 BOX = "start_box='<|box_start|>(x1,y1)<|box_end|>'"
 END = "end_box='<|box_start|>(x3,y3)<|box_end|>'"
 POINT = "point='<point>x1 y1</point>'"
+# Version 2 is given functions, here with their texts: those of its own that a desktop can carry out
+# (https://github.com/bytedance/UI-TARS-desktop, multimodal/omni-tars/core, environments/prompt_t5.ts, Apache-2.0).
+PLACE = "The format is: <point>x y</point>"
+FUNCTIONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "click": ("Mouse left single click action.", {"point": f"Click coordinates. {PLACE}"}),
+    "left_double": ("Mouse left double click action.", {"point": f"Click coordinates. {PLACE}"}),
+    "right_single": ("Mouse right single click action.", {"point": f"Click coordinates. {PLACE}"}),
+    "move_to": ("Mouse move action.", {"point": f"Target coordinates. {PLACE}"}),
+    "drag": (
+        "Mouse left button drag action.",
+        {"start_point": f"Drag start point. {PLACE}", "end_point": f"Drag end point. {PLACE}"},
+    ),
+    "scroll": (
+        "Scroll action.",
+        {"point": f"Scroll start position. {PLACE}", "direction": "Scroll direction: up, down, left or right."},
+    ),
+    "hotkey": ("Press hotkey.", {"key": "Hotkeys you want to press. Split keys with a space and use lowercase."}),
+    "press": ("Press key.", {"key": "Key you want to press. Only one key can be pressed at one time."}),
+    "type": (
+        "Type content.",
+        {"content": "Type content. If you want to submit your input, use \\n at the end of content."},
+    ),
+    "wait": ("Wait for a while.", {"time": "Wait time in seconds."}),
+    "finished": (
+        "This function is used to indicate the completion of a task by providing the final answer or response.",
+        {"content": "Provide the final answer or response to complete the task."},
+    ),
+    "call_user": (
+        "This function is used to ask the user for input, feedback or guidance.",
+        {"content": "Message or information displayed to the user."},
+    ),
+}
+STRUCTURE = """- To call a function, use the following structure without any suffix:
+
+<gui_think> reasoning process </gui_think>
+<seed:tool_call><function=example_function_name><parameter=example_parameter_1>value_1</parameter>\
+<parameter=example_parameter_2>
+This is the value for the second parameter
+that can span
+multiple lines
+</parameter></function></seed:tool_call>
+
+## Important Notes
+- Function calls must begin with <function= and end with </function>.
+- All required parameters must be explicitly provided."""
+
+
+def form(version: Version) -> str:
+    """How an answer is to be written, in a few words."""
+    return "one function call" if version == "2" else "`Thought:` and one `Action:` of the action space"
 
 
 def ground(version: Version, intent: str) -> str:
     """For the one place that fits."""
+    if version == "2":
+        return f"{AGENT}\n\n{_functions(['click'])}\n\n## User Instruction\n{intent}"
     return f"{AGENT}\n\n## Output Format\n\nAction: ...\n\n\n## Action Space\nclick({_at(version)})\n\n## User Instruction\n{intent}"
 
 
 def work(version: Version, language: str, instruction: str) -> str:
     """For the next action of a task."""
+    if version == "2":
+        note = f"- Use {language} in your reasoning process."
+        return f"{AGENT}\n\n{_functions(FUNCTIONS)}\n{note}\n\n## User Instruction\n{instruction}"
     at = _at(version)
     drag = (
         "start_point='<point>x1 y1</point>', end_point='<point>x2 y2</point>'"
@@ -59,3 +117,14 @@ call_user() # Submit the task and call the user when the task is unsolvable, or 
 
 def _at(version: Version) -> str:
     return POINT if version == "doubao" else BOX
+
+
+def _functions(names: Iterable[str]) -> str:
+    declared = "\n".join(json.dumps(_declared(name, *FUNCTIONS[name])) for name in names)
+    return f"## Function Definition\n\n- You have access to the following functions:\n{declared}\n\n{STRUCTURE}"
+
+
+def _declared(name: str, what: str, parameters: Mapping[str, str]) -> Mapping[str, object]:
+    properties = {each: {"type": "string", "description": told} for each, told in parameters.items()}
+    schema = {"type": "object", "properties": properties, "required": list(parameters)}
+    return {"type": "function", "name": name, "parameters": schema, "description": what}
