@@ -29,8 +29,7 @@ make_python() {
     cp -r "$(python3.11 -c 'import os; print(os.path.dirname(os.__file__))')" "$python/Lib"
     rm -rf "$python"/Lib/{site-packages,dist-packages,test,lib-dynload}
     # Python 3.11.9, of which the library is, calls this on the class.
-    sed -i '/^class PathFinder/,/^class FileFinder/{/@staticmethod/{N;s/@staticmethod\(\n    def invalidate_caches(\)):/@classmethod\1cls):/}}' \
-        "$python/Lib/importlib/_bootstrap_external.py"
+    sed -i 's/^    def invalidate_caches(cls):/    @classmethod\n&/' "$python/Lib/importlib/metadata/__init__.py"
     cat >"$home/launcher.c" <<'C'
 #include <wchar.h>
 extern __declspec(dllimport) int Py_Main(int argc, wchar_t **argv);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from handrail import hookimpl
@@ -9,10 +10,17 @@ from handrail import hookimpl
 if TYPE_CHECKING:
     from handrail import Service, ServiceContext, Tool, VisionBackend
     from handrail_accessibility.atspi.service import AtSpi
+    from handrail_accessibility.native.service import NativeTree
 
 
-async def open_accessibility(context: ServiceContext) -> AtSpi:
+async def open_accessibility(context: ServiceContext) -> AtSpi | NativeTree:
     """The accessibility tree of one desktop."""
+    if sys.platform == "win32":
+        from handrail.desktops.worker import Worker
+        from handrail_accessibility.native.service import NativeTree
+        from handrail_accessibility.uia.client import begin
+
+        return NativeTree(Worker("a program's UI Automation", begin, lambda provider: provider.end()), context.service)
     # dbus-fast takes a tenth of a second to import.
     from handrail_accessibility.atspi.service import AtSpi
 

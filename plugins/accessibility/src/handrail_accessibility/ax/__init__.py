@@ -1,0 +1,1 @@
+"""AXUIElement, the accessibility of macOS, by pyobjc."""

@@ -1,0 +1,250 @@
+"""The service `accessibility` by a platform's own calls."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from handrail import AmbiguousElement, Element, Glance, NotFound, StaleElement, Tree, Window
+from handrail.desktops.worker import Worker
+from handrail_accessibility.control import Scene
+from handrail_accessibility.native.tree import (
+    Handle,
+    Node,
+    Provider,
+    Read,
+    Verb,
+    element_of,
+    fingerprint,
+    nodes_of,
+    worth_a_line,
+)
+from handrail_accessibility.telling import titled
+
+# Objects that a window is asked for at most; a list is asked for what fits and more, as most of a tree is boxes.
+MOST = 5000
+NODES_A_LINE = 8
+SCENE_S = 1.5
+# Seconds beyond its own deadline for a read to come back before its thread is given up.
+GRACE_S = 2.0
+
+T = TypeVar("T")
+Services = Callable[[str], Awaitable[Any]]
+
+
+class NativeTree:
+    """The accessibility tree of the person's own desktop. Windows are those that the service `screen` knows."""
+
+    def __init__(self, worker: Worker[Provider], services: Services) -> None:
+        self._worker = worker
+        self._services = services
+
+    async def close(self) -> None:
+        """End the thread."""
+        await self._worker.close()
+
+    # Reading
+
+    async def tree(
+        self,
+        *,
+        window: str | None = None,
+        max_depth: int | None = None,
+        query: str | None = None,
+        full: bool = False,
+        budget: int = 500,
+        deadline: float = 3.0,
+    ) -> Tree:
+        """What the window shows now; see `handrail.Accessibility`."""
+        windows = await self._windows()
+        chosen = choose(windows, window)
+        if chosen is None:
+            listed = ", ".join(repr(titled(each.title)) for each in windows) or "there is none"
+            return Tree((), note=f"no window is active; windows: {listed}")
+        read = await self._read(chosen, limit=min(MOST, budget * NODES_A_LINE), deadline=deadline)
+        if read is None:
+            return Tree((), window=chosen.title, note=f"{chosen.process or 'the program'} publishes no tree")
+        lines = [
+            element_of(node, chosen, depth)
+            for node, depth in nodes_of(read.root)
+            if (full or worth_a_line(node)) and (max_depth is None or depth <= max_depth) and _fits(node, query)
+        ]
+        shown = tuple(lines[:budget])
+        return Tree(
+            shown,
+            window=chosen.title,
+            focused=next((element for element in lines if "focused" in element.states), None),
+            truncated=read.truncated or len(lines) > budget,
+        )
+
+    async def focused(self) -> Element | None:
+        """The element with the keyboard focus in the active window."""
+        return (await self.tree(full=True)).focused
+
+    async def glance(self) -> Glance:
+        """All that shows in the active window, in short."""
+        tree = await self.tree(full=True)
+        seen = [(e.role, e.text, e.value, sorted(e.states), e.rect) for e in tree.elements]
+        said = hashlib.sha256(repr((tree.window, tree.note, seen)).encode()).hexdigest()[:16]
+        return Glance(said, tree.focused)
+
+    async def titles(self) -> tuple[str, ...]:
+        """The titles of all windows."""
+        return tuple(window.title for window in await self._windows())
+
+    async def closed_items(self, *, window: str | None = None) -> tuple[Element, ...]:
+        """Nothing: programs here publish the items of a menu once it is open."""
+        return ()
+
+    async def cell(self, name: str, *, window: str | None = None) -> Element | None:
+        """The cell of that name, among those that are in view."""
+        tree = await self.tree(window=window, full=True, budget=MOST)
+        return next((e for e in tree.elements if e.role == "cell" and name in (e.text, e.automation_id)), None)
+
+    async def scene(self, element: Element) -> Scene:
+        """The element's window as it is now."""
+        windows = await self._windows()
+        titles = tuple(window.title for window in windows)
+        top = next((window for window in windows if window.id == _handle(element).window), None)
+        if top is None or top.state == "minimized":
+            return Scene(titles, (), open=False)
+        read = await self._read(top, limit=MOST, deadline=SCENE_S)
+        found = () if read is None else tuple(element_of(node, top, depth) for node, depth in nodes_of(read.root))
+        return Scene(titles, found)
+
+    async def refresh(self, element: Element) -> Element | None:
+        """The same element as it is now, or None when it is gone or something else is in its place."""
+        current = await self.now(element)
+        return current if current is not None and current.fingerprint == element.fingerprint else None
+
+    async def now(self, element: Element) -> Element | None:
+        """What is at the element's place now."""
+        window = await self._window_of(element)
+        node = None if window is None else await self._again(element)
+        return (
+            None if node is None or window is None else replace(element_of(node, window, element.depth), id=element.id)
+        )
+
+    async def options(self, element: Element) -> tuple[Element, ...]:
+        """The choices of a combo box or list, as far as it publishes them."""
+        window, node = await self._window_of(element), await self._again(element)
+        if window is None or node is None:
+            return ()
+        choices = (child for child, _ in nodes_of(node) if child.role.word in ("list item", "menu item", "tree item"))
+        return tuple(element_of(child, window, element.depth + 1) for child in choices)
+
+    async def read_text(self, element: Element) -> str | None:
+        """The whole text; None for what keeps none, and for passwords."""
+        if "password" in element.states or element.role == "password":
+            return None
+        return await self._at(element, lambda provider, native: provider.text(native))
+
+    async def text_length(self, element: Element) -> int | None:
+        """How many characters it holds."""
+        text = await self._at(element, lambda provider, native: provider.text(native))
+        return None if text is None else len(text)
+
+    async def number(self, element: Element) -> float | None:
+        """The number that it stands at."""
+        return await self._at(element, lambda provider, native: provider.number(native))
+
+    # Acting
+
+    async def insert_text(self, element: Element, text: str) -> bool:
+        """False: neither platform takes a text at the caret by value; it is typed or pasted."""
+        return False
+
+    async def press(self, element: Element) -> str | None:
+        """Do its main action."""
+        return await self._do(element, "press")
+
+    async def set_text(self, element: Element, text: str) -> bool:
+        """Replace its text."""
+        return await self._at(element, lambda provider, native: provider.set_text(native, text))
+
+    async def set_number(self, element: Element, number: float) -> bool:
+        """Set its number."""
+        return await self._at(element, lambda provider, native: provider.set_number(native, number))
+
+    async def focus(self, element: Element) -> bool:
+        """Give it the keyboard focus."""
+        return await self._do(element, "focus") is not None
+
+    async def select(self, element: Element) -> bool:
+        """Select it in what holds it."""
+        return await self._do(element, "select") is not None
+
+    async def expand(self, element: Element, *, wanted: bool) -> bool:
+        """Ask it to open or close."""
+        return await self._do(element, "expand" if wanted else "collapse") is not None
+
+    async def scroll_to(self, element: Element) -> bool:
+        """Bring it into view."""
+        return await self._do(element, "scroll") is not None
+
+    async def _do(self, element: Element, verb: Verb) -> str | None:
+        return await self._at(element, lambda provider, native: provider.do(native, verb))
+
+    async def _at(self, element: Element, job: Callable[[Provider, Any], T]) -> T:
+        """A job on the element's object, which must still be the one that was seen."""
+        handle, window = _handle(element), await self._window_of(element)
+
+        def checked(provider: Provider) -> T:
+            node = provider.again(handle.native)
+            if window is None or node is None or fingerprint(node, window) != element.fingerprint:
+                raise StaleElement(f"{element.role} {element.text!r} is gone", hint="observe again")
+            return job(provider, handle.native)
+
+        return await self._worker.run(checked)
+
+    async def _again(self, element: Element) -> Node | None:
+        native = _handle(element).native
+        return await self._worker.run(lambda provider: provider.again(native))
+
+    async def _read(self, window: Window, *, limit: int, deadline: float) -> Read | None:
+        def job(provider: Provider) -> Read | None:
+            return provider.read(window, limit=limit, deadline=deadline)
+
+        return await self._worker.run(job, timeout=deadline + GRACE_S)
+
+    async def _windows(self) -> list[Window]:
+        screen = await self._services("screen")
+        return await screen.windows()
+
+    async def _window_of(self, element: Element) -> Window | None:
+        return next((window for window in await self._windows() if window.id == _handle(element).window), None)
+
+
+def choose(windows: list[Window], title: str | None) -> Window | None:
+    """The window with that title or id, or the active one; None when no title is given and none is active."""
+    if title is None:
+        return next((window for window in windows if window.active), None)
+    exact = [window for window in windows if title in (window.title, window.id)]
+    fitting = exact or [window for window in windows if title.casefold() in window.title.casefold()]
+    if len(fitting) > 1:
+        fitting = [window for window in fitting if window.active] or fitting
+    if len(fitting) == 1:
+        return fitting[0]
+    titles = [titled(window.title) for window in fitting or windows]
+    details = {"candidates": [{"window": each} for each in titles]}
+    listed = ", ".join(repr(each) for each in titles) or "none"
+    if fitting:
+        raise AmbiguousElement(f"{len(fitting)} windows fit {title!r}: {listed}", hint="give more", details=details)
+    raise NotFound(f"no window fits {title!r}; windows: {listed}", hint="give a part of a title", details=details)
+
+
+def _fits(node: Node, query: str | None) -> bool:
+    if not query:
+        return True
+    sought = query.casefold()
+    return any(sought in part.casefold() for part in (node.name, node.role.word, node.value or ""))
+
+
+def _handle(element: Element) -> Handle:
+    if not isinstance(element.ref, Handle):
+        raise StaleElement(
+            f"{element.role} {element.text!r} was not seen in the accessibility tree", hint="observe again"
+        )
+    return element.ref

@@ -1,0 +1,1 @@
+"""UI Automation, the accessibility of Windows, by comtypes."""

@@ -1,0 +1,47 @@
+"""UI Automation by comtypes, in the thread that calls this. The only module here that needs Windows."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from handrail import ToolUnavailable
+from handrail_accessibility.uia.interfaces import UiaElement
+from handrail_accessibility.uia.provider import Uia
+
+CONNECT_MS = 1000
+# The interface of each pattern that is used.
+PATTERNS = {
+    10000: "IUIAutomationInvokePattern",
+    10002: "IUIAutomationValuePattern",
+    10003: "IUIAutomationRangeValuePattern",
+    10005: "IUIAutomationExpandCollapsePattern",
+    10010: "IUIAutomationSelectionItemPattern",
+    10014: "IUIAutomationTextPattern",
+    10015: "IUIAutomationTogglePattern",
+    10017: "IUIAutomationScrollItemPattern",
+    10018: "IUIAutomationLegacyIAccessiblePattern",
+}
+
+
+def begin() -> Uia:
+    """The provider for the calling thread, which belongs to COM from now on; `ToolUnavailable` where Windows has no UI Automation."""
+    comtypes, client = (importlib.import_module(name) for name in ("comtypes", "comtypes.client"))
+    try:
+        comtypes.CoInitialize()
+        library = client.GetModule("UIAutomationCore.dll")
+        # The second interface, of Windows 8, limits how long a provider may take.
+        automation = client.CreateObject(library.CUIAutomation8, interface=library.IUIAutomation2)
+    except (OSError, AttributeError, comtypes.COMError) as exc:
+        raise ToolUnavailable(f"Windows gives no UI Automation here: {exc}", hint="use the backend ocr") from exc
+    automation.ConnectionTimeout = CONNECT_MS
+
+    def pattern(native: UiaElement, number: int) -> Any:
+        try:
+            found = native.GetCurrentPattern(number)
+            return found.QueryInterface(getattr(library, PATTERNS[number])) if found else None
+        # A pattern that it has not may be no pointer, or an error of COM.
+        except (comtypes.COMError, ValueError):
+            return None
+
+    return Uia(automation, pattern, comtypes.COMError)

@@ -1,0 +1,53 @@
+"""The members of UI Automation's interfaces that are used, as comtypes gives them.
+
+Source: uiautomationclient.h of the Windows SDK. comtypes makes the classes themselves on Windows, from the type library in
+UIAutomationCore.dll; these protocols stand for them where there is no Windows.
+"""
+
+# Names are the interfaces' own.
+# ruff: noqa: N802
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+
+class Elements(Protocol):
+    """IUIAutomationElementArray."""
+
+    @property
+    def Length(self) -> int: ...
+    def GetElement(self, index: int, /) -> UiaElement: ...
+
+
+class UiaElement(Protocol):
+    """IUIAutomationElement."""
+
+    def SetFocus(self) -> int: ...
+    def BuildUpdatedCache(self, request: CacheRequest, /) -> UiaElement: ...
+    def GetCachedPropertyValue(self, property_id: int, /) -> Any: ...
+    def GetCurrentPattern(self, pattern_id: int, /) -> Any: ...
+    def GetCachedChildren(self) -> Elements | None: ...
+
+
+class CacheRequest(Protocol):
+    """IUIAutomationCacheRequest."""
+
+    TreeScope: int
+    TreeFilter: Any
+
+    def AddProperty(self, property_id: int, /) -> int: ...
+
+
+class Automation(Protocol):
+    """IUIAutomation, and of IUIAutomation2 what limits how long a provider may take."""
+
+    ConnectionTimeout: int
+    TransactionTimeout: int
+
+    @property
+    def ControlViewCondition(self) -> Any: ...
+    def ElementFromHandleBuildCache(self, window: Any, request: CacheRequest, /) -> UiaElement: ...
+    def CreateCacheRequest(self) -> CacheRequest: ...
+    def CreatePropertyCondition(self, property_id: int, value: Any, /) -> Any: ...
+    def CreateAndCondition(self, one: Any, other: Any, /) -> Any: ...
