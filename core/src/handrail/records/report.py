@@ -59,11 +59,17 @@ class Row:
 
 
 def write_report(
-    path: Path, plan: Plan, steps: Sequence[StepDone], session: Session, *, beside: Path | None = None
+    path: Path,
+    plan: Plan,
+    steps: Sequence[StepDone],
+    session: Session,
+    *,
+    beside: Path | None = None,
+    by: str = "",
 ) -> Path:
     """Write the report of a plan's run to `path`, readable by its owner only, and give the path back.
 
-    `beside`: the folder of the plan, where the pictures of its steps are.
+    `beside`: the folder of the plan, where the pictures of its steps are. `by`: who made the calls, where no plan did, and how it ended.
     """
     import jinja2
 
@@ -72,6 +78,7 @@ def write_report(
     )
     page = environment.get_template("report.html").render(
         plan=plan,
+        by=by,
         rows=[row(done, beside) for done in steps],
         failed=[done.number for done in steps if done.failure is not None],
         undone=plan.count - len(steps),

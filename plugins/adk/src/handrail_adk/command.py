@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -22,7 +24,9 @@ MISUSED = 2
 
 
 @click.command("run")
-@click.argument("task")
+@click.argument("task", required=False)
+@click.option("--resume", metavar="ID", help="Go on with this run, which `handrail sessions list` shows.")
+@click.option("--report", metavar="FILE", type=click.Path(path_type=Path), help="Write an HTML report to FILE.")
 @click.option("--model", metavar="M", help="A model's name, or script:FILE [gemini-3-pro-preview].")
 @click.option("--steps", type=click.IntRange(1), help="Answers of the model, at most [50].")
 @click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Seconds, at most [600].")
@@ -34,7 +38,9 @@ MISUSED = 2
 @click.pass_context
 def command(
     context: click.Context,
-    task: str,
+    task: str | None,
+    resume: str | None,
+    report: Path | None,
     yes: bool,
     choices: Choices,
     as_json: bool,
@@ -52,23 +58,39 @@ def command(
     """
     from handrail.commands._stdio import own_stdio
 
+    if task is None and resume is None:
+        raise click.UsageError("say what is to be done, or --resume a run")
+    kept = Kept(task or "", resume, report)
     try:
         with own_stdio() as (_, stdout):
-            code = run(lambda: _run(task, given, choices, stdout, yes=yes, as_json=as_json))
+            code = run(lambda: _run(kept, given, choices, stdout, yes=yes, as_json=as_json))
     except ConfigError as exc:
         complain(str(exc), hint=exc.hint)
         code = MISUSED
     context.exit(code)
 
 
-async def _run(task: str, given: Mapping[str, Any], choices: Choices, stdout: int, *, yes: bool, as_json: bool) -> int:
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is asked for: a task, the run that goes on, and where the report is to be."""
+
+    task: str
+    resume: str | None
+    report: Path | None
+
+
+async def _run(
+    asked: Kept, given: Mapping[str, Any], choices: Choices, stdout: int, *, yes: bool, as_json: bool
+) -> int:
     """What the program exits with."""
     import anyio
 
     from handrail.asking import confirm
     from handrail.commands._ask import at_terminal
     from handrail_adk.budgets import EXIT_CODES, Ending, budget_of
+    from handrail_adk.keeping import GO_ON, Runs
     from handrail_adk.models import open_model
+    from handrail_adk.reporting import Pages
     from handrail_adk.running import Job, carry_out, nobody
     from handrail_adk.showing import JsonLines, Lines
 
@@ -91,10 +113,22 @@ async def _run(task: str, given: Mapping[str, Any], choices: Choices, stdout: in
                 scope.cancel()
             caught = caught or number
 
+        runs, id, task = Runs(runtime.places), asked.resume or session.id, asked.task or GO_ON
+        pages = Pages(session) if asked.report is not None else None
         async with open_model(config, key=await _key(config, session)) as model, on_signal(stop):
-            with anyio.CancelScope() as scope:
-                ending = Ending((await carry_out(Job(task, model, config, budget), session)).ending)
+            with runs.alone(id):
+                await (
+                    runs.begin(session, task, model.model)
+                    if asked.resume is None
+                    else runs.go_on(id, session, model.model)
+                )
+                with anyio.CancelScope() as scope:
+                    job = Job(task, model, config, budget, runs.service, id)
+                    ending = Ending((await carry_out(job, session)).ending)
+                await runs.ended(id, ending.value)
         stop_showing()
+        if pages is not None and asked.report is not None:
+            pages.write(asked.report.absolute(), task, model.model, ending.value)
     return 128 + caught if caught and ending is not Ending.DONE else EXIT_CODES[ending]
 
 

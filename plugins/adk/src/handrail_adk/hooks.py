@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 
 @hookimpl
 def handrail_register_commands() -> Iterable[click.Command]:
-    """`handrail run`"""
+    """`handrail run` and `handrail sessions`"""
     from handrail_adk.command import command as run
+    from handrail_adk.sessions_command import command as sessions
 
-    return (run,)
+    return (run, sessions)
 
 
 @hookimpl
