@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import itertools
 import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import anyio
@@ -78,8 +81,6 @@ def with_fields(**fields: Any) -> type[VisionBackend]:
 
 
 def changed(**changes: Any) -> type[VisionBackend]:
-    from dataclasses import replace
-
     return looks(lambda frame: [replace(element, **changes) for element in bar(frame)])
 
 
@@ -155,6 +156,20 @@ class Leaky(Sound):
         self.tasks.append(asyncio.create_task(asyncio.sleep(30)))
 
 
+class Littering(Sound):
+    async def open(self, context: Any) -> None:
+        self.folder = tempfile.mkdtemp()
+
+
+class Counting(Sound):
+    """One count for all sessions."""
+
+    seen: ClassVar[Iterator[int]] = itertools.count()
+
+    async def parse(self, frame: Frame, intent: str) -> Sequence[Element]:
+        return [replace(element, fingerprint=f"bar {next(self.seen)}") for element in bar(frame)]
+
+
 class Muddled(Sound):
     at: Frame
 
@@ -212,6 +227,8 @@ BROKEN = {
     "stubborn": (Stubborn, "test_it_stops_when_it_is_cancelled"),
     "leaves-processes": (looks(starts), "test_it_leaves_nothing_behind"),
     "leaks": (Leaky, "test_it_leaves_nothing_behind"),
+    "leaves-temporary-files": (Littering, "test_it_leaves_nothing_behind"),
+    "shares-fingerprints": (Counting, "test_a_fingerprint_is_of_the_thing_and_not_of_who_asked_before"),
     "lies": (
         with_fields(capabilities=frozenset({"accessibility_tree"})),
         "test_it_has_the_method_of_each_capability_and_no_other",

@@ -6,10 +6,11 @@ import asyncio
 import os
 import re
 import sys
+import tempfile
 import threading
 import time
-from collections.abc import AsyncGenerator, Awaitable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Collection, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from inspect import isawaitable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -146,16 +147,19 @@ class VisionBackendContract:
         await backend.close()
 
     async def test_it_leaves_nothing_behind(self, backend: VisionBackend, context: Any, frame: Frame) -> None:
-        """If this fails, `close` must end every task, thread and process, and close every file, that `open` or an answer has started."""
+        """If this fails, `close` must end every task, thread and process that there is by then, close every file, and remove temporary ones."""
         await backend.open(context)
         await _answer(backend, frame)
         tasks, files, threads = len(asyncio.all_tasks()), _open_files(), threading.active_count()
         processes = _children()
-        for _ in range(3):
-            other = type(backend)(backend.config)
-            await other.open(context)
-            await _answer(other, frame)
-            await other.close()
+        with own_temporary_folder() as temporary:
+            for _ in range(3):
+                other = type(backend)(backend.config)
+                await other.open(context)
+                await _answer(other, frame)
+                await other.close()
+            left = sorted(path.name for path in temporary.iterdir())
+        assert not left, f"temporary files stay after `close`: {', '.join(left)}"
         assert len(asyncio.all_tasks()) <= tasks, "a task goes on after `close`"
         assert _open_files() <= files + 1, "files or sockets stay open after `close`"
         assert threading.active_count() <= threads + 1, "threads go on after `close`"
@@ -266,6 +270,17 @@ class VisionBackendContract:
             assert element.confidence is None or 0 <= element.confidence <= 1, f"confidence is {element.confidence}"
             assert element.source in ("ocr", "vision", "dom", "accessibility"), f"source is {element.source!r}"
 
+    async def test_a_fingerprint_is_of_the_thing_and_not_of_who_asked_before(
+        self, backend: VisionBackend, context: Any, frame: Frame
+    ) -> None:
+        """If this fails, make `fingerprint` of what is seen, not of a count or of what other sessions were shown: the same thing keeps it."""
+        first = await self._elements(backend, context, frame)
+        await self._elements(type(backend)(backend.config), context, framed(frame.pixels[::-1, ::-1].copy(), 0, 0))
+        again = await self._elements(type(backend)(backend.config), context, frame)
+        assert [e.fingerprint for e in first] == [e.fingerprint for e in again], (
+            "a session that comes later gets other fingerprints for the same picture"
+        )
+
     async def test_an_answer_belongs_to_who_asked(self, backend: VisionBackend, context: Any, frame: Frame) -> None:
         """If this fails, build a new list for each answer: who gets one may change it."""
         if not type(backend).capabilities & {"parse_screen", "ocr"}:
@@ -319,6 +334,18 @@ class VisionBackendContract:
         except BackendUnavailable as exc:
             raise AssertionError(f"a session does not take what `parse` gives: {exc}") from exc
         return tuple(seen)
+
+
+@contextmanager
+def own_temporary_folder() -> Generator[Path]:
+    """A folder in which `tempfile` puts what it makes meanwhile: nobody else's files are in it."""
+    before = tempfile.tempdir
+    with tempfile.TemporaryDirectory() as folder:
+        tempfile.tempdir = folder
+        try:
+            yield Path(folder)
+        finally:
+            tempfile.tempdir = before
 
 
 @asynccontextmanager
