@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import unicodedata
 
 from handrail import Downstream, InvalidArguments
@@ -79,7 +80,7 @@ async def _type(act: Act, value: str) -> str:
     """Type over all of its text; the route."""
     act.context.checkpoint()
     await act.pointer()
-    await act.gui(action="hotkey", key="ctrl+a")
+    await act.gui(action="hotkey", key="cmd+a" if sys.platform == "darwin" else "ctrl+a")
     await act.gui(action="type", text=value)
     return "pointer"
 

@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 # Where a desktop is worked by the platform's own calls, and not by an X server's protocol.
-NATIVE = frozenset(("win32",))
+NATIVE = frozenset(("win32", "darwin"))
 
 
 def _not_here() -> str | None:
     here = sys.platform == "linux" or sys.platform in NATIVE
-    return None if here else f"desktops are worked on Linux with X11 and on Windows, and this is {sys.platform}"
+    return None if here else f"desktops are worked on Linux with X11, Windows and macOS, and this is {sys.platform}"
 
 
 def _not_x11() -> str | None:
@@ -127,8 +127,13 @@ async def open_clipboard(context: ServiceContext) -> X11Clipboard | WaylandClipb
     return X11Clipboard(await context.service("hands"))
 
 
-async def examine_clipboard(session: Session) -> Sequence[Finding]:
-    """What a Wayland session lets a program do."""
+async def examine_desktop(session: Session) -> Sequence[Finding]:
+    """What a Wayland session or macOS lets a program do."""
+    if sys.platform == "darwin":
+        from handrail_gui.macos.frameworks import frameworks
+        from handrail_gui.macos.permissions import findings
+
+        return findings(frameworks())
     if sys.platform in NATIVE:
         return ()
     from handrail_gui.wayland import examine
@@ -181,7 +186,7 @@ def handrail_register_services() -> list[Service]:
         Service("system", open_system, "desktop", _not_native),
         Service("screen", open_screen, "desktop", _not_here),
         Service("hands", open_hands, "desktop", _not_here),
-        Service("clipboard", open_clipboard, "desktop", _not_here, examine_clipboard),
+        Service("clipboard", open_clipboard, "desktop", _not_here, examine_desktop),
         Service("device", open_device, "desktop", _not_x11),
         Service("held_input", open_held, "session", _not_here),
         Service("focus", open_focusing, "session", _not_here),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from time import monotonic
 from typing import Literal
@@ -16,7 +17,7 @@ from handrail_gui.hands import Hands
 Effect = Literal["confirmed", "partial", "none", "unverified"]
 Route = Literal["accessibility", "clipboard", "keys"]
 
-PASTE = Chord(("ctrl", "v"))
+PASTE = Chord(("super" if sys.platform == "darwin" else "ctrl", "v"))
 # Seconds that a program is given to show what it was given, and between two looks.
 SHOWN_S = 2.0
 LOOK_S = 0.02

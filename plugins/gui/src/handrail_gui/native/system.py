@@ -166,6 +166,10 @@ def begin() -> System:
         from handrail_gui.win32.system import begin as on_windows
 
         return on_windows()
+    if sys.platform == "darwin":
+        from handrail_gui.macos.system import begin as on_macos
+
+        return on_macos()
     raise DesktopError(f"the desktop of {sys.platform} is not worked by its own calls")
 
 

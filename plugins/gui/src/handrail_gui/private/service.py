@@ -18,7 +18,7 @@ from handrail_gui.private.named import NamedDesktops
 FOLDER = "desktops"
 
 # What stands for the one screen of a platform that has no displays by name.
-SCREENS = {"win32": "windows"}
+SCREENS = {"win32": "windows", "darwin": "macos"}
 # What a program needs to appear on a person's own screen.
 OWN = ("DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "WAYLAND_DISPLAY", "XDG_SESSION_TYPE")
 
