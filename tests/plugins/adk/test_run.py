@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.gemini_server import KEY, call, say, serving
 
 HANDRAIL = Path(sys.executable).with_name("handrail")
 WRITE = [
@@ -37,6 +38,7 @@ def test_a_recorded_model_does_its_task_and_a_person_sees_each_call(tmp_path: Pa
     done = run(tmp_path, WRITE, "--yes")
     assert (done.returncode, done.stdout) == (0, "I write.\nIt is written.\n"), done.stderr
     assert "> write_file:" in done.stderr
+    assert "\x1b" not in done.stderr
     assert "write_file: success" in done.stderr
     assert (tmp_path / "notes.txt").read_text() == "hello\n"
 
@@ -56,6 +58,7 @@ def test_a_run_ends_with_its_steps_or_its_seconds(tmp_path: Path) -> None:
     waits = [{"calls": [{"tool": "wait", "args": {"seconds": 0.1 * step}}]} for step in range(1, 9)]
     done = run(tmp_path, waits, "--steps", "3")
     assert (done.returncode, "its 3 steps are used up" in done.stderr) == (5, True), done.stderr
+    assert "Done until then (3):" in done.stderr
     done = run(tmp_path, [{"calls": [{"tool": "wait", "args": {"seconds": 60}}]}], "--seconds", "0.5")
     assert (done.returncode, "its 0.5 s are over" in done.stderr) == (6, True), done.stderr
 
@@ -77,6 +80,48 @@ def test_a_model_without_its_key_is_refused_with_the_cure(tmp_path: Path) -> Non
     )
     assert done.returncode == 2
     assert "set GEMINI_API_KEY" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("key", "code", "ending"),
+    [pytest.param(KEY, 0, "done", id="key"), pytest.param("another", 1, "failed", id="wrong key")],
+)
+def test_a_model_of_gemini_is_asked_where_the_configuration_says(
+    tmp_path: Path, key: str, code: int, ending: str
+) -> None:
+    with serving([call("wait", seconds=0.01)], [say("It is done.")]) as gemini:
+        (tmp_path / "config.toml").write_text(
+            f'[plugins.adk]\nmodel = "gemini-x"\nurl = "{gemini.url}"\nkey = "secret:word"\n'
+        )
+        done = subprocess.run(
+            [HANDRAIL, "run", "wait a little", "--json", "--config", "config.toml"],
+            cwd=tmp_path,
+            env={**os.environ, "HANDRAIL_PLUGINS": "adk", "HANDRAIL_SECRET_WORD": key},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=100,
+        )
+    assert done.returncode == code, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (events[-1]["event"], events[-1]["ending"]) == ("ended", ending)
+    kinds = [event["event"] for event in events]
+    if code == 0:
+        assert [kind for kind in kinds if kind in ("begun", "spent", "said")] == ["begun", "spent", "said", "spent"]
+        assert [request.model for request in gemini.requests] == ["gemini-x", "gemini-x"]
+        assert (events[-1]["tokens_read"], events[-1]["tokens_written"]) == (2000, 120)
+    assert key not in done.stdout + done.stderr
+
+
+def test_a_budget_of_money_without_a_price_is_refused_with_the_cure(tmp_path: Path) -> None:
+    done = run(tmp_path, WRITE, "--dollars", "1")
+    assert done.returncode == 2
+    assert "plugins.adk.prices" in done.stderr
+
+
+def test_a_model_of_others_needs_litellm_and_the_program_says_how_it_is_had(tmp_path: Path) -> None:
+    done = run(tmp_path, WRITE, "--model", "openai/gpt-5")
+    assert (done.returncode, "handrail install litellm" in done.stderr) == (2, True), done.stderr
 
 
 def test_commands_of_a_run_do_not_learn_the_key_of_its_model(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,9 @@ from handrail.errors import ConfigError
 
 if TYPE_CHECKING:
     from handrail import Session
+    from handrail_adk.budgets import Budget
     from handrail_adk.config import RunConfig
+    from handrail_adk.live import Display
 
 # What commands that the agent runs must not learn.
 KEYS = ("GEMINI_API_KEY", "GOOGLE_API_KEY")
@@ -96,7 +99,6 @@ async def _run(
 
     environment = {name: value for name, value in os.environ.items() if name not in KEYS}
     confirmer = confirm.yes if yes else at_terminal() or nobody
-    shown = JsonLines(stdout) if as_json else Lines(stdout)
     ending, caught = Ending.STOPPED, 0
     async with (
         open_runtime_for(choices, environment=environment) as runtime,
@@ -104,6 +106,7 @@ async def _run(
     ):
         config = _configured(session, given)
         budget = budget_of(config)
+        shown = JsonLines(stdout) if as_json else _display(stdout, config, budget) or Lines(stdout)
         stop_showing = session.bus.subscribe(shown.hear)
 
         def stop(number: int) -> None:
@@ -130,6 +133,17 @@ async def _run(
         if pages is not None and asked.report is not None:
             pages.write(asked.report.absolute(), task, model.model, ending.value)
     return 128 + caught if caught and ending is not Ending.DONE else EXIT_CODES[ending]
+
+
+def _display(stdout: int, config: RunConfig, budget: Budget) -> Display | None:
+    """What moves at a terminal; None where there is none that could show it."""
+    if not sys.stderr.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        return None
+    from handrail.commands._ask import TERMINAL
+    from handrail_adk.live import Display
+    from handrail_adk.thumbnails import way_of
+
+    return Display(stdout, budget, way=way_of(TERMINAL) if config.thumbnails else None)
 
 
 def _configured(session: Session, given: Mapping[str, Any]) -> RunConfig:
