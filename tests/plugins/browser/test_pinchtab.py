@@ -350,7 +350,7 @@ async def test_a_refusal_is_explained_with_the_cure(
     code = body.get("code")
     assert code in (None, "error") or FACTS["errors"]["codes"][code] == status
     site.pages["/tabs"] = Answer(json.dumps(body), status, {"content-type": "application/json"})
-    client = Client(site.url("").rstrip("/"), "Bearer x")
+    client = Client(site.url("").rstrip("/"), "Bearer x", patience=0)
     try:
         with pytest.raises(kind) as caught:
             await client.get("/tabs")
@@ -360,6 +360,17 @@ async def test_a_refusal_is_explained_with_the_cure(
     if kind is Downstream:
         assert isinstance(caught.value, ToolError)
         assert caught.value.retryable is (status in (423, 429, 503))
+
+
+async def test_a_request_that_was_one_too_many_is_made_again(site: Site) -> None:
+    refused = Answer(json.dumps({"error": "too many requests", "code": "rate_limited"}), 429)
+    answers = iter([refused, refused, Answer(json.dumps({"tabs": []}))])
+    site.pages["/tabs"] = lambda _: next(answers)
+    client = Client(site.url("").rstrip("/"), "Bearer x")
+    try:
+        assert await client.get("/tabs") == {"tabs": []}
+    finally:
+        await client.close()
 
 
 async def test_answers_that_are_none_are_told_apart(site: Site) -> None:

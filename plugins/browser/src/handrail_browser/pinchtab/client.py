@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from time import monotonic
 from typing import Any, cast
 from urllib.parse import quote
 
+import anyio
 import httpx
 
 from handrail import Denied, Downstream, InvalidArguments, NotFound, StaleElement, TimedOut
@@ -16,6 +18,8 @@ from handrail_browser.browsing.driver import Interrupted
 # Bytes of one answer: a picture, or the tree of a very large page.
 LONGEST = 32_000_000
 TOLD = 300
+# How long requests that are too many are made again (PinchTab 0.8 counts 120 in ten seconds), and how often.
+PATIENCE_S, PAUSE_S = 12.0, 0.25
 # What a person can do about a refusal, by its code; in braces stands what PinchTab says with it.
 CURES: Mapping[str, str] = {
     "missing_token": "set plugins.browser.pinchtab.token to the secret that holds its token",
@@ -55,10 +59,18 @@ class Busy(Downstream):
     retryable = True
 
 
-class Client:
-    """One PinchTab at a loopback address. `authorization` is the value of that header."""
+class TooMany(Busy):
+    """It has had more requests than it takes in a moment."""
 
-    def __init__(self, url: str, authorization: str | None) -> None:
+
+class Client:
+    """One PinchTab at a loopback address. `authorization` is the value of that header.
+
+    It takes so many requests in a moment; one that is too many is made again, for `patience` seconds.
+    """
+
+    def __init__(self, url: str, authorization: str | None, *, patience: float = PATIENCE_S) -> None:
+        self._patience = patience
         headers = {"accept": "application/json"} | ({"authorization": authorization} if authorization else {})
         self.url = url
         # It did not answer any more.
@@ -90,6 +102,17 @@ class Client:
         return await self._asked("GET", path, seconds, params=query)
 
     async def _asked(self, method: str, path: str, seconds: float, **more: Any) -> bytes:
+        ends = monotonic() + self._patience
+        while True:
+            try:
+                return await self._once(method, path, seconds, **more)
+            except TooMany:
+                # Nothing was done yet.
+                if monotonic() > ends:
+                    raise
+                await anyio.sleep(PAUSE_S)
+
+    async def _once(self, method: str, path: str, seconds: float, **more: Any) -> bytes:
         try:
             async with self._http.stream(method, path, timeout=httpx.Timeout(seconds, connect=5), **more) as answer:
                 content = bytearray()
@@ -133,7 +156,9 @@ def refusal(path: str, answer: httpx.Response, content: bytes) -> Exception:
     if status == 404:
         kind = StaleElement if "ref " in said or "node" in said.lower() else NotFound
         return kind(message, hint=hint, details=details)
-    if status in (423, 429, 502, 503):
+    if status == 429:
+        return TooMany(message, hint=hint, details=details)
+    if status in (423, 502, 503):
         return Busy(message, hint=hint, details=details)
     return Downstream(message, hint=hint, details=details)
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import Any, Literal, cast
 
 from handrail import Downstream, Element, InvalidArguments, NotFound, StaleElement, TimedOut
@@ -80,19 +81,37 @@ class PinchTabDriver(Acting):
             raise cannot("give a name and a password to a server that asks for them")
         await self._rail.check(url)
         page = await self._pages.page(tab.id)
+        was, ends = page.url, monotonic() + seconds
         self._refused += self._rail.taken()
+        self._rail.trouble(url)
         body = {"url": url, "timeout": seconds, "waitFor": WAITS[until]}
         try:
             await self._asked(page, "navigate", body, seconds + 5)
+            still, found = await self._come(page, was, url, ends)
         except Interrupted:
             return asked(page)
         except Downstream as exc:
             raise await self._failed(page, url, exc) from exc
+        shows = page.shows
         await self._hold(page)
-        if page.url.startswith(BROKEN):
-            why = self._rail.trouble(url) or "it gives no page"
+        # The proxy's own page, and the browser's, stand for one that could not be had.
+        failed = shows.startswith(BROKEN) or any(node.name.startswith("Handrail: ") for node in found[:3])
+        if (why := self._rail.trouble(url)) is not None and failed:
             raise Downstream(f"{redact_text(url)[:300]!r} could not be opened: {why}")
-        return Done("confirmed", (f"now at {page.url[:300]}",), True)
+        if shows.startswith(BROKEN):
+            raise Downstream(f"{redact_text(url)[:300]!r} could not be opened: it gives no page")
+        return Done("confirmed", (f"now at {page.url[:300]}",), still)
+
+    async def _come(self, page: Page, was: str, url: str, ends: float) -> tuple[bool, Sequence[Node]]:
+        """The page once it is there: PinchTab may answer while the old one is still shown."""
+        while True:
+            still, found = await self._still(page)
+            if page.shows != was or _same(was, url):
+                return still, found
+            if monotonic() > ends:
+                raise TimedOut(
+                    f"{redact_text(url)[:300]!r} gave no page in time; what gives a file is for download_file"
+                )
 
     async def _asked(self, page: Page, what: str, body: dict[str, Any], seconds: float) -> None:
         await self._pages.unless_asked(page, self._client.post(tab_path(page.there, what), body, seconds=seconds))
@@ -151,7 +170,8 @@ class PinchTabDriver(Acting):
         told = await self._pages.unless_asked(page, self._client.get(tab_path(page.there, "snapshot"), query))
         if not isinstance(rows := told.get("nodes"), list):
             raise Downstream("PinchTab's snapshot is not of its protocol")
-        page.url = str(told.get("url") or page.url)
+        page.shows = str(told.get("url") or "")
+        page.url = page.shows or page.url
         found = [cast("dict[str, Any]", each) for each in cast("list[Any]", rows) if isinstance(each, dict)]
         if selector and found and found[0].get("role") == "RootWebArea":
             # It gives the whole page when what the selector names is not in its tree.
@@ -256,3 +276,8 @@ class PinchTabDriver(Acting):
         with suppress(Downstream, TimedOut):
             await self._pages.place.leave()
         await self._end()
+
+
+def _same(one: str, other: str) -> bool:
+    """Whether going from one address to the other may show no other one."""
+    return one.partition("#")[0].rstrip("/") == other.partition("#")[0].rstrip("/")

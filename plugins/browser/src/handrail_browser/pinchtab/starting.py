@@ -82,6 +82,7 @@ async def started(
     # It clears up after browsers of its own that it finds in the folder for temporary files: it gets one of ours.
     around = {name: environment[name] for name in PASSED_ON if name in environment} | {
         "HOME": str(folder), "TMPDIR": str(folder / "tmp"), "PINCHTAB_CONFIG": str(config), "PINCHTAB_TOKEN": token,
+        "PINCHTAB_RATE_LIMIT_MAX": "3000",
     }  # fmt: skip
     nothing = [os.open(os.devnull, os.O_RDWR) for _ in range(2)]
     try:

@@ -24,12 +24,13 @@ NOWHERE = ("", "about:blank")
 
 @dataclass(slots=True)
 class Page:
-    """One tab: its id here and there, and the dialog that it waits with."""
+    """One tab: its id here and there, and the dialog that it waits with. `shows` is what its document says its address is."""
 
     id: str
     there: str
     url: str = ""
     title: str = ""
+    shows: str = ""
     dialog: dict[str, Any] | None = None
 
     def seen(self, active: str | None) -> Tab:
