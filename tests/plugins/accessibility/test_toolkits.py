@@ -68,6 +68,12 @@ async def test_gtk_4_is_read_and_clicked_where_it_shows(session: Session, launch
     number = next(e for e in seen["ui_elements"] if e["role"] == "spin button" and e["value"] == "50")
     set_to = await use(action="set_value", element_id=number["id"], value="77")
     assert set_to["effect"] == "confirmed", set_to
+    # The entry of a combo box tells no text to who does not say how long it is.
+    entry = next(e for e in seen["ui_elements"] if e["role"] == "text" and e["value"] == "comboboxentry")
+    written = await use(action="set_value", element_id=entry["id"], value="Äpfel 漢")
+    assert written["effect"] == "confirmed", written
+    typed = await session.call("execute_gui", {"action": "type", "element_id": entry["id"], "text": "!"})
+    assert (typed["effect"], typed["route"]) == ("confirmed", "accessibility"), typed
 
 
 async def test_a_qt_window_keeps_its_ids(session: Session, launch: Launch) -> None:

@@ -224,11 +224,19 @@ async def extents(bus: Bus, node: Node) -> Rect | None:
 
 async def text_of(bus: Bus, node: Node, *, limit: int = -1) -> str:
     """Its text, or the first `limit` characters of it."""
-    (text,) = await bus.call(node.app, node.path, A11Y + "Text", "GetText", "ii", [0, limit])
+    text = await _text_up_to(bus, node, limit)
     if not text and limit > 0:
         # LibreOffice gives nothing where there are fewer characters.
-        (text,) = await bus.call(node.app, node.path, A11Y + "Text", "GetText", "ii", [0, -1])
-    return str(text)[: limit if limit > 0 else None]
+        text = await _text_up_to(bus, node, -1)
+    if not text:
+        # GTK 4 gives nothing of an entry unless it is told where the text ends.
+        text = await _text_up_to(bus, node, await bus.get(node.app, node.path, A11Y + "Text", "CharacterCount"))
+    return text[: limit if limit > 0 else None]
+
+
+async def _text_up_to(bus: Bus, node: Node, end: int) -> str:
+    (text,) = await bus.call(node.app, node.path, A11Y + "Text", "GetText", "ii", [0, end])
+    return str(text)
 
 
 async def number_of(bus: Bus, node: Node) -> float:
