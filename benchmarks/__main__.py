@@ -13,6 +13,7 @@ import traceback
 from collections.abc import Mapping
 
 from benchmarks import (
+    applications,
     artifacts,
     browsers,
     declarations,
@@ -40,6 +41,7 @@ ROWS: Mapping[str, Measurement] = {
         documents,
         artifacts,
         screen,
+        applications,
         vision,
         seeing,
         start,

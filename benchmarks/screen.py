@@ -203,11 +203,11 @@ async def _stage() -> AsyncGenerator[Stage, None]:
     """A private desktop with an editor and a calculator; everything is gone afterwards."""
     with (
         environment(HANDRAIL_DESKTOP=NAME, HANDRAIL_BACKEND="accessibility") as variables,
-        _desktop(variables) as shown,
+        desktop(variables) as shown,
     ):
         notes = Path(variables["HANDRAIL_HOME"], "notes.txt")
         notes.write_text("\n".join(f"{line} {random.getrandbits(200):x}" for line in range(200)))
-        with _program("galculator", environment=shown), _program("mousepad", str(notes), environment=shown):
+        with program("galculator", environment=shown), program("mousepad", str(notes), environment=shown):
             async with handrail.open(environment=variables, cwd=notes.parent) as session:
                 require(session, "gui", "accessibility")
                 await _until_shown(session)
@@ -215,7 +215,7 @@ async def _stage() -> AsyncGenerator[Stage, None]:
 
 
 @contextmanager
-def _desktop(variables: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
+def desktop(variables: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
     """A started desktop, by the command that anyone has for it: the variables for programs on it."""
     handrail = beside_python("handrail")
     started = subprocess.run(
@@ -234,7 +234,7 @@ def _desktop(variables: Mapping[str, str]) -> Iterator[Mapping[str, str]]:
 
 
 @contextmanager
-def _program(*argv: str, environment: Mapping[str, str]) -> Iterator[None]:
+def program(*argv: str, environment: Mapping[str, str]) -> Iterator[None]:
     try:
         process = subprocess.Popen(argv, env=dict(environment), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     except FileNotFoundError:
