@@ -57,6 +57,12 @@ def test_the_tutorial_shows_the_tools_asks_and_is_told_no(tmp_path: Path) -> Non
     assert lines[-1] == "denied denied_by_user"
 
 
+def test_the_list_of_pages_leads_to_every_page() -> None:
+    listed = re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").glob("*.md")}
+    assert pages - {"README.md"} <= set(listed)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     targets = re.findall(r"\]\(([^)\s#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
