@@ -23,7 +23,7 @@ from handrail_gui.macos import frameworks as told
 from handrail_gui.macos.frameworks import Frameworks
 from handrail_gui.macos.inputs import CODES, MacInputs, parts_of, units
 from handrail_gui.macos.permissions import findings
-from handrail_gui.macos.system import begin
+from handrail_gui.macos.system import begin, system_of
 from handrail_gui.macos.windows import Listed, MacWindows, Own, flipped, joined, state_of, surface_of
 from handrail_gui.native import managing
 from handrail_gui.native.system import Monitor
@@ -107,10 +107,14 @@ class Accessible:
     def AXIsProcessTrusted(self) -> bool:
         return self.trusted
 
+    def AXUIElementCreateSystemWide(self) -> Any:
+        return "everything"
+
     def AXUIElementCreateApplication(self, pid: int, /) -> Any:
         return {"AXWindows": self.programs[pid], "AXFocusedWindow": next(iter(self.programs[pid]), None)}
 
     def AXUIElementSetMessagingTimeout(self, element: Any, seconds: float, /) -> int:
+        assert element == "everything", "it would hold for that object only"
         self.timeouts.append(seconds)
         return 0
 
@@ -214,7 +218,7 @@ def test_monitors_are_in_points_from_the_main_ones_corner_down(parts: Frameworks
 
 
 def test_a_window_is_what_the_list_and_its_program_tell_together(parts: Frameworks, accessible: Accessible) -> None:
-    (window,) = MacWindows(parts).windows()
+    (window,) = system_of(parts).windowing.windows()
     assert (window.id, window.title, window.process, window.pid) == ("0x2a", "All notes", "Notes", 501)
     assert (window.rect, window.monitor, window.state, window.active) == (
         Rect(-500, -1300, 800, 600),
@@ -224,7 +228,7 @@ def test_a_window_is_what_the_list_and_its_program_tell_together(parts: Framewor
     )
     # All attributes of a window are one call, and no call waits for longer than a second.
     assert accessible.calls.count("multiple") == 2
-    assert set(accessible.timeouts) == {1.0}
+    assert accessible.timeouts == [1.0]
 
 
 def test_two_windows_at_the_same_place_are_told_by_their_titles() -> None:

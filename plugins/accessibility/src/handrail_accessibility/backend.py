@@ -8,14 +8,16 @@ from typing import ClassVar
 from handrail import BackendContext, BackendUnavailable, Downstream, ToolUnavailable, Tree, VisionBackend
 from handrail_accessibility.control import Control
 
-PLATFORMS = ("linux", "win32")
+PLATFORMS = ("linux", "win32", "darwin")
 
 
 def missing() -> str | None:
     """What keeps the accessibility tree from being read on this machine; whether a desktop has one is known when it is opened."""
     if sys.platform in PLATFORMS:
         return None
-    return f"the accessibility tree is read on Linux and Windows, and this is {sys.platform}; use the backend ocr"
+    return (
+        f"the accessibility tree is read on Linux, Windows and macOS, and this is {sys.platform}; use the backend ocr"
+    )
 
 
 class AccessibilityBackend(VisionBackend):

@@ -15,12 +15,10 @@ if TYPE_CHECKING:
 
 async def open_accessibility(context: ServiceContext) -> AtSpi | NativeTree:
     """The accessibility tree of one desktop."""
-    if sys.platform == "win32":
-        from handrail.desktops.worker import Worker
-        from handrail_accessibility.native.service import NativeTree
-        from handrail_accessibility.uia.client import begin
+    if sys.platform != "linux":
+        from handrail_accessibility.native.service import open_tree
 
-        return NativeTree(Worker("a program's UI Automation", begin, lambda provider: provider.end()), context.service)
+        return open_tree(context)
     # dbus-fast takes a tenth of a second to import.
     from handrail_accessibility.atspi.service import AtSpi
 

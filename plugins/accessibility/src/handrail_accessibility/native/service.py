@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from handrail import AmbiguousElement, Element, Glance, NotFound, StaleElement, Tree, Window
+from handrail import AmbiguousElement, Element, Glance, NotFound, ServiceContext, StaleElement, Tree, Window
 from handrail.desktops.worker import Worker
 from handrail_accessibility.control import Scene
 from handrail_accessibility.native.tree import (
@@ -248,3 +249,19 @@ def _handle(element: Element) -> Handle:
             f"{element.role} {element.text!r} was not seen in the accessibility tree", hint="observe again"
         )
     return element.ref
+
+
+def begin() -> Provider:
+    """The tree of this platform, for the calling thread."""
+    if sys.platform == "win32":
+        from handrail_accessibility.uia.client import begin as on_windows
+
+        return on_windows()
+    from handrail_accessibility.ax.provider import begin as on_macos
+
+    return on_macos()
+
+
+def open_tree(context: ServiceContext) -> NativeTree:
+    """The service for the context's desktop."""
+    return NativeTree(Worker("a program's tree", begin, lambda provider: provider.end()), context.service)

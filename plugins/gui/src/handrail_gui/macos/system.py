@@ -14,7 +14,7 @@ from mss.exception import ScreenShotError
 from handrail import Downstream, Rect
 from handrail_gui.macos.frameworks import Frameworks, frameworks
 from handrail_gui.macos.inputs import MacInputs
-from handrail_gui.macos.windows import MacWindows
+from handrail_gui.macos.windows import ANSWER_S, MacWindows
 
 TEXT = "public.utf8-plain-text"
 # Managers of clipboards keep away from what has this format (nspasteboard.org).
@@ -116,6 +116,8 @@ class MacSystem:
 
 def system_of(parts: Frameworks) -> MacSystem:
     """The system that these frameworks make."""
+    # Set for one object it would hold for that object only.
+    parts.accessibility.AXUIElementSetMessagingTimeout(parts.accessibility.AXUIElementCreateSystemWide(), ANSWER_S)
     return MacSystem(parts, MacWindows(parts), MacInputs(parts), Pasteboard(parts))
 
 

@@ -243,7 +243,7 @@ class MacWindows:
         for program in self.parts.appkit.NSWorkspace.sharedWorkspace().runningApplications():
             if program.activationPolicy() == REGULAR:
                 pid, name = int(program.processIdentifier()), str(program.localizedName() or "")
-                element = self._program(pid)
+                element = self.parts.accessibility.AXUIElementCreateApplication(pid)
                 _, windows = self.parts.accessibility.AXUIElementCopyAttributeValue(element, "AXWindows", None)
                 for window in windows or ():
                     if (own := self._read(window, pid, name)) is not None:
@@ -279,18 +279,13 @@ class MacWindows:
             return None
         return Rect(round(point.x), round(point.y), round(extent.width), round(extent.height))
 
-    def _program(self, pid: int) -> Any:
-        element = self.parts.accessibility.AXUIElementCreateApplication(pid)
-        self.parts.accessibility.AXUIElementSetMessagingTimeout(element, ANSWER_S)
-        return element
-
     def _active(self) -> tuple[int, str, Rect] | None:
         program = self.parts.appkit.NSWorkspace.sharedWorkspace().frontmostApplication()
         if program is None:
             return None
         pid = int(program.processIdentifier())
         error, window = self.parts.accessibility.AXUIElementCopyAttributeValue(
-            self._program(pid), "AXFocusedWindow", None
+            self.parts.accessibility.AXUIElementCreateApplication(pid), "AXFocusedWindow", None
         )
         own = None if error else self._read(window, pid, "")
         return None if own is None else (pid, own.title, own.rect)

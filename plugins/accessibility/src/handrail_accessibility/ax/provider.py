@@ -1,0 +1,161 @@
+"""Trees of macOS by AXUIElement: all attributes of an object in one call, as many objects as there is time for."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from time import monotonic
+from typing import Any, cast
+
+from handrail import Rect, ToolUnavailable, Window
+from handrail_accessibility.ax.interfaces import Accessibility
+from handrail_accessibility.ax.reading import ATTRIBUTES, node_of
+from handrail_accessibility.native.tree import Node, Read, Verb
+
+POINT, SIZE = 1, 2
+# Seconds that a program is given for each answer.
+ANSWER_S = 1.0
+# A window of so few objects may be one of Chromium or Electron, which make the rest for those who ask for it.
+BARE = 12
+ANYWHERE = Rect(-100_000, -100_000, 200_000, 200_000)
+CURE = "System Settings > Privacy & Security > Accessibility; `handrail doctor` says more"
+# What asks for each verb: an action by its name, or an attribute that is set.
+WAYS: Mapping[Verb, tuple[tuple[str, bool | None], ...]] = {
+    "press": (("AXPress", None), ("AXConfirm", None), ("AXOpen", None)),
+    "focus": (("AXFocused", True),),
+    "select": (("AXSelected", True), ("AXPress", None)),
+    "expand": (("AXExpanded", True), ("AXDisclosing", True)),
+    "collapse": (("AXExpanded", False), ("AXDisclosing", False)),
+    "scroll": (("AXScrollToVisible", None),),
+}
+
+
+@dataclass(slots=True)
+class Ax:
+    """A `Provider` on macOS."""
+
+    calls: Accessibility
+    # Programs that were asked for all of their tree.
+    _asked: set[int] = field(default_factory=set[int])
+
+    def read(self, window: Window, *, limit: int, deadline: float) -> Read | None:
+        """The window's tree, from the top down."""
+        until = monotonic() + deadline
+        native = self._find(window)
+        if native is None:
+            return None
+        told: list[Mapping[str, Any]] = [self._told(native)]
+        natives, children, waiting, truncated = [native], [list[int]()], deque([0]), False
+        while waiting and not truncated:
+            number = waiting.popleft()
+            for child in _children(told[number]):
+                if len(natives) >= limit or monotonic() > until:
+                    truncated = True
+                    break
+                children[number].append(len(natives))
+                waiting.append(len(natives))
+                natives.append(child)
+                children.append([])
+                told.append(self._told(child))
+        if len(natives) < BARE and window.pid is not None and window.pid not in self._asked:
+            self._asked.add(window.pid)
+            # The one that makes Electron's tree and nothing else: AXEnhancedUserInterface also moves windows.
+            self.calls.AXUIElementSetAttributeValue(
+                self.calls.AXUIElementCreateApplication(window.pid), "AXManualAccessibility", True
+            )
+
+        def node(number: int) -> Node:
+            below = tuple(node(each) for each in children[number])
+            return node_of(told[number], self._rect(told[number]), window.frame or window.rect, natives[number], below)
+
+        return Read(node(0), truncated)
+
+    def again(self, native: Any) -> Node | None:
+        """One object as it is now, with its children."""
+        told = self._told(native)
+        if not isinstance(told.get("AXRole"), str):
+            return None
+        below = [(child, self._told(child)) for child in _children(told)]
+        nodes = tuple(node_of(each, self._rect(each), ANYWHERE, child) for child, each in below)
+        return node_of(told, self._rect(told), ANYWHERE, native, nodes)
+
+    def do(self, native: Any, verb: Verb) -> str | None:
+        """Ask for it in the ways there are, until the program takes one; its error tells."""
+        for name, value in WAYS[verb]:
+            error = (
+                self.calls.AXUIElementPerformAction(native, name)
+                if value is None
+                else self.calls.AXUIElementSetAttributeValue(native, name, value)
+            )
+            if not error:
+                return name
+        return None
+
+    def text(self, native: Any) -> str | None:
+        """All of its text."""
+        error, value = self.calls.AXUIElementCopyAttributeValue(native, "AXValue", None)
+        return str(value) if not error and isinstance(value, str) else None
+
+    def set_text(self, native: Any, text: str) -> bool:
+        """Replace its text by value."""
+        return not self.calls.AXUIElementSetAttributeValue(native, "AXValue", text)
+
+    def number(self, native: Any) -> float | None:
+        """The number that it stands at."""
+        error, value = self.calls.AXUIElementCopyAttributeValue(native, "AXValue", None)
+        return float(value) if not error and isinstance(value, int | float) else None
+
+    def set_number(self, native: Any, number: float) -> bool:
+        """Set its number."""
+        return not self.calls.AXUIElementSetAttributeValue(native, "AXValue", number)
+
+    def end(self) -> None:
+        """Nothing is held."""
+
+    def _find(self, window: Window) -> Any:
+        """The window's object: of those at its place the one with its title."""
+        if window.pid is None:
+            return None
+        _, found = self.calls.AXUIElementCopyAttributeValue(
+            self.calls.AXUIElementCreateApplication(window.pid), "AXWindows", None
+        )
+        told = [(native, self._told(native)) for native in found or ()]
+        there = [(native, each) for native, each in told if self._rect(each) == window.rect]
+        named = [native for native, each in there if each.get("AXTitle") == window.title]
+        return next(iter((*named, *(native for native, _ in there))), None)
+
+    def _told(self, native: Any) -> Mapping[str, Any]:
+        """Its attributes; empty for one that is gone, or whose program does not answer in time."""
+        error, values = self.calls.AXUIElementCopyMultipleAttributeValues(native, ATTRIBUTES, 0, None)
+        return {} if error or values is None else dict(zip(ATTRIBUTES, values, strict=True))
+
+    def _rect(self, told: Mapping[str, Any]) -> Rect | None:
+        if told.get("AXPosition") is None or told.get("AXSize") is None:
+            return None
+        there, point = self.calls.AXValueGetValue(told["AXPosition"], POINT, None)
+        known, size = self.calls.AXValueGetValue(told["AXSize"], SIZE, None)
+        if not there or not known:
+            return None
+        rect = Rect(round(point.x), round(point.y), round(size.width), round(size.height))
+        return None if rect.empty else rect
+
+
+def _children(told: Mapping[str, Any]) -> list[Any]:
+    # What an object has not is an error object in its place, and no list.
+    found = told.get("AXChildren")
+    return list(found) if hasattr(found, "__len__") and not isinstance(found, str) else []
+
+
+def begin() -> Ax:
+    """The provider for the calling thread; `ToolUnavailable` without the permission."""
+    if sys.platform != "darwin":
+        raise ToolUnavailable(f"AXUIElement is a part of macOS, and this is {sys.platform}")
+    calls = cast("Accessibility", importlib.import_module("ApplicationServices"))
+    if not calls.AXIsProcessTrusted():
+        raise ToolUnavailable("macOS does not let this program read other programs' trees", hint=CURE)
+    # Set for one object it would hold for that object only.
+    calls.AXUIElementSetMessagingTimeout(calls.AXUIElementCreateSystemWide(), ANSWER_S)
+    return Ax(calls)
