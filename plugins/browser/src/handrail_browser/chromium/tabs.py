@@ -53,6 +53,9 @@ class Page:
         self.reached: set[str] = set()
         self.status: dict[str, Any] | None = None
         self.failure: str | None = None
+        # Whether a document has come since one was asked for, and the last one that did not: it may be what a page began by itself.
+        self._arrived = False
+        self._error = ""
         self.started = 0.0
         self.navigations = 0
         # Name and password for a server that asks for them, and the only one that gets them.
@@ -180,6 +183,7 @@ class Page:
         """Forget how the last document came: another one is asked for."""
         self.reached.clear()
         self.status, self.failure, self.started = None, None, monotonic()
+        self._arrived, self._error = False, ""
 
     # Events
 
@@ -241,10 +245,9 @@ class Page:
         frame.session, frame.url, frame.loader = session, told["url"], told.get("loaderId", "")
         frame.renewed()
         if told["id"] == self.main:
-            self.url, self.failure = (
-                told["url"] + told.get("urlFragment", ""),
-                told.get("unreachableUrl") and (self.failure or "unreachable"),
-            )
+            self._arrived = "unreachableUrl" not in told
+            self.url = told["url"] + told.get("urlFragment", "")
+            self.failure = None if self._arrived else self._error or "unreachable"
             self.crashed = False
             self.navigations += 1
             self.reached.clear()
@@ -316,7 +319,9 @@ class Page:
     def _on_network_loading_failed(self, session: str, params: dict[str, Any]) -> None:
         self._requests.pop(params["requestId"], None)
         if params.get("type") == "Document" and session == self.session:
-            self.failure = params.get("errorText") or self.failure
+            self._error = params.get("errorText", "")
+            if not self._arrived:
+                self.failure = self._error or self.failure
 
     def _on_fetch_request_paused(self, session: str, params: dict[str, Any]) -> None:
         self.connection.tell("Fetch.continueRequest", {"requestId": params["requestId"]}, session=session)
