@@ -307,6 +307,34 @@ async def test_files_outside_the_workspace_and_secret_ones_are_not_given_away(si
             assert (await hands.call("upload", name="F", paths=[path]))["status"] == "denied"
 
 
+async def test_a_secret_goes_only_to_the_sites_that_it_is_for(site: Site) -> None:
+    site.pages["/inner"] = "<input aria-label=Inner>"
+    site.pages["/"] = (
+        "<input aria-label=Outer><script>onload = () => prompt('Password?')</script>"
+        f"<iframe src='{site.url('/inner', 'localhost')}'></iframe>"
+    )
+    environment = {"HANDRAIL_SECRET_OFFICE": "correct-horse"}
+    network = {"allow_private": ["127.0.0.1", "localhost"]}
+    async with browsing(network=network, environment=environment, secrets={"office": ["127.0.0.1"]}) as hands:
+        await hands.done("navigate", site.url())
+        await hands.done("dialog", text="secret:OFFICE")
+        await hands.done("fill", name="Outer", text="secret:OFFICE")
+        await hands.refused(
+            "fill", "is not for 'localhost'", name="Inner", text="secret:OFFICE", code="denied_by_policy"
+        )
+        await hands.refused(
+            "fill", "is not for 'localhost'", ref=await hands.ref('textbox "Inner"'), text="a secret:office"
+        )
+        await hands.refused("navigate", "is not for 'localhost'", site.url("/x?key=secret:OFFICE", "localhost"))
+        lines = await hands.lines()
+    assert 'textbox "Outer"' in lines
+    assert not any("=" in line for line in lines.splitlines() if "Inner" in line)
+    assert not any("/x" in path for path in site.asked)
+    async with browsing(environment=environment, secrets={"office": ["office.example"]}) as hands:
+        await hands.done("navigate", site.url("/inner"))
+        await hands.refused("press", "but for office.example", key="secret:OFFICE", code="denied_by_policy")
+
+
 @pytest.mark.parametrize(
     "url",
     [

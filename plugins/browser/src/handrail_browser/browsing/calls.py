@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from handrail import Downstream, ToolContext
+from handrail_browser.browsing import secrets
 from handrail_browser.browsing.params import BrowserParams
 
 if TYPE_CHECKING:
     from handrail_browser.browsing.driver import Done, Driver, Node, Tab
     from handrail_browser.browsing.service import Browsers
+    from handrail_browser.config import BrowserConfig
 
 
 class Call:
@@ -18,6 +20,7 @@ class Call:
     def __init__(self, params: BrowserParams, context: ToolContext, browsers: Browsers, driver: Driver) -> None:
         self.params, self.context, self.browsers, self.driver = params, context, browsers, driver
         self.given: Any = params.given
+        self._secrets = secrets.named(context.invocation.args)
 
     async def tab(self) -> Tab:
         """The tab that is meant; by its element where no tab is named."""
@@ -26,6 +29,11 @@ class Call:
 
     async def node(self, tab: Tab) -> Node | None:
         """The element that is named, as it is now."""
+        found = await self._found(tab)
+        self.check_secrets(self.params.url or (found.origin if found is not None and found.origin else tab.url))
+        return found
+
+    async def _found(self, tab: Tab) -> Node | None:
         given = self.given
         if given.ref is not None:
             element = self.context.observations.element(given.ref)
@@ -33,6 +41,11 @@ class Call:
         if given.selector is not None or given.name is not None:
             return await self.driver.pick(tab, selector=given.selector, text=given.name)
         return None
+
+    def check_secrets(self, url: str) -> None:
+        """Raise `Denied` when the call gives a secret to a page that it is not for."""
+        if self._secrets:
+            secrets.check(self._secrets, url, cast("BrowserConfig", self.context.config).secrets)
 
     async def target(self) -> tuple[Tab, Node]:
         """Tab and element of an action that needs one."""

@@ -22,6 +22,7 @@ async def navigate(call: Call) -> Mapping[str, Any]:
     """Go to an address, in a new tab where there is none."""
     given: p.Navigate = call.given
     url = call.params.url or ""
+    call.check_secrets(url)
     tab = await _some_tab(call)
     if tab.state == "dialog":
         free(tab)
@@ -40,6 +41,7 @@ async def _some_tab(call: Call) -> Tab:
 
 async def open_tab(call: Call) -> Mapping[str, Any]:
     """Open a tab."""
+    call.check_secrets(call.params.url or "")
     tab = await call.driver.open_tab(call.params.url)
     where = {"tab_id": tab.id, "url": redact_text(tab.url), "title": tab.title}
     return {"content": f"{tab.id} is open", "effect": "confirmed", **where}
@@ -99,6 +101,7 @@ async def dialog(call: Call) -> Mapping[str, Any]:
     """Answer a dialog."""
     given: p.Dialog = call.given
     tab = await call.tab()
+    call.check_secrets(str(tab.asks.get("from") or tab.url))
     return told(await call.driver.dialog(tab, accept=given.accept, text=given.text, seconds=given.timeout))
 
 

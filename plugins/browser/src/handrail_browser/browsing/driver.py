@@ -45,6 +45,8 @@ class Node:
     box: tuple[int, int, int, int] | None = None
     handle: Any = None
     fingerprint: str = ""
+    # Whose the document is that it is in (`https://example.org`); empty where that is told by the tab's address.
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -250,7 +250,11 @@ class ChromiumDriver(Acting):
         )
         if (number := told.get("n")) is not None:
             return Node(
-                element.role, element.text, handle=replace(handle, number=number), fingerprint=element.fingerprint
+                element.role,
+                element.text,
+                handle=replace(handle, number=number),
+                fingerprint=element.fingerprint,
+                origin=told["origin"],
             )
         changed = told.get("changed")
         found = [node_of(page, frame, line, 0) for line in ([changed] if changed else told.get("candidates", ()))]
@@ -273,7 +277,7 @@ class ChromiumDriver(Acting):
             if told.get("invalid"):
                 raise InvalidArguments(f"{selector!r} is no CSS selector")
             count += told["count"]
-            found += [node_of(page, frame, line, 0) for line in told["found"]]
+            found += [replace(node_of(page, frame, line, 0), origin=told["origin"]) for line in told["found"]]
         what = f"the selector {selector!r}" if selector else f"the text {text!r}"
         if not count:
             raise NotFound(f"nothing on the page fits {what}", hint="take a snapshot to see what there is")

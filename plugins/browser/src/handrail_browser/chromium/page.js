@@ -14,6 +14,8 @@
   const ATOMS = new Set(["A", "AREA", "BUTTON", "INPUT", "OPTION", "SELECT", "SUMMARY", "TEXTAREA"]);
   const STOPS = new Set(["SVG", "svg", "CANVAS", "VIDEO", "AUDIO", "OBJECT", "EMBED"]);
   const HEADINGS = /^H[1-6]$/;
+  // Whose the document is, whatever its address: one that a page wrote into a frame is the page's.
+  const origin = self.origin;
   const known = new Map();
   const numbers = new WeakMap();
   let next = 1;
@@ -329,12 +331,12 @@
     if (element) {
       const now = role === "clickable" ? "clickable" : roleOf(element);
       const called = nameOf(element, now);
-      if (now === role && called === name) return { n };
+      if (now === role && called === name) return { n, origin };
       return { changed: describe(element, now) };
     }
     const { same, alike } = candidates(print, role, name);
     // As many as there were: the one in its place. Otherwise nobody knows which of them it was.
-    if (same.length === of && same[nth]) return { n: numberOf(same[nth]), again: true };
+    if (same.length === of && same[nth]) return { n: numberOf(same[nth]), again: true, origin };
     return { candidates: [...same, ...alike].slice(0, 5).map((each) => describe(each, role)) };
   };
   const pick = ({ selector, text, role }) => {
@@ -361,7 +363,7 @@
     }
     const seen = found.filter((each) => each.checkVisibility() && !hidden(each));
     const list = seen.length ? seen : found;
-    return { count: list.length, strangers: strangers().length, found: list.slice(0, 5).map((each) => {
+    return { count: list.length, strangers: strangers().length, origin, found: list.slice(0, 5).map((each) => {
       const is = roleOf(each);
       return describe(each, is === "generic" ? "clickable" : is);
     }) };
