@@ -41,4 +41,4 @@ def test_parameters_are_checked_before_anything_runs(handrail):
 
 def test_the_documented_plan_is_sound():
     for text in re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
-        assert parse_plan(text, where=PAGE).count > 0
+        assert parse_plan(text.encode(), where=PAGE).count > 0

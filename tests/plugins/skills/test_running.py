@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from handrail.testing import ScriptedConfirmer
+from handrail_skills.skill import read_skill
 
 from .shelf import enable, own, session_in, write
 
@@ -112,3 +113,14 @@ async def test_a_script_that_has_changed_since_is_not_run(tmp_path: Path) -> Non
         (folder / "scripts" / "run.py").write_text("print('other')")
         done = await session.call("run_skill_script", {"skill_name": "tidy", "file_path": "scripts/run.py"})
     assert "has changed since it was enabled" in done["error"]["message"]
+
+
+def test_what_is_used_of_a_skill_is_what_its_fingerprint_stands_for(tmp_path: Path) -> None:
+    folder = write(own(tmp_path), workflows__greet_dot_yaml=PLAN, scripts__run_dot_py=SCRIPT)
+    skill = read_skill(folder, "user", "you")
+    checked = skill.fingerprint()
+    write(own(tmp_path), workflows__greet_dot_yaml=PLAN.replace("hello", "bye"), scripts__run_dot_py="import evil")
+    assert skill.workflow("greet").steps[1].expect == {"stdout": "hello, B"}
+    skill.put(tmp_path / "copy")
+    assert (tmp_path / "copy" / "scripts" / "run.py").read_text() == SCRIPT
+    assert skill.fingerprint() == checked != read_skill(folder, "user", "you").fingerprint()

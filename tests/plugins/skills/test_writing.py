@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from handrail.config.places import Places
 from handrail.testing import ScriptedConfirmer
+from handrail_skills.copies import Copies
+from handrail_skills.skill import read_skill
 
 from .shelf import enable, own, rows, run, session_in, write
 
@@ -76,6 +79,22 @@ def test_a_copy_is_brought_up_to_date_unless_it_was_edited(tmp_path: Path) -> No
     assert run(tmp_path, "skills", "update").stdout == "web-research is as it was\n"
     (own(tmp_path) / "web-research" / "notes.md").write_text("Mine.")
     assert run(tmp_path, "skills", "update").stdout == "web-research is yours and stays as it is\n"
+
+
+def test_a_newer_skill_replaces_the_copy_that_nobody_has_edited(tmp_path: Path) -> None:
+    places = Places.of({"HANDRAIL_HOME": str(tmp_path / "state")})
+    brought = write(tmp_path / "plugin", body="First.", notes_dot_md="Old.")
+    copies = Copies(places)
+    copy = copies.make(read_skill(brought, "plugin", "theirs"))
+    (brought / "notes.md").unlink()
+    newer = read_skill(write(tmp_path / "plugin", body="Second."), "plugin", "theirs")
+    assert copies.update(newer) == "updated"
+    assert [file.name for file in copy.iterdir()] == ["SKILL.md"]
+    assert "Second." in (copy / "SKILL.md").read_text()
+    (copy / "SKILL.md").write_text((copy / "SKILL.md").read_text() + "Mine.")
+    newest = read_skill(write(tmp_path / "plugin", body="Third."), "plugin", "theirs")
+    assert copies.update(newest) == "edited"
+    assert "Mine." in (copy / "SKILL.md").read_text()
 
 
 def test_check_says_what_is_wrong(tmp_path: Path) -> None:

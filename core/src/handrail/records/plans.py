@@ -208,20 +208,21 @@ def read_plan(path: Path) -> Plan:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
-        text = data.decode("utf-8-sig")
     except OSError as exc:
         raise ConfigError(f"the plan {path} cannot be read: {exc.strerror}") from exc
-    except UnicodeDecodeError as exc:
-        raise ConfigError(f"the plan {path} is not YAML: it is not UTF-8") from exc
-    if len(data) > MAX_BYTES:
-        raise ConfigError(f"the plan {path} has more than {MAX_BYTES:,} bytes")
-    return parse_plan(text, where=path)
+    return parse_plan(data, where=path)
 
 
-def parse_plan(text: str, *, where: Path) -> Plan:
-    """The plan in a text; `where` is what errors call it."""
+def parse_plan(data: bytes, *, where: Path) -> Plan:
+    """The plan in what a file holds; `where` is what errors call it."""
     import yaml
 
+    if len(data) > MAX_BYTES:
+        raise ConfigError(f"the plan {where} has more than {MAX_BYTES:,} bytes")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as exc:
+        raise ConfigError(f"the plan {where} is not YAML: it is not UTF-8") from exc
     try:
         content = yaml.safe_load(text)
     except RecursionError as exc:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from handrail import HandrailError, Tool
-from handrail.records.plans import faults as plan_faults, read_plan
+from handrail.records.plans import faults as plan_faults
 from handrail_skills.skill import MOST_BYTES, Skill, read
 
 # The specification recommends less; all of it is in the context of a model once the skill is loaded.
@@ -38,7 +38,7 @@ def _faults(skill: Skill, tools: Mapping[str, Tool]) -> Iterator[str]:
     known = {**tools, **dict.fromkeys(defined - tools.keys())}
     for name in skill.workflows:
         try:
-            plan = read_plan(skill.workflow(name))
+            plan = skill.workflow(name)
         except HandrailError as exc:
             yield str(exc)
             continue

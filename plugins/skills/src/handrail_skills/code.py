@@ -34,7 +34,7 @@ def _imported(skill: Skill, file: str) -> ModuleType:
     replaced, sys.modules[module.__name__] = sys.modules.get(module.__name__), module
     try:
         # What the fingerprint stands for, whatever lies there by now.
-        exec(compile(skill.code[file], path, "exec"), vars(module))
+        exec(compile(skill.held[file].data, path, "exec"), vars(module))
     # Code of the skill: whatever goes wrong in it, the skill is not loaded and the session goes on.
     except Exception as exc:
         if replaced is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -73,9 +72,7 @@ def _copy(skill: Skill, target: Path) -> None:
     shelf = private_folder(target.parent)
     with tempfile.TemporaryDirectory(dir=shelf, prefix=".copying-") as beside:
         fresh = Path(beside, skill.name)
-        for file in skill.files:
-            (fresh / file).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(skill.folder / file, fresh / file, follow_symlinks=False)
+        skill.put(fresh)
         if target.exists():
             target.rename(Path(beside, "before"))
         fresh.rename(target)

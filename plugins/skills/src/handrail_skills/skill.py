@@ -11,6 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
+from handrail.records.plans import Plan, parse_plan
 from handrail_skills.document import FILE, MAX_BYTES, Document, SkillError, parse
 
 Origin = Literal["project", "user", "plugin"]
@@ -22,6 +23,14 @@ WORKFLOWS, TOOLS, SCRIPTS = "workflows", "tools", "scripts"
 WORKFLOW_ENDINGS = (".yaml", ".yml")
 # What programs leave behind and is no part of it.
 LEFTOVERS = frozenset(("__pycache__", ".git", ".DS_Store"))
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a file holds, and whether its owner may run it."""
+
+    data: bytes
+    runs: bool
 
 
 @dataclass(frozen=True)
@@ -52,9 +61,9 @@ class Skill:
         return tuple(sorted(_inside(self.folder)))
 
     @cached_property
-    def code(self) -> Mapping[str, bytes]:
-        """Its modules as they were when they were first asked for: what is imported is what the fingerprint stands for."""
-        return {file: read(self.folder / file, MOST_BYTES) for file in self.modules}
+    def held(self) -> Mapping[str, Held]:
+        """Its files as they were when they were first asked for: what is used is what the fingerprint stands for."""
+        return {file: _held(self.folder / file) for file in self.files}
 
     @property
     def workflows(self) -> tuple[str, ...]:
@@ -97,23 +106,29 @@ class Skill:
     def has_code(self) -> bool:
         return bool(self._in(TOOLS) or self.scripts)
 
-    def workflow(self, name: str) -> Path:
-        """The file of one of its workflows; the only one where no name is given."""
+    def workflow(self, name: str) -> Plan:
+        """One of its workflows; `ConfigError` says what is wrong with it."""
         for file in self._in(WORKFLOWS):
             if file in (f"{WORKFLOWS}/{name}{ending}" for ending in WORKFLOW_ENDINGS):
-                return self.folder / file
+                return parse_plan(self.held[file].data, where=self.folder / file)
         known = ", ".join(self.workflows) or "none"
         raise SkillError(f"the skill {self.name!r} has no workflow {name!r}; there are: {known}")
 
     def fingerprint(self) -> str:
         """Stands for all of its content: another name, byte or permission to run gives another one."""
         whole = hashlib.sha256()
-        for file in self.files:
-            path = self.folder / file
-            content = hashlib.sha256(self.code.get(file) or read(path, MOST_BYTES)).hexdigest()
-            runs = "x" if path.stat().st_mode & stat.S_IXUSR else "-"
-            whole.update(f"{runs} {content} {file}\n".encode("utf-8", "surrogateescape"))
+        for file, held in self.held.items():
+            content = hashlib.sha256(held.data).hexdigest()
+            whole.update(f"{'x' if held.runs else '-'} {content} {file}\n".encode("utf-8", "surrogateescape"))
         return whole.hexdigest()
+
+    def put(self, folder: Path) -> None:
+        """Write its files, as they are held, into a folder."""
+        for file, held in self.held.items():
+            path = folder / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(held.data)
+            path.chmod(0o755 if held.runs else 0o644)
 
     def _in(self, folder: str) -> tuple[str, ...]:
         return tuple(file for file in self.files if file.startswith(f"{folder}/"))
@@ -132,15 +147,20 @@ def read_skill(folder: Path, origin: Origin, of: str) -> Skill:
 
 def read(path: Path, most: int) -> bytes:
     """At most so many bytes of an ordinary file. Neither a link nor a pipe is read; `SkillError` says why."""
+    return _held(path, most).data
+
+
+def _held(path: Path, most: int = MOST_BYTES) -> Held:
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         descriptor = os.open(path, flags)
     except OSError as exc:
         raise SkillError(f"{str(path)!r} cannot be read: {exc.strerror}") from exc
     with open(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
             raise SkillError(f"{str(path)!r} is no ordinary file")
-        return file.read(most)
+        return Held(file.read(most), bool(mode & stat.S_IXUSR))
 
 
 def _inside(folder: Path) -> Iterator[str]:

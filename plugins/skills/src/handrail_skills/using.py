@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import anyio.to_thread
@@ -21,13 +22,14 @@ from handrail import (
     ToolResult,
     tool,
 )
+from handrail.config.places import private_folder
 from handrail.plugins.services import Shell
 from handrail.records.finding import Caller
-from handrail.records.plans import Plan, read_plan
+from handrail.records.plans import Plan
 from handrail.records.replaying import StepDone, run_plan
 from handrail.words import nearest, visible
 from handrail_skills.active import Loaded, Skills, skills_of
-from handrail_skills.skill import MOST_BYTES, Skill, read
+from handrail_skills.skill import Held, Skill
 
 Name = Annotated[str, Field(max_length=64, description="Its name.")]
 Inside = Annotated[str, Field(max_length=1_024, description="As load_skill lists it.")]
@@ -103,7 +105,7 @@ def _contents(loaded: Loaded) -> dict[str, Any]:
 
 
 def _workflow(skill: Skill, name: str) -> dict[str, Any]:
-    plan = read_plan(skill.workflow(name))
+    plan = skill.workflow(name)
     params = {key: parameter.model_dump(exclude_defaults=True) for key, parameter in plan.parameters.items()}
     return {"workflow": name, "description": plan.description or plan.name, **({"params": params} if params else {})}
 
@@ -121,14 +123,14 @@ async def load_skill_resource(skill_name: Name, file_path: Inside, *, context: T
     """Read a file that a skill's instructions name. Returns its content."""
     skills = await skills_of(context.session)
     skill = await anyio.to_thread.run_sync(skills.enabled, skill_name)
-    path = _file(skill, file_path, skill.files)
-    data = await anyio.to_thread.run_sync(read, path, MOST_BYTES)
-    if (picture := IMAGES.get(path.suffix.lower())) is not None:
+    file = _file(skill, file_path, skill.files)
+    data = skill.held[file].data
+    if (picture := IMAGES.get(PurePosixPath(file).suffix.lower())) is not None:
         return {"file_path": file_path, "media": [Media("image", picture, data=data)]}
     try:
         return {"file_path": file_path, "content": data.decode("utf-8-sig")}
     except UnicodeDecodeError as exc:
-        raise Downstream(f"{file_path!r} is no text; it lies at {str(path)!r}") from exc
+        raise Downstream(f"{file_path!r} is no text; it lies at {str(skill.folder / file)!r}") from exc
 
 
 @tool(
@@ -149,13 +151,19 @@ async def run_skill_script(
     """Run a skill's script in the session's folder, in a sandbox. Returns stdout, stderr and exit_code."""
     skills = await skills_of(context.session)
     skill = await anyio.to_thread.run_sync(skills.enabled, skill_name)
-    path = _file(skill, file_path, skill.scripts)
+    file = _file(skill, file_path, skill.scripts)
     shell: Shell = await context.service("shell")
-    return await shell.run([*_runner(path), *args], context, timeout=SCRIPT_S, readable=(skill.folder,))
+    kept = private_folder(context.session.runtime.places.cache / "skill-scripts")
+    # What lies in the skill's folder may be another script by the time it runs.
+    with TemporaryDirectory(dir=kept) as folder:
+        copy = Path(folder, skill.name)
+        await anyio.to_thread.run_sync(skill.put, copy)
+        runner = _runner(copy / file, skill.held[file])
+        return await shell.run([*runner, *args], context, timeout=SCRIPT_S, readable=(copy,))
 
 
-def _runner(path: Path) -> list[str]:
-    if read(path, 2) == b"#!" and path.stat().st_mode & 0o100:
+def _runner(path: Path, held: Held) -> list[str]:
+    if held.data.startswith(b"#!") and held.runs:
         return [str(path)]
     if (interpreter := INTERPRETERS.get(path.suffix.lower())) is None:
         raise InvalidArguments(
@@ -176,7 +184,7 @@ async def execute_skill(
     """Run a skill's workflow, call by call, to the first that does not do what is expected. Returns steps with their results."""
     skills = await skills_of(context.session)
     skill = await anyio.to_thread.run_sync(skills.enabled, skill_name)
-    plan = await anyio.to_thread.run_sync(read_plan, skill.workflow(_chosen(skill, workflow)))
+    plan = await anyio.to_thread.run_sync(skill.workflow, _chosen(skill, workflow))
     done = await run_plan(plan, context.session, params=params, call=_nested(context), told=_progress(plan, context))
     steps = [_step(each) for each in done]
     report = {"skill_name": skill.name, "steps": steps, "steps_executed": sum(not each.skipped for each in done)}
@@ -224,12 +232,12 @@ def _step(done: StepDone) -> dict[str, Any]:
     return said if done.result is None else {**said, "tool": done.step.tool, "result": done.result}
 
 
-def _file(skill: Skill, text: str, known: Sequence[str]) -> Path:
+def _file(skill: Skill, text: str, known: Sequence[str]) -> str:
     """One of the skill's files, by the path that the call says; nothing else can be reached by it."""
     named = PurePosixPath(text).as_posix()
     if named not in known:
         raise NotFound(f"the skill {skill.name!r} has no {text!r} there{nearest(named, known)}")
-    return skill.folder / named
+    return named
 
 
 TOOLS: Sequence[Tool] = (
