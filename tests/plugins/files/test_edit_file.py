@@ -84,6 +84,20 @@ async def test_a_text_is_replaced_where_it_is(
     assert (result["strategy"], result["replacements"], result["file_path"]) == (strategy, 1, str(folder / "a"))
 
 
+async def test_lines_may_end_in_carriage_returns_alone(edit: Edit, folder: Path) -> None:
+    result = await edit(b"one\rtwo\rthree\r", "two\nthree", "2\n3\n4")
+    assert (folder / "a").read_bytes() == b"one\r2\r3\r4\r"
+    assert result["range"] == [2, 4]
+    assert "-two\n-three\n+2\n+3\n+4" in result["diff"]
+    await edit(None, "3\r4", "end")
+    assert (folder / "a").read_bytes() == b"one\r2\rend\r"
+
+
+async def test_a_return_within_a_line_is_no_line_end(edit: Edit, folder: Path) -> None:
+    assert (await edit(b"a\rb\nc\n", "b", "B\nC"))["range"] == [1, 2]
+    assert (folder / "a").read_bytes() == b"a\rB\nC\nc\n"
+
+
 @pytest.mark.parametrize(
     ("content", "old"),
     [

@@ -128,6 +128,22 @@ async def test_a_wrong_expression_is_told(found: Find, text: str) -> None:
     assert "cannot be used" in result["error"]["message"]
 
 
+async def test_a_binary_file_that_has_the_text_is_named(found: Find, folder: Path) -> None:
+    late = "word\n" + "x" * 200_000 + "\0"
+    write(folder, {"b.bin": b"\0\n a word\n\0", "late": late, "late.md": late, "none.bin": b"\0x", "t.md": "word"})
+    assert (await found(search_text="word"))["binary_matches"] == ["late", "late.md"]
+    result = await found(search_text="word", pattern="*.md")
+    assert (paths(result), result["binary_matches"]) == (["t.md"], ["late.md"])
+    result = await found(search_text="word", path="b.bin")
+    assert (result["matches"], result["binary_matches"]) == ([], ["b.bin"])
+    assert "binary_matches" not in await found(search_text="word", path="none.bin")
+
+
+async def test_returns_within_a_line_hide_nothing_of_it(found: Find, folder: Path) -> None:
+    write(folder, {"old-mac": "one\rtwo\rthree\r"})
+    assert (await found(search_text="two"))["matches"][0]["content"] == "one␍two␍three"
+
+
 async def test_what_git_ignores_hidden_and_binary_files_are_left_out(found: Find, folder: Path) -> None:
     write(
         folder,
@@ -262,7 +278,7 @@ def answer(folder: Path, program: str | None, **orders: Any) -> Any:
             return sorted(names.found)
         lines = find.Lines(None, search.context, 1_000)
         lines.take(reader)
-        return {name: found for name, found in lines.found.items() if name not in lines.binary}
+        return lines.binary, {name: found for name, found in lines.found.items() if name not in lines.binary}
 
 
 def open_pipe(data: bytes) -> subprocess.Popen[bytes]:

@@ -92,6 +92,20 @@ async def test_carriage_returns_at_line_ends_are_not_shown(show: Show, folder: P
     assert (await show("a"))["stdout"] == "     1\tone\n     2\ttwo\n     3\tthree"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "mac-roman"])
+async def test_lines_may_end_in_carriage_returns_alone(show: Show, folder: Path, encoding: str) -> None:
+    (folder / "a.txt").write_bytes("one\rtwo\rthree\r".encode(encoding))
+    result = await show("a.txt", offset=1)
+    assert (result["stdout"], result["total_lines"]) == ("     2\ttwo\n     3\tthree", 3)
+
+
+@pytest.mark.parametrize("letters", [65_534, 65_535, 65_536])
+async def test_a_line_end_at_the_end_of_a_block_is_one(show: Show, folder: Path, letters: int) -> None:
+    (folder / "a.txt").write_bytes(b"x" * letters + b"\r\ntwo\r\n")
+    result = await show("a.txt", offset=1)
+    assert (result["stdout"], result["total_lines"]) == ("     2\ttwo", 2)
+
+
 async def test_long_lines_are_cut_with_a_mark(show: Show, folder: Path) -> None:
     (folder / "a").write_text("x" * 1_000_000 + "\nend\n")
     first, second = (await show("a"))["stdout"].split("\n")

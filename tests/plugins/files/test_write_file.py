@@ -59,6 +59,7 @@ async def test_a_file_that_is_there_is_kept_without_overwrite(write: Write, fold
         (b"a\r\nb\r\n", "a\nc\n", b"a\r\nc\r\n"),
         (b"a\r\nb\nc\r\n", "a\nb\nnew\nc\n", b"a\r\nb\nnew\r\nc\r\n"),
         (b"a\nb\n", "a\r\nb\r\n", b"a\r\nb\r\n"),
+        (b"a\rb\r", "a\nc\n", b"a\rc\r"),
         (b"\xef\xbb\xbfa\n", "b\n", b"\xef\xbb\xbfb\n"),
         ("grün\n".encode("latin-1"), "blöd\n", "blöd\n".encode("latin-1")),
         ("grün\n".encode("utf-16"), "blöd\n", "blöd\n".encode("utf-16")),

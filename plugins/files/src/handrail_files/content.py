@@ -139,6 +139,16 @@ def digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=16).digest()
 
 
+def ends_in_returns(text: str) -> bool:
+    """Whether carriage returns alone end the lines, as on old Macs."""
+    return "\r" in text and "\n" not in text
+
+
+def plain_ends(text: str) -> str:
+    """The text with `\\n` for carriage returns that end its lines."""
+    return text.replace("\r", "\n") if ends_in_returns(text) else text
+
+
 def main_line_end(text: str) -> LineEnd:
     """The line end that most lines have; `\\n` where there is none."""
     pairs = text.count("\r\n")
@@ -150,6 +160,8 @@ def with_line_ends_of(before: str, text: str) -> str:
 
     A content that has `\\r\\n` itself is left as it is.
     """
+    if ends_in_returns(before) and "\r" not in text:
+        return text.replace("\n", "\r")
     if "\r\n" not in before or "\r\n" in text:
         return text
     main = main_line_end(before)

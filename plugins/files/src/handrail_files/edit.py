@@ -26,7 +26,7 @@ from handrail import (
     tool,
 )
 from handrail.files import opened
-from handrail_files.content import LINE_END, Content, Encoding, main_line_end, read_content
+from handrail_files.content import LINE_END, Content, Encoding, ends_in_returns, main_line_end, plain_ends, read_content
 from handrail_files.diffs import name_of, of_bytes, of_stretch
 from handrail_files.known import Known
 from handrail_files.matching import Found, Match, apart, find
@@ -100,7 +100,11 @@ def _changed(edit: Edit, path: Path, content: Content) -> Plan:
 def _changed_bytes(edit: Edit, path: Path, content: Content) -> Plan | None:
     """The change where the bytes alone make it clear: UTF-8 with plain line ends, and the text occurs exactly, as often as it is meant to."""
     data = content.data
-    if content.encoding.codec != "utf-8" or "\r" in edit.old_string or b"\r\n" in data:
+    if (
+        content.encoding.codec != "utf-8"
+        or "\r" in edit.old_string
+        or (b"\r" in data and (b"\r\n" in data or b"\n" not in data))
+    ):
         return None
     try:
         old, new = edit.old_string.encode(), edit.new_string.replace("\r\n", "\n").encode()
@@ -129,10 +133,13 @@ def _changed_bytes(edit: Edit, path: Path, content: Content) -> Plan | None:
 
 
 def _changed_text(edit: Edit, path: Path, content: Content) -> Plan:
-    text = content.text
+    returns = ends_in_returns(content.text)
+    text = plain_ends(content.text)
     pairs = "\r\n" in text
     view = text.replace("\r\n", "\n") if pairs else text
     old, new = edit.old_string.replace("\r\n", "\n"), edit.new_string.replace("\r\n", "\n")
+    if returns:
+        old, new = old.replace("\r", "\n"), new.replace("\r", "\n")
     if (stands := placeholder(new, old, view)) is not None:
         raise InvalidArguments(
             f"edit_file: line {stands[0]} of new_string stands for text that was left out: {stands[1]!r}; nothing was written",
@@ -150,7 +157,7 @@ def _changed_text(edit: Edit, path: Path, content: Content) -> Plan:
     first = text.count("\n", 0, start) + 1
     last = first + max(_lines_of(after[start:new_end]) - 1, 0)
     diff = of_stretch(text, after, start, old_end, new_end, name_of(edit.file_path))
-    data = content.encoding.encode(after)
+    data = content.encoding.encode(after.replace("\n", "\r") if returns else after)
     return Plan(path, content, data, diff, found.strategy, len(matches), (first, last))
 
 

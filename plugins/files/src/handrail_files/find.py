@@ -33,7 +33,9 @@ WRITTEN = 4_000
 CUT = " … [line cut]"
 # Lines that are kept until all are there; further ones are only counted.
 KEPT = 200_000
-_BINARY = re.compile(rb"([^\0]*?): WARNING: stopped searching binary file after match \([^\n]*\)\n", re.DOTALL)
+_BINARY = re.compile(
+    rb"([^\0]*?): (?:WARNING: stopped searching binary file after match|binary file matches) \([^\n]*\)\n", re.DOTALL
+)
 
 
 class Search(BaseModel):
@@ -248,7 +250,7 @@ class Lines:
         if not lines:
             return
         name = _name(raw)
-        if self.fits is not None and not self.fits.fullmatch(name):
+        if not self.counts_file(name):
             return
         hits = [number for number, fits, _ in lines if fits]
         self.counts[name] = len(hits)
@@ -257,6 +259,10 @@ class Lines:
         texts = {number: line for number, _, line in lines}
         self.found[name] = [self._line(name, number, texts) for number in hits[: self.most]]
         self._kept += len(self.found[name])
+
+    def counts_file(self, name: str) -> bool:
+        """Whether a file has such a name as is asked for."""
+        return self.fits is None or self.fits.fullmatch(name) is not None
 
     def _line(self, name: str, number: int, texts: Mapping[int, bytes]) -> Line:
         line = Line(name, number, _shown(texts[number]))
@@ -272,6 +278,8 @@ def _name(raw: bytes) -> str:
 
 def _shown(line: bytes) -> str:
     text = line.decode("utf-8", "replace").removeprefix("\ufeff").rstrip("\r")
+    # A terminal would write what follows over what stands before.
+    text = text.replace("\r", "␍")
     return text if len(text) <= LINE else f"{text[:LINE]}{CUT}"
 
 
@@ -390,15 +398,19 @@ async def _by_text(search: Search, place: Place, permitted: Permitted, engine: E
     # What may not be read leaves no trace, not even a number: that would tell whether the text is in it.
     total = 0
     matches: list[dict[str, Any]] = []
-    for name in sorted(lines.counts):
-        if name in lines.binary or not await permitted.may_read(place.path(name)):
+    binary: list[str] = []
+    for name in sorted(lines.counts.keys() | lines.binary):
+        if not lines.counts_file(name) or not await permitted.may_read(place.path(name)):
+            continue
+        if name in lines.binary:
+            binary.append(_told_path(search, place, name))
             continue
         total += lines.counts[name]
         for line in lines.found.get(name, ()):
             if len(matches) == search.max_results:
                 break
             matches.append(_match(line, _told_path(search, place, name), search.context))
-    return engine.result(matches, total, whole)
+    return engine.result(matches, total, whole, **({"binary_matches": binary[: search.max_results]} if binary else {}))
 
 
 def _match(line: Line, path: str, context: int) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from handrail.files import opened
 from handrail.files.opened import Opened
 from handrail_files.known import Known
 from handrail_files.naming import near
-from handrail_files.text import SAMPLE, blocks, decoded, encoding_of, read_lines
+from handrail_files.text import SAMPLE, blocks, decoded, encoding_of, ends_in_returns, read_lines, with_plain_ends
 
 # Up to here the lines are counted even when not all are shown.
 COUNTED_BYTES = 1_048_576
@@ -165,6 +165,8 @@ def _text(
     narrow = encoding in ("utf-8", "latin-1")
     if not narrow:
         source = decoded(source, encoding)
+    if ends_in_returns(sample, encoding):
+        source = with_plain_ends(source)
     counted = file.size <= COUNTED_BYTES and file.size > 0
     found = read_lines(source, offset=offset, limit=limit, count_all=counted, encoding=encoding if narrow else "utf-8")
     shown, left_out = _numbered(found.lines, offset + 1)

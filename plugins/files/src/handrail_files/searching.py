@@ -20,6 +20,8 @@ from handrail_files.globbing import translate
 BY_TOOL = (".rgignore", ".ignore")
 BY_GIT = ".gitignore"
 EXCLUDE = ".git/info/exclude"
+# Bytes that ripgrep looks at together.
+BUFFER = 65_536
 BOMS = (b"\xff\xfe", b"\xfe\xff")
 UNKNOWN = re.compile(r"\(\?<?[=!]|\\[1-9]|\(\?P=")
 
@@ -135,20 +137,23 @@ def _level(folder: str, base: str) -> Level:
     return Level(base, rules, Path(folder, ".git").exists())
 
 
-def matching(path: str, wanted: re.Pattern[str], context: int) -> Iterator[tuple[int, bool, str]]:
-    """The lines of a file that fit, and those around them: number, whether it fits, text. Nothing of a binary file."""
-    try:
-        data = Path(path).read_bytes()
-    except OSError:
-        return
-    text = _text(data)
-    if text is None or not text:
+def matching(text: str, wanted: re.Pattern[str], context: int) -> Iterator[tuple[int, bool, str]]:
+    """The lines that fit, and those around them: number, whether it fits, text."""
+    if not text:
         return
     lines = text.removesuffix("\n").split("\n")
     hits = {number for number, line in enumerate(lines) if wanted.search(line.removesuffix("\r"))}
     shown = sorted({near for hit in hits for near in range(max(hit - context, 0), min(hit + context + 1, len(lines)))})
     for number in shown:
         yield number + 1, number in hits, lines[number]
+
+
+def in_binary(data: bytes, wanted: re.Pattern[str], *, named: bool) -> bool:
+    """Whether ripgrep would say of a binary file that it fits: of one that the search names, and of one that looked like text at first."""
+    if not named:
+        data = data[: data.index(b"\0") // BUFFER * BUFFER]
+    lines = re.split("[\n\0]", data.decode("utf-8", "surrogateescape"))
+    return any(wanted.search(line.removesuffix("\r")) for line in lines)
 
 
 def _text(data: bytes) -> str | None:
@@ -174,11 +179,26 @@ def main(orders: dict[str, Any]) -> int:
         sys.stderr.write(f"regex parse error: {exc}")
         return 2
     for path in files:
-        for number, fits, line in matching(path, wanted, orders["context"]):
-            sign = ":" if fits else "-"
-            out.write(os.fsencode(path) + b"\0" + f"{number}{sign}{line}\n".encode("utf-8", "surrogateescape"))
+        out.write(b"".join(_found(path, wanted, orders)))
         out.flush()
     return 0
+
+
+def _found(path: str, wanted: re.Pattern[str], orders: dict[str, Any]) -> Iterator[bytes]:
+    """What is to be written of a file."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError:
+        return
+    name = os.fsencode(path)
+    text = _text(data)
+    if text is None:
+        if in_binary(data, wanted, named=orders["file"] is not None):
+            yield name + b": binary file matches ()\n"
+        return
+    for number, fits, line in matching(text, wanted, orders["context"]):
+        sign = ":" if fits else "-"
+        yield name + b"\0" + f"{number}{sign}{line}\n".encode("utf-8", "surrogateescape")
 
 
 if __name__ == "__main__":

@@ -133,6 +133,20 @@ def decoded(source: Source, encoding: str) -> Source:
     return following
 
 
+def ends_in_returns(sample: bytes, encoding: str) -> bool:
+    """Whether carriage returns alone end the lines of a file that begins with `sample`, as on old Macs."""
+    # What follows the last one is not known.
+    if b"\r" not in sample or (encoding in ("utf-8", "latin-1") and b"\n" in sample):
+        return False
+    text = codecs.getincrementaldecoder(encoding)("replace").decode(sample)
+    return "\r" in text[:-1] and "\n" not in text
+
+
+def with_plain_ends(source: Source) -> Source:
+    """The same bytes with `\\n` for each carriage return."""
+    return lambda: source().replace(b"\r", b"\n")
+
+
 def read_lines(source: Source, *, offset: int, limit: int, count_all: bool, encoding: str = "utf-8") -> Lines:
     """Up to `limit` lines after the first `offset`, without their ends; each at most 2,000 characters and then marked.
 

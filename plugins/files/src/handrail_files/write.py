@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handrail import Downstream, EditConfirmation, InvalidArguments, NotFound, ToolContext, Verdict, Write, tool
 from handrail.files import opened
-from handrail_files.content import MAX_BYTES, Content, Encoding, read_if_there, with_line_ends_of
+from handrail_files.content import MAX_BYTES, Content, Encoding, plain_ends, read_if_there, with_line_ends_of
 from handrail_files.diffs import name_of, unified
 from handrail_files.known import Known
 from handrail_files.omissions import placeholder
@@ -81,7 +81,7 @@ def _utf8(text: str) -> bytes:
 def _diff(before: Content | bytes | None, text: str, data: bytes, name: str) -> str:
     if isinstance(before, bytes):
         return f"{len(before)} bytes that are no text are replaced by {len(data)} bytes of text"
-    return unified(before.text if before is not None else "", text, name_of(name))
+    return unified(plain_ends(before.text) if before is not None else "", plain_ends(text), name_of(name))
 
 
 def _confirmation(new: NewFile, verdict: Verdict) -> EditConfirmation:
