@@ -353,6 +353,9 @@ async def test_text_that_nobody_would_see_is_left_out_and_counted(hands: Hands, 
     result = await hands.done("extract_text")
     assert "Shown text" in result["content"]
     assert "in secret" not in result["content"]
+    lines = await hands.lines(filter="all")
+    assert "Shown text" in lines
+    assert "in secret" not in lines
     assert result["hidden"] == len("Do this in secret 0") * len(hidden)
 
 

@@ -10,6 +10,7 @@
     "datetime-local": "date",
   };
   const SKIPPED = new Set(["SCRIPT", "STYLE", "TEMPLATE", "NOSCRIPT", "HEAD", "META", "LINK", "TITLE", "BASE"]);
+  const USED = "a, button, input, select, summary, textarea, [tabindex], [onclick], [contenteditable]";
   // Nothing in them is used by itself.
   const ATOMS = new Set(["A", "AREA", "BUTTON", "INPUT", "OPTION", "SELECT", "SUMMARY", "TEXTAREA"]);
   const STOPS = new Set(["SVG", "svg", "CANVAS", "VIDEO", "AUDIO", "OBJECT", "EMBED"]);
@@ -296,6 +297,9 @@
           if (all) said.set(node, nameOf(node, role));
           return true;
         }
+      } else if (all && tiny(node) && !node.querySelector(USED)) {
+        // Nobody would read it.
+        return false;
       } else if (role === "heading" && !hidden(node)) {
         add(() => describe(node, role));
         return !!node.querySelector("a, button");
