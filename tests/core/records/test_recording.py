@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import stat
+import subprocess
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +20,7 @@ from handrail.records.replaying import run_plan
 from handrail.session import Session
 from handrail.testing import open_test_session
 
+HANDRAIL = Path(sys.executable).with_name("handrail")
 SHOWN: list[Element] = [
     Element("button", "Save", Rect(10, 10, 40, 20), actions=("click",), window="Editor", fingerprint="a"),
     Element("button", "Copy", Rect(60, 10, 40, 20), actions=("click",), window="Editor", fingerprint="b"),
@@ -201,3 +206,26 @@ async def test_a_picture_leads_nowhere_but_beside_the_plan(tmp_path: Path) -> No
         (tmp_path / "p.yaml").write_text(f"name: x\nsteps: [{{tool: wait, picture: {picture}}}]")
         with pytest.raises(ConfigError, match="beside the plan"):
             read_plan(tmp_path / "p.yaml")
+
+
+def test_a_session_is_recorded_by_the_program_while_it_goes_on_and_afterwards(tmp_path: Path) -> None:
+    around = {**os.environ, "HANDRAIL_HOME": str(tmp_path / "home"), "HANDRAIL_PLUGINS": ""}
+
+    def handrail(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
+        argv = [HANDRAIL, *words]
+        return subprocess.run(argv, cwd=tmp_path, env=around, input=given, capture_output=True, text=True, timeout=60)
+
+    calls = [{"tool": "wait", "args": {"seconds": 0.1}}, {"tool": "wait", "args": {"seconds": 900}}]
+    lines = "".join(json.dumps({"id": id, **call}) + "\n" for id, call in enumerate(calls))
+    live = handrail("session", "--jsonl", "--record", "live.yaml", given=lines)
+    assert "1 steps in live.yaml" in live.stderr
+    assert live.returncode == 0
+    again = handrail("session", "--jsonl", "--record", "live.yaml", given=lines)
+    assert (again.returncode, "is there already" in again.stderr) == (2, True)
+    (audit,) = (tmp_path / "home" / "data" / "audit").glob("*.jsonl")
+    assert handrail("record", audit.stem, "-o", "past.yaml").returncode == 0
+    named = [(tmp_path / name).read_text().partition("\n")[2] for name in ("live.yaml", "past.yaml")]
+    assert named[0] == named[1]
+    assert handrail("replay", "past.yaml").returncode == 0
+    missing = handrail("record", "nothing", "-o", "x.yaml")
+    assert (missing.returncode, "there is no session 'nothing'" in missing.stderr) == (1, True)
