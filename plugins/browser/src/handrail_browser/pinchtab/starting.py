@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import secrets
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -67,6 +68,8 @@ class Own:
                 await self.client.close()
             finally:
                 await asyncio.to_thread(self._keeper.wait)
+                # Where the keeper could not: it was killed, or never began.
+                await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
 
 
 async def started(
