@@ -64,7 +64,12 @@ class DesktopContract:
         for x in (area.x + 1, area.center[0], area.right - 2, 333):
             point = (x, area.y + 1 + x % (area.height - 2))
             await hands.move(*point)
-            assert await hands.pointer() == point
+
+            async def there(point: tuple[int, int] = point) -> bool:
+                return await hands.pointer() == point
+
+            # Wine asks the X server where the pointer is, which may not have moved it yet.
+            await until(there, what=f"the pointer at {point}")
 
     async def test_text_of_every_script_is_typed_as_it_is(self, hands: Hands, editor: Window) -> None:
         for piece in await hands.pieces(TEXT):
