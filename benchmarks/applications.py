@@ -23,7 +23,7 @@ from benchmarks.screen import desktop, program
 from benchmarks.sessions import environment, require, succeed
 from handrail import Session
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 SYSTEM_PYTHON = "/usr/bin/python3"
 PEERS = ("pyatspi", "libatspi", "dogtail")
 LIMIT = "pyatspi, the whole tree in a process of its own"

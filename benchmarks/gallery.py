@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from benchmarks.applications import APPLICATIONS, running
+from benchmarks.applications import APPLICATIONS, PATIENCE_S, running
 from benchmarks.measure import Absent
 from benchmarks.sessions import succeed
 from handrail import Element
@@ -40,7 +40,7 @@ async def main() -> None:
     for name in APPLICATIONS:
         try:
             async with running(name) as (session, _):
-                seen[name] = (await (await session.service("accessibility")).tree()).elements
+                seen[name] = (await (await session.service("accessibility")).tree(deadline=PATIENCE_S)).elements
                 result = await succeed(session, "observe_screen", {"image": "annotated"})
                 (PICTURES / f"{name}.jpg").write_bytes(_small(base64.b64decode(result["image_b64"])))
         except Absent as exc:
