@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.plugins.browser.pages import HIDDEN, PAGES, SECRET, SEEN, TEXT, Page
 
+from handrail_browser.web import feeds
 from handrail_browser.web.reading import of_html
 
 URL = "http://good.example/dir/page"
@@ -35,3 +36,13 @@ def test_what_is_seen_stays(markup: str) -> None:
 def test_a_page_that_only_scripts_fill_says_so() -> None:
     told, _ = of_html("<title>App</title><div id=root></div><script src=app.js></script>", URL)
     assert told["scripted"]
+
+
+def test_an_address_that_is_none_takes_nothing_from_the_page() -> None:
+    broken = "<base href='http://['><meta http-equiv=refresh content='0; url=http://[::1'>"
+    told, text = of_html(f"<head><title>t</title>{broken}</head><main><p>{TEXT}</p></main>", URL)
+    assert TEXT.split(".")[0] in text
+    assert told["leads_to"] == "http://[::1"
+    feed = feeds.read("<rss><channel><item><title>News</title><link>http://[</link></item></channel></rss>", URL)
+    assert feed is not None
+    assert "News" in feed[1]

@@ -10,6 +10,7 @@ import os
 import stat
 import sys
 import time
+import zlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -182,8 +183,19 @@ async def test_a_file_in_chunks_is_whole(session: Session, server: Served, work:
     assert (work / "f.bin").read_bytes() == CONTENT
 
 
-async def test_what_a_server_packs_for_the_way_is_unpacked(session: Session, server: Served, work: Path) -> None:
-    server.answers["/f"] = file(gzip.compress(CONTENT), content_encoding="gzip", etag=ETAG)
+@pytest.mark.parametrize(
+    ("packed", "way"),
+    [
+        (gzip.compress(CONTENT), "gzip"),
+        (gzip.compress(CONTENT[:9]) + gzip.compress(CONTENT[9:]), "X-GZIP"),
+        (zlib.compress(CONTENT), "deflate"),
+        (zlib.compress(CONTENT, wbits=-15), "deflate"),
+    ],
+)
+async def test_what_a_server_packs_for_the_way_is_unpacked(
+    session: Session, server: Served, work: Path, packed: bytes, way: str
+) -> None:
+    server.answers["/f"] = file(packed, content_encoding=way, etag=ETAG)
     result = succeeded(await get(session, server.url("/f")))
     assert (work / "f.bin").read_bytes() == CONTENT
     assert result["size_bytes"] == len(CONTENT)
@@ -308,7 +320,10 @@ BROKEN: Mapping[str, tuple[Answer, str]] = {
     "two-lengths": (says(head(content_length=5)[:-2] + b"content-length: 6\r\n\r\nhello"), "could not be fetched"),
     "negative-length": (says(head(content_length=-5) + b"hello"), "could not be fetched"),
     "head-without-end": (says(b"HTTP/1.1 200 OK\r\n" + b"x: " + b"y" * 300_000), "could not be fetched"),
-    "gzip-that-is-none": (file(b"not packed", content_encoding="gzip"), "cannot be decoded"),
+    "gzip-that-is-none": (file(b"not packed", content_encoding="gzip"), "cannot be unpacked"),
+    "gzip-without-its-end": (file(gzip.compress(CONTENT)[:-9], content_encoding="gzip"), "the end of what is packed"),
+    "deflate-without-its-end": (file(zlib.compress(CONTENT)[:-9], content_encoding="deflate"), "the end of what is"),
+    "packed-otherwise": (file(b"\x8b\x02\x80", content_encoding="br"), "packed by 'br', which was not asked for"),
     "endless-redirects": (file(b"", 302, location="/f"), "leads on more than"),
 }
 
@@ -697,7 +712,8 @@ async def test_a_disk_that_fills_up_leaves_nothing_and_the_old_file(
 
 
 @pytest.mark.parametrize(
-    "location", ["http://inner.example/", "http://10.0.0.1/", "http://169.254.169.254/latest", "file:///etc/passwd"]
+    "location",
+    ["http://inner.example/", "http://10.0.0.1/", "http://169.254.169.254/latest", "file:///etc/passwd", "http://[::1"],
 )
 async def test_a_redirect_to_a_private_place_is_not_followed(
     session: Session, server: Served, work: Path, location: str

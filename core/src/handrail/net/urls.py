@@ -10,7 +10,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from ipaddress import IPv6Address
-from urllib.parse import quote, unquote
+from urllib.parse import quote, unquote, urljoin
 
 from handrail.judging.verdicts import Decision, Reason
 from handrail.net import addresses, hostnames
@@ -103,6 +103,14 @@ def view(text: str, *, allow_private: Collection[str] = (), scheme: str | None =
     if name in PORTS:
         return _of_web(name, rest, allow_private)
     return _of_scheme(name, rest, allow_private)
+
+
+def joined(base: str, text: str) -> str:
+    """Where a reference in something from `base` leads; the text itself where it is no address, as `view` will say."""
+    try:
+        return urljoin(base, text)
+    except ValueError:
+        return text
 
 
 def place(text: str) -> str:

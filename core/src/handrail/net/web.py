@@ -14,7 +14,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, cast
-from urllib.parse import urljoin
 
 import anyio
 import httpcore
@@ -24,6 +23,7 @@ from handrail.errors import Denied, Downstream, TimedOut
 from handrail.judging.verdicts import Decision, Reason
 from handrail.net import addresses, urls
 from handrail.net.connecting import Resolver, denied, resolve_public, system_resolver
+from handrail.net.unpacking import Flaw, unpacking
 from handrail.net.urls import View
 from handrail.records.redaction import redact_text
 
@@ -73,17 +73,20 @@ class Answered:
     _size: int
 
     async def chunks(self) -> AsyncIterator[bytes]:
-        """The content, decoded, piece by piece; `Downstream` when it is more than the limit."""
-        packed = [each for each in self.headers.get("content-encoding", "").split(",") if each.strip()]
-        if len(packed) > 1:
-            # Each time, a thousandfold: one piece could fill the memory before it is counted.
-            raise Downstream(f"{redact_text(self.url)!r} sends what is packed {len(packed)} times")
-        got = 0
-        async for chunk in self._response.aiter_bytes():
-            got += len(chunk)
-            if got > self._size:
-                raise Downstream(f"{redact_text(self.url)!r} sends more than {self._size:,} bytes")
-            yield chunk
+        """The content, unpacked, piece by piece; `Downstream` when it is more than the limit, `Broken` when its end is missing."""
+        try:
+            content = unpacking(self.headers.get("content-encoding", ""))
+            got = 0
+            async for raw in self._response.aiter_raw():
+                for chunk in content.take(raw):
+                    got += len(chunk)
+                    if got > self._size:
+                        raise Downstream(f"{redact_text(self.url)!r} sends more than {self._size:,} bytes")
+                    yield chunk
+            content.end()
+        except Flaw as exc:
+            kind = Broken if exc.early else Downstream
+            raise kind(f"{redact_text(self.url)!r} sends what cannot be unpacked: {exc}") from exc
 
     async def read(self) -> bytes:
         """The whole content."""
@@ -145,8 +148,6 @@ class Web:
             if monotonic() < ends:
                 raise
             raise TimedOut(f"{redact_text(url)!r} took longer than {self._limits.seconds:g} s") from exc
-        except httpx.DecodingError as exc:
-            raise Downstream(f"{redact_text(url)!r} sends what cannot be decoded: {_told(exc)}") from exc
         except httpx.HTTPError as exc:
             kind = Downstream if _of_certificate(exc) else Broken
             raise kind(f"{redact_text(url)!r} could not be fetched: {_told(exc)}") from exc
@@ -191,7 +192,7 @@ class Web:
         """The request that a redirect asks for, judged like a first one. Credentials and content stay with the origin they were given to."""
         old = urls.view(str(before.url), allow_private=self._allow_private)
         # Joined as text: what browsers read in it is for the view to say.
-        joined = location if BROKEN.match(location) else urljoin(old.url, location)
+        joined = location if BROKEN.match(location) else urls.joined(old.url, location)
         view = urls.view(joined, allow_private=self._allow_private)
         await self._check_hop(old, view, location)
         same = view.origin == old.origin

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from typing import Any
-from urllib.parse import urljoin
 
+from handrail.net.urls import joined
 from handrail_browser.web.trees import xml_tree
 
 MOST = 100
@@ -34,7 +34,7 @@ def _entry(entry: Any, url: str) -> list[str]:
     found = next((each for each in links if each.get("rel", "alternate") == "alternate"), None)
     target = (found.get("href") or (found.text or "").strip()) if found is not None else ""
     when = _text(entry, "pubDate") or _text(entry, "published") or _text(entry, "updated") or _text(entry, "date")
-    heading = f"[{title}]({urljoin(url, target)})" if target else title
+    heading = f"[{title}]({joined(url, target)})" if target else title
     summary = _text(entry, "description") or _text(entry, "summary")
     return [f"- {heading}" + (f" ({when})" if when else "") + (f": {summary}" if summary else "")]
 

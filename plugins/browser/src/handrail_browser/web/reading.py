@@ -10,8 +10,9 @@ import os
 import re
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urlsplit
 
+from handrail.net.urls import joined
 from handrail_browser.web import feeds, hidden
 from handrail_browser.web.decoding import decode
 from handrail_browser.web.trees import as_html, document_of, html_tree
@@ -66,7 +67,7 @@ def of_html(text: str, url: str) -> tuple[dict[str, Any], str]:
         return {"kind": "markdown"}, ""
     scripted = len(tree.xpath("//script"))
     told: dict[str, Any] = {"kind": "markdown", "title": _title(tree)}
-    base = urljoin(url, next(iter(tree.xpath("//base/@href")), ""))
+    base = joined(url, next(iter(tree.xpath("//base/@href")), ""))
     if (refresh := _refresh(tree, base)) is not None:
         told["leads_to"] = refresh
     gone = hidden.take_out(tree)
@@ -96,7 +97,7 @@ def _title(tree: Any) -> str:
 def _refresh(tree: Any, base: str) -> str | None:
     for content in tree.xpath("//meta[translate(@http-equiv, 'REFSH', 'refsh')='refresh']/@content"):
         if (found := REFRESH.match(content)) is not None:
-            return urljoin(base, found[1])[:2_000]
+            return joined(base, found[1])[:2_000]
     return None
 
 
@@ -105,7 +106,7 @@ def _mend_links(tree: Any, base: str, url: str) -> None:
     here = url.partition("#")[0]
     for link in list(tree.iter("a")):
         try:
-            target = urljoin(base, (link.get("href") or "").strip())
+            target = joined(base, (link.get("href") or "").strip())
             scheme = urlsplit(target).scheme
         except ValueError:
             target, scheme = "", ""

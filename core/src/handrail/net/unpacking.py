@@ -1,0 +1,81 @@
+"""Content that a server packed for the way, unpacked piece by piece to its true end (RFC 9110, 8.4.1)."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+
+# Of what a few packed bytes may become, so much at a time.
+PIECE = 1_048_576
+GZIP = zlib.MAX_WBITS | 16
+RAW = -zlib.MAX_WBITS
+
+
+class Flaw(ValueError):
+    """What was sent is not packed as it was said to be; `early`: it only ends too soon."""
+
+    def __init__(self, message: str, *, early: bool = False) -> None:
+        super().__init__(message)
+        self.early = early
+
+
+class _Plain:
+    def take(self, data: bytes) -> Iterator[bytes]:
+        yield data
+
+    def end(self) -> None:
+        """All is well however it ends."""
+
+
+class _Packed:
+    """Content by zlib, in one stream or several one after another, as gzip allows."""
+
+    def __init__(self, bits: int) -> None:
+        self._bits = bits
+        self._stream = zlib.decompressobj(bits)
+        self._begun = False
+
+    def take(self, data: bytes) -> Iterator[bytes]:
+        """What these bytes hold."""
+        while data:
+            if self._stream.eof:
+                self._stream, self._begun = zlib.decompressobj(self._bits), False
+            try:
+                piece = self._stream.decompress(data, PIECE)
+            except zlib.error as exc:
+                if self._begun or self._bits != zlib.MAX_WBITS:
+                    raise Flaw(str(exc)) from exc
+                # Many servers call it deflate without the head that belongs to it.
+                self._bits = RAW
+                self._stream = zlib.decompressobj(RAW)
+                continue
+            self._begun = True
+            data = self._stream.unconsumed_tail or self._stream.unused_data
+            if piece:
+                yield piece
+
+    def end(self) -> None:
+        """`Flaw` when it ends before what is packed does."""
+        if self._begun and not self._stream.eof:
+            raise Flaw("the end of what is packed is missing", early=True)
+
+
+PACKED: Mapping[str, Callable[[], _Plain | _Packed]] = {
+    "": _Plain,
+    "identity": _Plain,
+    "gzip": lambda: _Packed(GZIP),
+    "x-gzip": lambda: _Packed(GZIP),
+    "deflate": lambda: _Packed(zlib.MAX_WBITS),
+}
+
+
+def unpacking(encoding: str) -> _Plain | _Packed:
+    """For content with this `Content-Encoding`; `Flaw` for one that is not unpacked here."""
+    ways = [each.strip().lower() for each in encoding.split(",") if each.strip()]
+    if len(ways) > 1:
+        # Each time, a thousandfold: one piece could fill the memory before it is counted.
+        raise Flaw(f"it is packed {len(ways)} times")
+    way = "".join(ways)
+    if way not in PACKED:
+        raise Flaw(f"it is packed by {way[:40]!r}, which was not asked for")
+    return PACKED[way]()
