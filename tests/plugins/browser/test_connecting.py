@@ -1,0 +1,74 @@
+"""A browser that a person started for debugging is worked as it is, and stays theirs."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.plugins.browser.site import Site, serving
+from tests.plugins.browser.working import browsing
+
+PATIENCE_S = 30.0
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with serving(Site()) as site:
+        site.pages["/"] = "<title>Here</title><button onclick=\"document.title = 'Pressed'\">Press</button>"
+        site.pages["/asks"] = (
+            '<title>Asks</title><p id=out></p><button onclick="navigator.clipboard.readText()'
+            ".then(text => out.textContent = 'was given ' + text, why => out.textContent = why.name)\">Paste</button>"
+        )
+        yield site
+
+
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory, site: Site) -> Iterator[str]:
+    """The endpoint of a browser that this test started, as a person would."""
+    profile = tmp_path_factory.mktemp("profile")
+    argv = ["chromium", "--headless=new", "--no-sandbox", "--remote-debugging-port=0", f"--user-data-dir={profile}"]
+    browser = subprocess.Popen(
+        [*argv, site.url()], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
+    )
+    try:
+        yield f"http://127.0.0.1:{_port(profile)}"
+        assert browser.poll() is None, "the person's browser was ended"
+    finally:
+        os.killpg(browser.pid, signal.SIGTERM)
+        browser.wait(PATIENCE_S)
+
+
+def _port(profile: Path) -> int:
+    told = profile / "DevToolsActivePort"
+    until = time.monotonic() + PATIENCE_S
+    while time.monotonic() < until:
+        if told.exists() and (lines := told.read_text().split()):
+            return int(lines[0])
+        time.sleep(0.05)
+    raise AssertionError("the browser named no port")
+
+
+async def test_its_page_is_seen_and_worked_and_the_browser_stays(started: str) -> None:
+    async with browsing() as hands:
+        assert "1 tabs" in (await hands.done("connect_cdp", started))["content"]
+        tab = (await hands.done("list_tabs"))["content"].partition(" ")[0].strip("*[]:")
+        assert "Press" in await hands.lines(tab_id=tab)
+        pressed = await hands.done("click", name="Press", tab_id=tab)
+        assert (pressed["effect"], pressed["title"]) == ("confirmed", "Pressed")
+
+
+async def test_where_no_browser_answers_it_is_said(started: str, site: Site) -> None:
+    async with browsing() as hands:
+        await hands.refused("connect_cdp", "no browser answers", site.url("/none"))
+
+
+async def test_a_page_that_asks_for_the_clipboard_is_not_given_it(site: Site) -> None:
+    async with browsing() as hands:
+        await hands.done("navigate", site.url("/asks"))
+        await hands.done("click", name="Paste")
+        await hands.done("wait", text="NotAllowedError")
