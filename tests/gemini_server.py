@@ -47,6 +47,13 @@ class Fails:
 
 
 @dataclass(frozen=True)
+class LeadsOn:
+    """An answer that sends the client to another address, with all that it sent."""
+
+    to: str
+
+
+@dataclass(frozen=True)
 class Empty:
     """An answer without content."""
 
@@ -77,7 +84,7 @@ class Raw:
     text: str
 
 
-Answer = Sequence[types.Part] | Fails | Empty | Stops | Breaks | Raw
+Answer = Sequence[types.Part] | Fails | LeadsOn | Empty | Stops | Breaks | Raw
 Scripted = Answer | Callable[["Request"], Answer]
 
 
@@ -179,6 +186,8 @@ class Reply:
 
 def _whole(answer: Answer) -> Reply:
     match answer:
+        case LeadsOn():
+            return Reply(307, [], {"Location": answer.to})
         case Fails():
             return _error(answer)
         case Raw():
@@ -194,6 +203,8 @@ def _streamed(answer: Answer) -> Reply:
     match answer:
         case Fails():
             return _error(answer)
+        case LeadsOn():
+            return Reply(307, [], {"Location": answer.to})
         case Raw():
             return Reply(200, [_event(answer.text)], stream=True)
         case Breaks():

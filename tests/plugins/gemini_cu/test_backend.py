@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from google.genai import types
 from pydantic import ValidationError
-from tests.gemini_server import KEY, Empty, Fails, Gemini, call, say, serving
+from tests.gemini_server import KEY, Empty, Fails, Gemini, LeadsOn, Raw, call, say, serving
 
 from handrail import (
     BackendUnavailable,
@@ -280,6 +280,40 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
     async with opened(gemini, attempts=1) as backend:
         with pytest.raises(BackendUnavailable, match="no answer came from http://127"):
             await backend.plan(picture(), "look", ())
+
+
+async def test_neither_the_key_nor_a_picture_goes_where_a_server_leads_on_to() -> None:
+    with serving(DONE) as other, serving() as gemini:
+        gemini.answers.append(LeadsOn(f"{other.url}/v1beta/models/gemini-3.5-flash:generateContent"))
+        async with opened(gemini) as backend:
+            with pytest.raises(BackendUnavailable, match=r"307.*redirects are not followed: set backends\."):
+                await backend.plan(picture(), "look", ())
+    assert (len(gemini.requests), other.requests) == (1, [])
+
+
+@pytest.mark.parametrize("url", ["http://8.8.8.8", "http://[2606:4700::1111]"])
+async def test_neither_goes_to_a_public_address_in_the_clear(url: str) -> None:
+    with pytest.raises(BackendUnavailable, match="public address"):
+        await GeminiComputerUse(GeminiConfig(url=url)).open(Opened())
+
+
+async def test_what_a_server_says_of_a_failure_is_short_and_shows_no_key() -> None:
+    with serving(Fails(400, f"bad key {KEY}\x1b[2J " + "long " * 100_000, f"NO_{KEY}"), endless=True) as gemini:
+        async with opened(gemini) as backend:
+            with pytest.raises(BackendUnavailable, match="bad key") as caught:
+                await backend.plan(picture(), "look", ())
+    told = str(caught.value)
+    assert KEY not in told
+    assert "\x1b" not in told
+    assert len(told) < 600
+
+
+@pytest.mark.parametrize("text", ["<html>busy", "[]", "null", '{"candidates": 7}', "[" * 100_000, ""])
+async def test_what_is_no_answer_of_the_api_is_said(text: str) -> None:
+    with serving(Raw(text), endless=True) as gemini:
+        async with opened(gemini, attempts=1) as backend:
+            with pytest.raises(BackendUnavailable):
+                await backend.plan(picture(), "look", ())
 
 
 async def test_a_cancelled_question_ends_at_once() -> None:

@@ -3,111 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-from tests.gemini_server import KEY, Answer, Gemini, Request, Scripted, call, say, serving
+from tests.gemini_server import Answer, Request, Scripted, call, serving
+from tests.plugins.browser.site import Answer as Page, Asked, Site, serving as serving_site
+from tests.plugins.gemini_cu.desk import DEADLINE_S, DONE, Desk, desk, shows
 
-import handrail
-from handrail import Element, Session
+from handrail.asking.confirm import yes
 from handrail.testing import ScriptedConfirmer
 from handrail_gui.hands import Place
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(180)]
-
-DEADLINE_S = 40.0
-DONE = [say("It is done.")]
 
 
 @pytest.fixture
 def stack() -> Iterator[ExitStack]:
     with ExitStack() as stack:
         yield stack
-
-
-class Desk:
-    """A session on a private desktop of its own, with the programs on it."""
-
-    def __init__(self, session: Session, stack: ExitStack) -> None:
-        self.session, self._stack, self._loop = session, stack, asyncio.get_running_loop()
-
-    async def start(self, *argv: str) -> subprocess.Popen[bytes]:
-        """A program, when its window can be worked."""
-        program = _begun(argv, (await self.session.desktop()).environment)
-        self._stack.callback(_end, program)
-        await self.until(lambda elements: any(e.role in ("text", "button", "toggle button") for e in elements))
-        return program
-
-    async def elements(self) -> tuple[Element, ...]:
-        accessibility: Any = await self.session.service("accessibility")
-        return (await accessibility.tree(full=True)).elements
-
-    async def until(self, fits: Callable[[tuple[Element, ...]], Any]) -> Any:
-        """What a condition gives on the active window's elements, once it is true."""
-        with anyio.fail_after(DEADLINE_S):
-            while not (found := fits(await self.elements())):
-                await anyio.sleep(0.02)
-        return found
-
-    def place(self, role: str, text: str) -> dict[str, Any]:
-        """Where an element is, in the model's numbers; asked by the server, once it shows."""
-
-        def shown(elements: tuple[Element, ...]) -> Element | None:
-            return next((e for e in elements if e.rect and e.role == role and e.text == text), None)
-
-        found: Element = asyncio.run_coroutine_threadsafe(self.until(shown), self._loop).result(DEADLINE_S)
-        assert found.rect is not None
-        x, y = found.rect.center
-        return {"x": x * 1000 // 1280, "y": y * 1000 // 800}
-
-    def clicks(self, *named: tuple[str, str], function: str = "click") -> Scripted:
-        """An answer that clicks elements, all of them in one turn."""
-
-        def answer(request: Request) -> Answer:
-            return [say("I press them."), *(call(function, **self.place(role, text)) for role, text in named)]
-
-        return answer
-
-    async def use(self, instruction: str) -> Any:
-        return await self.session.call("execute_computer_use", {"instruction": instruction})
-
-
-def _begun(argv: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    quiet = subprocess.DEVNULL
-    return subprocess.Popen(argv, env={**os.environ, **environment}, stdin=quiet, stdout=quiet, stderr=quiet)
-
-
-def _end(program: subprocess.Popen[bytes]) -> None:
-    program.kill()
-    program.wait(DEADLINE_S)
-
-
-@asynccontextmanager
-async def desk(gemini: Gemini, folder: Path, stack: ExitStack, **given: Any) -> AsyncIterator[Desk]:
-    backends = {"gemini_computer_use": {"url": gemini.url}}
-    environment = {**os.environ, "GEMINI_API_KEY": KEY}
-    async with handrail.open(
-        desktop="private",
-        backend="gemini_computer_use",
-        backends=backends,
-        cwd=folder,
-        environment=environment,
-        **given,
-    ) as session:
-        yield Desk(session, stack)
-    assert gemini.faults == []
-    assert gemini.answers == []
-
-
-def shows(text: str) -> Callable[[tuple[Element, ...]], bool]:
-    """Whether a text element holds just that."""
-    return lambda elements: any(e.role == "text" and e.value == text for e in elements)
 
 
 async def test_a_calculator_multiplies(tmp_path: Path, stack: ExitStack) -> None:
@@ -187,3 +104,73 @@ async def test_places_in_a_window_that_has_moved_since_are_refused_and_told(tmp_
             assert result.ok, result
             await given.until(shows("7"))
     assert gemini.requests[1].told[0]["code"] == "stale_observation"
+
+
+LINK = "<!doctype html><title>First</title><a href=/form style='position:fixed;inset:0;background:#fee'>On</a>"
+FORM = "<!doctype html><title>Second</title><body style='background:#efe'><form action=/sent><input name=said autofocus></form>"
+WINDOW = """
+network.allow_private = ["127.0.0.1"]
+[plugins.browser]
+headless = false
+window = [1280, 800]
+"""
+
+
+async def test_pages_are_worked_on_the_desktop_and_each_answer_says_where_the_browser_is(
+    tmp_path: Path, stack: ExitStack
+) -> None:
+    said: list[str] = []
+
+    def sent(asked: Asked) -> Page:
+        said.append(asked.query["said"])
+        return Page("<!doctype html><title>Third</title><body style='background:#eef'>Thank you")
+
+    site = Site(pages={"/": LINK, "/form": FORM, "/sent": sent})
+    with serving_site(site), serving() as gemini:
+        (config := tmp_path / "given.toml").write_text(WINDOW)
+        async with desk(gemini, tmp_path, stack, kind="browser", config=config, confirm=yes) as working:
+            gemini.answers += [
+                [call("open_web_browser")],
+                [call("navigate", url=site.url("/"))],
+                [call("click", x=500, y=500)],
+                [call("type", text="Grüße", press_enter=True)],
+                [call("go_back"), call("take_screenshot")],
+                DONE,
+            ]
+            result = await working.use("follow the link and send a greeting")
+    assert result.ok, result
+    assert {taken["result"]["status"] for taken in result["actions_taken"]} == {"success"}
+    assert said == ["Grüße"]
+    told = [[each["url"] for each in request.told] for request in gemini.requests[1:]]
+    assert told == [
+        ["about:blank"],
+        [site.url("/")],
+        [site.url("/form")],
+        [site.url("/sent?said=Gr%C3%BC%C3%9Fe")],
+        [site.url("/form")] * 2,
+    ]
+    newest = [request.pictures[-1] for request in gemini.requests[1:]]
+    assert len(set(newest[:4])) == 4
+
+
+async def test_a_phones_functions_reach_the_programs_and_windows_of_the_desktop(
+    tmp_path: Path, stack: ExitStack
+) -> None:
+    with serving() as gemini:
+        async with desk(gemini, tmp_path, stack, kind="mobile", confirm=yes) as given:
+            gemini.answers += [
+                [call("open_app", app_name="galculator")],
+                [call("list_apps")],
+                given.clicks(("toggle button", "7")),
+                given.clicks(("toggle button", "8"), function="long_press"),
+                [call("open_app", app_name="no-such-app")],
+                [call("go_back")],
+                DONE,
+            ]
+            result = await given.use("press 7 and hold 8")
+            assert result.ok, result
+    told = [request.told[0] for request in gemini.requests[1:]]
+    assert "alculator" in str(told[1])
+    assert "no-such-app" in told[4]["error"]
+    failed = [taken["function"] for taken in result["actions_taken"] if taken["result"]["status"] != "success"]
+    assert failed == ["open_app"]

@@ -112,7 +112,8 @@ class Turn:
     """A plan that was carried out: one result for each action that was tried, in order, and what the screen showed then.
 
     The first that fails is the last that is tried. `frames` holds what the screen showed when the actions of an id were done. Pictures that no
-    planner needs any more are None, or missing. `note`: what the model is to be told beside that, as when the plan was no good.
+    planner needs any more are None, or missing. `urls` holds where the session's browser was by then, if one runs. `note`: what the model is to
+    be told beside that, as when the plan was no good.
     """
 
     plan: Plan
@@ -120,6 +121,7 @@ class Turn:
     frame: Frame | None = None
     note: str = ""
     frames: Mapping[str, Frame] = field(default_factory=dict[str, Frame])
+    urls: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 class VisionBackend(ABC):

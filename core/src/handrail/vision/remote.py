@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, cast
 from handrail import __version__
 from handrail.errors import BackendUnavailable, HandrailError
 from handrail.net import addresses, urls
-from handrail.net.connecting import system_resolver
+from handrail.net.connecting import Resolver, system_resolver
 from handrail.net.passing import PASSING, TRIES, Passing, named, persist, wait_of
-from handrail.net.web import Broken, Limits, Web
+from handrail.net.web import Broken, CheckedTransport, Limits, Web
 from handrail.records.redaction import REDACTED
 from handrail.untrusted.envelope import clean
 
@@ -59,18 +59,14 @@ class Remote:
         tries: int = TRIES,
     ) -> None:
         self.url = url.rstrip("/")
-        view = urls.view(self.url, allow_private=network.allow_private)
-        if not view.host:
-            raise BackendUnavailable(f"{url!r} is no address of a server: {view.reasons[0].text}")
-        if view.scheme == "http":
-            _check_plain(view.host, (view.host,))
+        view = _server(self.url, network)
         self._headers = {"accept": "application/json", "user-agent": f"handrail/{__version__}", **(headers or {})}
         self._hidden = tuple(text.encode() for text in hidden if text)
         self._tries = tries
         self._web = Web(
             allow_private=(*network.allow_private, view.host),
             limits=Limits(hops=0, size=LONGEST_ANSWER, seconds=seconds, silence=seconds),
-            resolver=_resolved_for_plain if view.scheme == "http" else system_resolver,
+            resolver=_resolver(view),
             proxy=network.proxy,
         )
 
@@ -132,6 +128,34 @@ class Remote:
         if not isinstance(answered, dict):
             raise BackendUnavailable(f"{self.url} answered {type(answered).__name__} where an object was due")
         return cast("dict[str, Any]", answered)
+
+
+def transport(url: str, *, network: NetworkSettings) -> CheckedTransport:
+    """The way to a server for the client of a vendor, which is to follow no redirect: to where the configuration says it is, and nowhere else."""
+    view = _server(url, network)
+    return CheckedTransport(
+        allow_private=(*network.allow_private, view.host), resolver=_resolver(view), proxy=network.proxy
+    )
+
+
+def shown(text: str, hidden: Collection[str] = ()) -> str:
+    """What a server says as it may be told: without keys, without what steers or hides, and not at any length."""
+    for secret in filter(None, hidden):
+        text = text.replace(secret, REDACTED)
+    return clean(" ".join(text[: 4 * SAID].split())).text[:SAID]
+
+
+def _server(url: str, network: NetworkSettings) -> urls.View:
+    view = urls.view(url, allow_private=network.allow_private)
+    if not view.host:
+        raise BackendUnavailable(f"{url!r} is no address of a server: {view.reasons[0].text}")
+    if view.scheme == "http":
+        _check_plain(view.host, (view.host,))
+    return view
+
+
+def _resolver(view: urls.View) -> Resolver:
+    return _resolved_for_plain if view.scheme == "http" else system_resolver
 
 
 def _reason(data: bytes) -> str:

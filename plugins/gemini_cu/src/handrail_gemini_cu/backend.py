@@ -17,7 +17,10 @@ from handrail_gemini_cu.config import GeminiConfig
 from handrail_gemini_cu.functions import Called, Surface, actions_of
 
 if TYPE_CHECKING:
+    import httpx
     from google.genai import Client, errors, types
+
+    from handrail.config.settings import NetworkSettings
 
 # Refused for the moment only.
 RETRIED = [408, 429, 500, 502, 503, 504]
@@ -56,6 +59,8 @@ class GeminiComputerUse(VisionBackend):
         super().__init__(config)
         self.deadline = self.config.deadline
         self._client: Client | None = None
+        self._http: httpx.AsyncClient | None = None
+        self._key = ""
 
     @classmethod
     def missing(cls) -> str | None:
@@ -71,9 +76,9 @@ class GeminiComputerUse(VisionBackend):
 
     async def open(self, context: BackendContext) -> None:
         """Make the client; nothing is sent."""
-        key = await self._key(context)
+        self._key = await self._found_key(context)
         # A third of a second of imports.
-        self._client = await anyio.to_thread.run_sync(self._made, key)
+        self._client, self._http = await anyio.to_thread.run_sync(self._made, context.network)
 
     async def close(self) -> None:
         """Close its connections."""
@@ -85,6 +90,9 @@ class GeminiComputerUse(VisionBackend):
             del client
             for _ in range(CLOSERS):
                 await anyio.lowlevel.checkpoint()
+        if self._http is not None:
+            await self._http.aclose()
+            self._http = None
 
     async def plan(self, frame: Frame, instruction: str, history: Sequence[Turn]) -> Plan:
         """What Gemini wants done next. Words beside a call are its reasoning; words alone end the task."""
@@ -98,13 +106,15 @@ class GeminiComputerUse(VisionBackend):
         content, calls = candidate.content, _calls(candidate)
         text = _words(candidate)
         if not calls and not text:
-            raise BackendUnavailable(f"the model {self.config.model!r} answered nothing ({_reason(candidate)})")
+            raise BackendUnavailable(
+                f"the model {self.config.model!r} answered nothing ({self._shown(_reason(candidate))})"
+            )
         assert content is not None
         now = Surface(frame, surface.sent, self.config, sys.platform, held)
         actions = [action for call in calls for action in actions_of(call, now)]
         return Plan(tuple(actions), text, done=not calls, ref=Reply(content, calls))
 
-    async def _key(self, context: BackendContext) -> str:
+    async def _found_key(self, context: BackendContext) -> str:
         if (named := self.config.key) is not None:
             try:
                 return await context.secret(named.removeprefix("secret:"))
@@ -117,12 +127,19 @@ class GeminiComputerUse(VisionBackend):
             f" or name another variable by backends.{self.name}.key_variable, or a secret by its key"
         )
 
-    def _made(self, key: str) -> Client:
+    def _made(self, network: NetworkSettings) -> tuple[Client, httpx.AsyncClient]:
+        """The client, and what it sends with: left to itself it would follow redirects, the key and the pictures with it."""
+        import httpx
         from google.genai import Client, types
 
+        from handrail.vision.remote import transport
+
         settings = self.config
-        return Client(
-            api_key=key,
+        http = httpx.AsyncClient(
+            transport=transport(settings.url, network=network), follow_redirects=False, trust_env=False
+        )
+        client = Client(
+            api_key=self._key,
             vertexai=False,
             http_options=types.HttpOptions(
                 base_url=settings.url,
@@ -135,15 +152,23 @@ class GeminiComputerUse(VisionBackend):
                     max_delay=max(settings.pause, LONGEST_PAUSE_S),
                     http_status_codes=RETRIED,
                 ),
+                httpx_async_client=http,
             ),
         )
+        return client, http
 
     def _contents(self, frame: Frame, instruction: str, history: Sequence[Turn]) -> list[types.Content]:
         from handrail_gemini_cu.conversation import Conversation
 
         settings = self.config
         return Conversation(
-            instruction, history, frame, _picture(settings.longest_side), settings.entries, settings.pictures
+            instruction,
+            history,
+            frame,
+            _picture(settings.longest_side),
+            settings.entries,
+            settings.pictures,
+            browsing=settings.environment == "browser",
         ).contents()
 
     async def _asked(self, contents: list[types.Content]) -> types.Candidate:
@@ -170,7 +195,9 @@ class GeminiComputerUse(VisionBackend):
                 config=self._request(),
             )
         except errors.APIError as exc:
-            raise BackendUnavailable(_refused(exc, self.config)) from exc
+            raise BackendUnavailable(self._refusal(exc)) from exc
+        except BackendUnavailable:
+            raise
         # The client works with one of three libraries, each with errors of its own, and lets them through.
         except Exception as exc:
             raise BackendUnavailable(f"no answer came from {self.config.url} ({type(exc).__name__})") from exc
@@ -182,8 +209,24 @@ class GeminiComputerUse(VisionBackend):
                 if feedback is not None and feedback.block_reason is not None
                 else "no reason"
             )
-            raise BackendUnavailable(f"the model {self.config.model!r} refused to answer ({why})")
+            raise BackendUnavailable(f"the model {self.config.model!r} refused to answer ({self._shown(why)})")
         return response.candidates[0]
+
+    def _shown(self, said: str) -> str:
+        from handrail.vision.remote import shown
+
+        return shown(said, (self._key,))
+
+    def _refusal(self, exc: errors.APIError) -> str:
+        """What the API said, and the cure where it is plain."""
+        config, message = self.config, self._shown(exc.message or "")
+        said = " ".join(self._shown(str(word)) for word in (exc.code, exc.status) if word)
+        told = f"the Gemini API answered {said} for the model {config.model!r}: {message}"
+        if 300 <= exc.code < 400:
+            return f"{told}; redirects are not followed: set backends.{self.name}.url to where the API is"
+        if exc.code in (401, 403) or "API key" in message:
+            return f"{told}; check the key in {config.key or config.key_variable}"
+        return f"{told}; where this model does not use computers, {KEEP}" if exc.code in (400, 404) else told
 
     def _request(self) -> types.GenerateContentConfig:
         from google.genai import types
@@ -265,12 +308,3 @@ def _words(candidate: types.Candidate) -> str:
 
 def _reason(candidate: types.Candidate) -> str:
     return candidate.finish_reason.value if candidate.finish_reason is not None else "no reason is given"
-
-
-def _refused(exc: errors.APIError, config: GeminiConfig) -> str:
-    """What the API said, and the cure where it is plain."""
-    said = " ".join(str(word) for word in (exc.code, exc.status) if word)
-    told = f"the Gemini API answered {said} for the model {config.model!r}: {exc.message}"
-    if exc.code in (401, 403) or "API key" in (exc.message or ""):
-        return f"{told}; check the key in {config.key or config.key_variable}"
-    return f"{told}; where this model does not use computers, {KEEP}" if exc.code in (400, 404) else told

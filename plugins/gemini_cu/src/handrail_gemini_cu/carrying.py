@@ -43,6 +43,14 @@ TITLE: Final = "Using the computer"
 TOLD: Final = ("status", "description", "target", "coordinates", "effect", "content", "url", "error", "note")
 
 
+class Pages(Protocol):
+    """What is needed of the capability `browser`."""
+
+    async def address(self) -> str | None:
+        """Where the active tab is; None while no browser runs."""
+        ...
+
+
 class Surfaces(Protocol):
     """What is needed of the capability `hands`."""
 
@@ -202,6 +210,14 @@ class Work:
         self._observation = seen.id
         return frame
 
+    async def _address(self) -> str | None:
+        """Where the session's browser is: also a click on the screen may have led it elsewhere."""
+        try:
+            pages = cast("Pages", await self._context.service("browser"))
+        except ToolUnavailable:
+            return None
+        return await pages.address()
+
     async def _plan(self, frame: Frame) -> Plan:
         try:
             with anyio.fail_after(max(0.0, self._budget.seconds_left)):
@@ -225,27 +241,29 @@ class Work:
 
     async def _turn(self, begun: Turn) -> Turn:
         """The turn, carried out until something fails; what was done of it in an earlier call is not done again."""
-        plan, results, frames = begun.plan, list(begun.results), dict(begun.frames)
+        plan, results, frames, urls = begun.plan, list(begun.results), dict(begun.frames), dict(begun.urls)
         place = 0
         for id, group in _groups(plan.actions):
             before, place = place, place + len(group)
             todo = group[max(0, len(results) - before) :]
             if not todo:
                 continue
-            self._task.waiting = Turn(plan, tuple(results), frames=frames)
+            self._task.waiting = Turn(plan, tuple(results), frames=frames, urls=urls)
             self._go_on()
             self._budget.steps += 1
             for action in todo:
                 results.append(await self._acted(action))
-                self._task.waiting = Turn(plan, tuple(results), frames=frames)
+                self._task.waiting = Turn(plan, tuple(results), frames=frames, urls=urls)
                 if not results[-1].ok:
                     break
             frames[id] = await self._look()
+            if (url := await self._address()) is not None:
+                urls[id] = url
             if not results[-1].ok:
                 break
         self._task.waiting = None
         last = list(frames.values())[-1] if frames else await self._look()
-        return Turn(plan, tuple(results), last, frames=frames)
+        return Turn(plan, tuple(results), last, frames=frames, urls=urls)
 
     async def _acted(self, action: PlannedAction) -> ToolResult:
         """What came of one action; the call is over where a person has to be there, says no to the model's safety check, or stops it."""

@@ -90,7 +90,7 @@ def held_after(history: Sequence[Turn], surface: Surface) -> Held:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """One task as the model is told it. `picture` makes a part of a frame."""
+    """One task as the model is told it. `picture` makes a part of a frame; `browsing`: the screen shows the session's browser."""
 
     instruction: str
     history: Sequence[Turn]
@@ -98,15 +98,16 @@ class Conversation:
     picture: Picture
     entries: int
     pictures: int
+    browsing: bool
 
     def contents(self) -> list[types.Content]:
         """The entries, the task first: at most `entries` of them, with the newest `pictures`, of which the screen as it is now is one."""
         kept = list(self.history)[-((self.entries - 1) // 2) :]
         shown = self._shown(kept)
         told = [self._task(len(self.history) - len(kept), shown)]
-        url = _url(self.history[: len(self.history) - len(kept)], "")
+        url = self._url(self.history[: len(self.history) - len(kept)], "")
         for turn in kept:
-            url = _url([turn], url)
+            url = self._url([turn], url)
             told += self._turn(turn, shown, url, last=turn is kept[-1])
         return told
 
@@ -148,7 +149,7 @@ class Conversation:
         """The response to one call; each has the address of the page, and a picture as long as it is among the newest."""
         from google.genai import types
 
-        response: dict[str, Any] = {"url": url}
+        response: dict[str, Any] = {"url": turn.urls.get(outcome.call.id, url) if self.browsing else url}
         if outcome.skipped:
             response["error"] = NOT_TRIED
         elif (failed := outcome.failed) is not None:
@@ -165,6 +166,15 @@ class Conversation:
             )
         )
 
+    def _url(self, turns: Sequence[Turn], known: str) -> str:
+        """The address of the page after some turns, as far as a result told it or the browser was looked at."""
+        for turn in turns:
+            for result in turn.results:
+                known = str(result.get("url") or known)
+            if self.browsing and turn.urls:
+                known = list(turn.urls.values())[-1]
+        return known
+
     def _plain(self, frame: Frame) -> types.Part:
         from google.genai import types
 
@@ -180,11 +190,3 @@ def _told(result: ToolResult) -> Mapping[str, Any]:
         told["error"] = result["error"]["message"]
     text = json.dumps(told, ensure_ascii=False, default=str)
     return told if len(text) <= TOLD else {"output": f"{text[:TOLD]}…"}
-
-
-def _url(turns: Sequence[Turn], known: str) -> str:
-    """The address of the page after some turns, as far as a result told it."""
-    for turn in turns:
-        for result in turn.results:
-            known = str(result.get("url") or known)
-    return known

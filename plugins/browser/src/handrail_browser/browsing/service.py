@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Literal
 
 import anyio
 
-from handrail import Finding, Service, ServiceContext, ToolUnavailable
+from handrail import Finding, HandrailError, Service, ServiceContext, ToolUnavailable
+from handrail.desktops.desktop import without_screen
 from handrail.net.connecting import Resolver, system_resolver
+from handrail.records.redaction import redact_text
 from handrail_browser.browsing.domains import Domains
 from handrail_browser.config import BrowserConfig
 
@@ -55,12 +57,14 @@ class Browsers:
         *,
         data: Path | None = None,
         release: Release | None = None,
+        session: Session | None = None,
     ) -> None:
         self._config = config
         self._environment = environment
         self._resolver = resolver
         self._data = data
         self._release = release
+        self._session = session
         self._driver: Driver | None = None
         self._gone: Callable[[], bool] = lambda: True
         self._starting = asyncio.Lock()
@@ -77,6 +81,16 @@ class Browsers:
         """Whether the configuration speaks of PinchTab."""
         config = self._config
         return config.driver == "pinchtab" or (config.driver == "auto" and config.pinchtab.url is not None)
+
+    async def address(self) -> str | None:
+        """Where the active tab is; None while no browser runs. Nothing is started."""
+        if self._driver is None or self._gone():
+            return None
+        try:
+            tab = await self._driver.tab(None)
+        except HandrailError:  # it has no tab, or has just ended: there is no address
+            return None
+        return redact_text(tab.url)
 
     async def choose(self) -> Choice:
         """What will work the browser here. `ToolUnavailable` says what lacks, and what to do instead."""
@@ -161,9 +175,10 @@ class Browsers:
         program = program or await self._fetched(allow_private, upstream)
         browser = chromium(self._config.executable, self._environment)
         assert browser is not None
+        around = await self._around()
         proxy = await self._proxy(allow_private, upstream)
         try:
-            driver, own = await opened(self._config, program, browser, proxy=proxy, environment=self._environment)
+            driver, own = await opened(self._config, program, browser, proxy=proxy, environment=around)
         except BaseException:  # being cancelled, too: the proxy ends with the start
             with anyio.CancelScope(shield=True):
                 await proxy.close()
@@ -179,6 +194,12 @@ class Browsers:
         limits = Limits(size=PROGRAM_BYTES, seconds=PROGRAM_S)
         web = Web(allow_private=tuple(allow_private), limits=limits, resolver=self._resolver, proxy=upstream)
         return await release.fetch(web, self._wanted(), self._data, release.here())
+
+    async def _around(self) -> Mapping[str, str]:
+        """The environment of a browser; one with a window has it on the desktop of its session."""
+        if self._config.headless or self._session is None:
+            return self._environment
+        return {**without_screen(self._environment), **(await self._session.desktop()).environment}
 
     async def _proxy(self, allow_private: Collection[str], upstream: str | None) -> Proxy:
         from handrail_browser.chromium.proxy import Proxy
@@ -208,12 +229,13 @@ class Browsers:
         config = self._config
         executable = program(config.executable, self._environment)
         assert executable is not None
+        around = await self._around()
         proxy = await self._proxy(allow_private, upstream)
         try:
             running = await launch(
                 executable,
                 proxy=proxy.url,
-                environment=self._environment,
+                environment=around,
                 profile=config.profile,
                 headless=config.headless,
                 window=config.window,
@@ -259,7 +281,7 @@ class Browsers:
 async def open_browsers(context: ServiceContext) -> Browsers:
     """For one session; nothing is started yet."""
     assert isinstance(context.config, BrowserConfig)
-    return Browsers(context.config, context.environment, data=context.data)
+    return Browsers(context.config, context.environment, data=context.data, session=context.session)
 
 
 def browsers(open: Callable[[ServiceContext], Awaitable[Browsers]] = open_browsers) -> Service:
