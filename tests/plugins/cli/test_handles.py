@@ -47,6 +47,13 @@ async def test_stopping_ends_a_command_and_the_list_says_so(run: Run, session: S
     assert (await session.call("stop_process", {"process_id": id}))["stopped"] is False
 
 
+async def test_what_is_written_to_a_process_that_has_ended_is_refused_with_its_end(run: Run, session: Session) -> None:
+    id = (await run("exit 3", background=True))["process_id"]
+    assert (await session.call("read_process", {"process_id": id, "wait": 20}))["running"] is False
+    result = await session.call("write_process", {"process_id": id, "text": "x"})
+    assert "has ended and reads nothing any more (exit code 3)" in result["error"]["message"]
+
+
 async def test_an_unknown_handle_is_named_with_those_there_are(run: Run, session: Session) -> None:
     await run("sleep 72", background=True)
     result = await session.call("read_process", {"process_id": "p9"})

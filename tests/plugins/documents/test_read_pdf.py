@@ -97,6 +97,24 @@ async def test_poppler_reads_the_same_of_what_libreoffice_wrote(call: Call, fold
     )
 
 
+async def test_poppler_shows_what_a_form_of_libreoffice_holds(call: Call, folder: Path) -> None:
+    shutil.copy(Path(__file__).parent / "libreoffice" / "form.pdf", folder)
+    fields = (await call("read_pdf", "form.pdf"))["form_fields"]
+    assert fields == {
+        "Full name": "Zoë Müller",
+        "Note": "line one\r\nline two",
+        "Agree": "Yes",
+        "News": "Off",
+        "City": "Paris",
+        "Pay": "card",
+        "Colours": ["red", "green"],
+        "Secret": "",
+        "Send": None,
+    }
+    shown = await by_poppler(folder / "form.pdf")
+    assert [text for text in ("Zoë Müller", "line one", "Paris", "red", "green") if text not in shown] == []
+
+
 @pytest.mark.parametrize("algorithm", ["RC4-128", "AES-128", "AES-256"])
 async def test_poppler_opens_with_the_same_password(call: Call, folder: Path, algorithm: str) -> None:
     (folder / "a.pdf").write_bytes(encrypted("user", algorithm))

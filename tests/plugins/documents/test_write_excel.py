@@ -240,6 +240,29 @@ async def test_quotes_and_brackets_of_sound_formulas_are_written_as_they_are(
     assert openpyxl.load_workbook(folder / "a.xlsx").active["A1"].value == f"={formula.removeprefix('=')}"  # type: ignore[index]
 
 
+async def test_a_workbook_that_takes_a_password_is_said_to(call: Call, folder: Path) -> None:
+    # By [MS-OFFCRYPTO] (2.3.1) it is an old container with a stream of this name.
+    data = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(2_000) + "EncryptedPackage".encode("utf-16-le")
+    (folder / "a.xlsx").write_bytes(data)
+    result = await call("write_excel", "a.xlsx", data=[[1]])
+    assert "it is protected by a password" in result["error"]["message"]
+    assert (folder / "a.xlsx").read_bytes() == data
+
+
+async def test_rows_are_added_below_merged_cells(call: Call, folder: Path) -> None:
+    book = Workbook()
+    sheet = book.active
+    assert isinstance(sheet, Worksheet)
+    sheet["A2"] = "merged"
+    sheet.merge_cells("A2:B4")
+    sheet.merge_cells("A20:B20")
+    book.save(folder / "a.xlsx")
+    assert (
+        await call("write_excel", "a.xlsx", data=[], operations=[{"action": "append_rows", "rows": [["end", 5]]}])
+    ).ok
+    assert cells(folder / "a.xlsx")[4][:2] == ["end", 5]
+
+
 async def test_what_is_no_workbook_is_not_written_over(call: Call, folder: Path) -> None:
     (folder / "a.xlsx").write_text("my notes")
     assert not (await call("write_excel", "a.xlsx", data=[[1]])).ok

@@ -221,6 +221,8 @@ class Process(ABC):
         return await asyncio.shield(self._given_back)
 
     def _no_input(self) -> Downstream:
+        if not self.running:
+            return Downstream(f"process {self.id!r} has ended and reads nothing any more (exit code {self.exit_code})")
         return Downstream(f"process {self.id!r} has no open standard input")
 
     def _tell(self, stream: Stream, data: bytes | memoryview) -> None:

@@ -127,14 +127,19 @@ def xls_sheets(data: bytes) -> Any:
     """An old workbook, open; `Refused` for what takes a password or is none."""
     from python_calamine import CalamineError, CalamineWorkbook, PasswordError
 
-    if "EncryptedPackage".encode("utf-16-le") in data:
-        raise _protected()
+    check_open(data)
     try:
         return CalamineWorkbook.from_filelike(io.BytesIO(data))
     except PasswordError:
         raise _protected() from None
     except CalamineError as exc:
         raise Refused("unreadable", f"it is damaged or no workbook: {exc}") from exc
+
+
+def check_open(data: bytes) -> None:
+    """`Refused` for a workbook of today that takes a password: it lies packed in a file that looks like one of old."""
+    if "EncryptedPackage".encode("utf-16-le") in data:
+        raise _protected()
 
 
 def _protected() -> Refused:

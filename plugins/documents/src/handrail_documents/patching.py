@@ -96,6 +96,12 @@ class Layout:
         elif tag == "sheetProtection":
             self.protected = attributes.get("sheet") in ("1", "true")
 
+    @property
+    def last_row(self) -> int:
+        """The last row with anything in it, or covered by merged cells that begin above its end."""
+        below = (area.last_row for area in self.merged if area.first_row <= self.last_used)
+        return max((self.last_used, *below))
+
     def _formula(self, cell: Cell, attributes: Mapping[str, str]) -> None:
         area = _area(attributes["ref"]) if "ref" in attributes else None
         if area is not None and area.first_row == area.last_row and area.first_column == area.last_column:

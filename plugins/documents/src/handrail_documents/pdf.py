@@ -185,5 +185,12 @@ def _fields(reader: PdfReader) -> tuple[dict[str, Any], str | None]:
     return shown, f"{len(fields) - MAX_FIELDS} more form fields are left out" if len(fields) > MAX_FIELDS else None
 
 
-def _value(value: Any) -> str | None:
-    return None if value is None else str(value).removeprefix("/").translate(UNPAIRED)[:MAX_VALUE]
+def _value(value: Any) -> str | list[str] | None:
+    """What a field holds; a list where several lines of a list may be chosen."""
+    if isinstance(value, list):
+        return [_text(each) for each in islice(cast("list[Any]", value), MAX_FIELDS)]
+    return None if value is None else _text(value)
+
+
+def _text(value: Any) -> str:
+    return str(value).removeprefix("/").translate(UNPAIRED)[:MAX_VALUE]

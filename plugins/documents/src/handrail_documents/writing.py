@@ -11,6 +11,7 @@ from typing import Any, cast
 from xml.sax.saxutils import quoteattr
 
 from handrail.parsing.refusing import Refused
+from handrail_documents.others import check_open
 from handrail_documents.packages import MAX_SMALL_PART, Package, SheetEntry, elements
 from handrail_documents.patching import Layout, Value, check, counted, patched
 from handrail_documents.ranges import Area, area_of, cell_at
@@ -44,9 +45,10 @@ def write_excel(fd: int | None, args: Mapping[str, Any]) -> tuple[dict[str, Any]
         with os.fdopen(os.dup(fd), "rb") as file:
             data = file.read(MAX_ALL)
         if data.startswith(OLD):
+            check_open(data)
             raise Refused(
                 "unreadable",
-                "it is an old .xls or takes a password, and only .xlsx and .xlsm are written",
+                "it is an old .xls, and only .xlsx and .xlsm are written",
                 hint=CONVERT,
             )
         change = _Change(Package(io.BytesIO(data)))
@@ -119,7 +121,7 @@ class _Change:
                     self._add_sheet(operation["name"])
             case "append_rows":
                 target = self._sheet(operation["sheet"] or sheet)
-                used = max((self._layout(target).last_used, *self._edits.get(target.name, ())))
+                used = max((self._layout(target).last_row, *self._edits.get(target.name, ())))
                 for row, values in enumerate(cast("list[list[Value]]", operation["rows"]), start=used + 1):
                     self._put(target, row, dict(enumerate(values, start=1)))
                 self._rows += len(operation["rows"])
