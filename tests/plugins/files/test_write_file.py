@@ -190,12 +190,13 @@ async def test_nobody_there_means_no_change(folder: Path) -> None:
         assert (await alone.call("write_file", {"file_path": "a", "content": ""})).ok
 
 
-@pytest.mark.parametrize(("name", "what"), [("fifo", "a pipe"), ("folder", "a folder")])
+@pytest.mark.parametrize(("name", "what"), [("fifo", "a pipe"), ("folder", "a folder"), ("new/", "a folder")])
 async def test_only_ordinary_files_are_written(write: Write, folder: Path, name: str, what: str) -> None:
     os.mkfifo(folder / "fifo")
     (folder / "folder").mkdir()
     result = await write(name, "x")
     assert what in result["error"]["message"]
+    assert not (folder / "new").exists()
 
 
 async def test_a_binary_file_is_replaced_and_said(write: Write, folder: Path) -> None:

@@ -660,6 +660,11 @@ async def test_a_name_that_is_too_long_is_a_clear_error(session: Session, server
     failed(await get(session, server.url("/f"), name), "File name too long")
 
 
+async def test_a_path_that_ends_as_a_folder_is_none_of_a_file(session: Session, server: Served, work: Path) -> None:
+    failed(await get(session, server.url("/f"), "new/"), "'new/' is a folder")
+    assert (list(work.iterdir()), server.asked) == ([], [])
+
+
 async def test_a_cache_that_cannot_be_used_is_a_clear_error(
     session: Session, server: Served, tmp_path: Path, work: Path
 ) -> None:

@@ -45,6 +45,8 @@ class Plan:
 
 
 def _planned(new: NewFile, path: Path) -> Plan:
+    if new.file_path.endswith("/"):
+        raise Downstream(f"{new.file_path!r} is the name of a folder", hint="give the file a name in it")
     before = read_if_there(path, new.file_path)
     if before is not None and not new.overwrite:
         raise Downstream(f"{new.file_path!r} is there already", hint="nothing was changed; overwrite=true replaces it")

@@ -99,7 +99,7 @@ def _config(context: ToolContext) -> SystemConfig:
 
 def _check(target: Path, text: str) -> None:
     """What can be known to fail is not begun."""
-    if target.is_dir():
+    if target.is_dir() or text.endswith("/"):
         raise Downstream(f"{text!r} is a folder", hint="give the file a name in it")
     if not target.parent.is_dir():
         raise Downstream(f"there is no folder {str(target.parent)!r} to put the file into", hint="make it first")
