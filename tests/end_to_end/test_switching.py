@@ -51,15 +51,32 @@ def walk(backends: list[type[VisionBackend]]) -> Iterator[type[VisionBackend]]:
 
 
 STAGE = """
-from handrail import VisionBackend, hookimpl
+from pathlib import Path
+
+import anyio
+
+from handrail import Element, Rect, VisionBackend, hookimpl
 
 class OnlyPlans(VisionBackend):
     name = "only_plans"
     capabilities = frozenset({"plan_actions"})
 
+class Slow(VisionBackend):
+    name = "slow"
+    capabilities = frozenset({"parse_screen"})
+
+    async def open(self, context):
+        self.gate = Path(context.environment["GATE"])
+
+    async def parse(self, frame, intent):
+        (self.gate / "begun").touch()
+        while not (self.gate / "open").exists():
+            await anyio.sleep(0.02)
+        return [Element("button", "the slow one saw this", Rect(frame.screen.x + 5, frame.screen.y + 5, 20, 20))]
+
 @hookimpl
 def handrail_register_vision_backends():
-    return [OnlyPlans]
+    return [OnlyPlans, Slow]
 """
 
 
@@ -79,7 +96,12 @@ def environment(tmp_path: Path) -> dict[str, str]:
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: handrail-only-plans\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[handrail]\nonly_plans = handrail_only_plans\n")
     (site / "handrail_only_plans.py").write_text(STAGE)
-    return {**os.environ, "HANDRAIL_CONFIG": str(tmp_path / "handrail.toml"), "PYTHONPATH": str(site)}
+    return {
+        **os.environ,
+        "HANDRAIL_CONFIG": str(tmp_path / "handrail.toml"),
+        "PYTHONPATH": str(site),
+        "GATE": str(tmp_path),
+    }
 
 
 def written(backend: str) -> str:
@@ -140,6 +162,38 @@ async def test_in_jsonl_the_list_follows_and_a_hidden_tool_is_refused_by_name(
                     assert refused["result"]["error"]["code"] == "tool_unavailable"
             unknown = await say(control="backend", id=4, name="acessibility")
             assert "did you mean 'accessibility'" in unknown["error"]["message"]
+            await process.stdin.aclose()
+
+
+async def begun(folder: Path) -> None:
+    while not (folder / "begun").exists():
+        await anyio.sleep(0.02)
+
+
+async def test_in_jsonl_a_call_under_way_ends_on_the_old_backend(environment: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "handrail.toml").write_text(written("slow"))
+    argv = [HANDRAIL, "session", "--jsonl"]
+    with anyio.fail_after(60):
+        async with await anyio.open_process(argv, env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
+            assert process.stdout is not None
+            assert process.stdin is not None
+            answers = lines(TextReceiveStream(process.stdout))
+
+            async def say(**line: Any) -> None:
+                await process.stdin.send(f"{json.dumps(line)}\n".encode())  # pyright: ignore[reportOptionalMemberAccess]
+
+            await say(id=1, tool="observe_screen", args={})
+            await begun(tmp_path)
+            await say(control="backend", id=2, name="only_plans")
+            assert await anext(answers) == {"id": 2, "ok": True}
+            # Calls and listings have their turn when the call is over.
+            await say(control="tools", id=3)
+            await say(id=4, tool="observe_screen", args={})
+            (tmp_path / "open").touch()
+            looked, listed, refused = [await anext(answers) for _ in range(3)]
+            assert "the slow one saw this" in json.dumps(looked)
+            assert not {tool["name"] for tool in listed["tools"]} & LOOKING
+            assert refused["result"]["error"]["code"] == "tool_unavailable"
             await process.stdin.aclose()
 
 
