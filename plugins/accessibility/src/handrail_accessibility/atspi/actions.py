@@ -38,7 +38,7 @@ async def act(bus: Bus, node: Node, names: Sequence[str]) -> str | None:
     """Do the first of the object's actions that has one of these names; the name, or None when there is none or it was refused."""
     if not node.offers("Action"):
         return None
-    reply = await maybe(bus.call(node.app, node.path, A11Y + "Action", "GetActions"))
+    reply = await maybe(bus.call, node.app, node.path, A11Y + "Action", "GetActions")
     offered = [str(action[0]).casefold() for action in reply[0]] if reply else []
     name = next((name for name in names if name in offered), None)
     if name is None:
@@ -83,7 +83,7 @@ async def set_number(bus: Bus, node: Node, number: float) -> bool:
     if not node.offers("Value"):
         return False
     body = [A11Y + "Value", "CurrentValue", Variant("d", number)]
-    return await maybe(bus.call(node.app, node.path, PROPERTIES, "Set", "ssv", body)) is not None
+    return await maybe(bus.call, node.app, node.path, PROPERTIES, "Set", "ssv", body) is not None
 
 
 async def focus(bus: Bus, node: Node) -> bool:
@@ -98,18 +98,18 @@ async def scroll_to(bus: Bus, node: Node) -> bool:
 
 async def select(bus: Bus, node: Node) -> bool:
     """Select it in what holds it, by its place among its siblings."""
-    holder = await maybe(fetch_node(bus, node.app, node.parent)) if node.parent else None
+    holder = await maybe(fetch_node, bus, node.app, node.parent) if node.parent else None
     if holder is not None and holder.kind.word == "menu":
-        above = await maybe(fetch_node(bus, holder.app, holder.parent))
+        above = await maybe(fetch_node, bus, holder.app, holder.parent)
         # The menu of a combo box only highlights; the box itself selects.
         holder = above if above is not None and above.kind.word == "combo box" else None
     if holder is None:
         return False
-    place = await maybe(bus.call(node.app, node.path, ACCESSIBLE, "GetIndexInParent"))
+    place = await maybe(bus.call, node.app, node.path, ACCESSIBLE, "GetIndexInParent")
     if place is None or place[0] < 0:
         return False
     if node.kind.word == "cell" and holder.offers("Table"):
-        row = await maybe(bus.call(holder.app, holder.path, A11Y + "Table", "GetRowAtIndex", "i", place))
+        row = await maybe(bus.call, holder.app, holder.path, A11Y + "Table", "GetRowAtIndex", "i", place)
         return row is not None and await _ask(bus, holder, "Table", "AddRowSelection", row[0])
     return await _ask(bus, holder, "Selection", "SelectChild", place[0])
 
@@ -117,9 +117,9 @@ async def select(bus: Bus, node: Node) -> bool:
 async def options_of(bus: Bus, node: Node) -> list[Node]:
     """The choices of a combo box or list, those of its pop-up included."""
     found: list[Node] = []
-    references = await maybe(children_of(bus, node.app, node.path)) or []
+    references = await maybe(children_of, bus, node.app, node.path) or []
     for app, path in references[:MOST_OPTIONS]:
-        child = None if path == NULL else await maybe(fetch_node(bus, app, path))
+        child = None if path == NULL else await maybe(fetch_node, bus, app, path)
         if child is None:
             continue
         if child.role in ITEMS:

@@ -6,8 +6,8 @@ Interfaces and signatures: https://gitlab.gnome.org/GNOME/at-spi2-core/-/tree/ma
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Sequence
-from typing import Any, Self, TypeVar, cast
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Any, ParamSpec, Self, TypeVar, cast
 
 from dbus_fast import Message, MessageType, Variant
 from dbus_fast.errors import AuthError, InvalidAddressError
@@ -29,6 +29,7 @@ CALL_TIMEOUT_S = 1.0
 CALLS_IN_FLIGHT = 64
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 class BusLost(Exception):
@@ -74,7 +75,7 @@ class Bus:
             if enable:
                 status = ["org.a11y.Status", "IsEnabled", Variant("b", True)]
                 await maybe(
-                    session.call("org.a11y.Bus", "/org/a11y/bus", PROPERTIES, "Set", "ssv", status, timeout=5.0)
+                    session.call, "org.a11y.Bus", "/org/a11y/bus", PROPERTIES, "Set", "ssv", status, timeout=5.0
                 )
             (address,) = await session.call("org.a11y.Bus", "/org/a11y/bus", "org.a11y.Bus", "GetAddress", timeout=5.0)
         except (CallFailed, NoAnswer) as exc:
@@ -102,7 +103,7 @@ class Bus:
 
     async def peer(self, app: str) -> Connection | None:
         """A connection of its own to the application, past the bus; None where it offers none."""
-        reply = await maybe(self.call(app, ROOT, A11Y + "Application", "GetApplicationBusAddress"))
+        reply = await maybe(self.call, app, ROOT, A11Y + "Application", "GetApplicationBusAddress")
         return await past_the_bus(str(reply[0])) if reply else None
 
     @property
@@ -166,10 +167,13 @@ class Bus:
         await asyncio.wait([self._connection.ended], timeout=CALL_TIMEOUT_S)
 
 
-async def maybe(call: Awaitable[T]) -> T | None:
-    """What the call gives, or None where the application refuses it or does not answer."""
+async def maybe(ask: Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T | None:
+    """What the call gives, or None where the application refuses it or does not answer.
+
+    It makes the call itself: a coroutine made before would be left over where this one is cancelled before its turn.
+    """
     try:
-        return await call
+        return await ask(*args, **kwargs)
     except (CallFailed, NoAnswer):
         return None
 

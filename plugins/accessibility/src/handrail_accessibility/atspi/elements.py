@@ -86,14 +86,14 @@ def _worth_a_line(node: Node, above: tuple[Node, ...]) -> bool:
 async def element_of(bus: Bus, line: Line, forest: Forest | None = None) -> Element:
     """What is said about the object: one call after another and only those it needs, as many elements are read side by side."""
     node = line.node
-    told = await maybe(extents(bus, node))
+    told = await maybe(extents, bus, node)
     rect = None if told is None else line.placing.to_screen(told)
     value = await _value(bus, node, forest)
     label = await _label(bus, line, forest)
     toggles = await _toggles(bus, node)
     automation_id = node.automation_id
     if automation_id is None and (forest is None or forest.toolkit.has_ids):
-        automation_id = await maybe(bus.get(node.app, node.path, ACCESSIBLE, "AccessibleId"))
+        automation_id = await maybe(bus.get, node.app, node.path, ACCESSIBLE, "AccessibleId")
     states = words_for(node.states, node.role)
     return Element(
         role="check box" if toggles else node.kind.word,
@@ -130,7 +130,7 @@ async def _toggles(bus: Bus, node: Node) -> bool:
     """Whether it is a box to tick in a table; GTK gives these no role of their own."""
     if node.role != CELL or node.name or not node.offers("Action"):
         return False
-    reply = await maybe(bus.call(node.app, node.path, A11Y + "Action", "GetActions"))
+    reply = await maybe(bus.call, node.app, node.path, A11Y + "Action", "GetActions")
     return any(str(action[0]).casefold() == "toggle" for action in (reply[0] if reply else ()))
 
 
@@ -142,11 +142,11 @@ async def _value(bus: Bus, node: Node, forest: Forest | None) -> str | None:
     if forest is not None and node.ref in forest.told:
         return forest.told[node.ref]
     if node.kind.kind is Kind.RANGE and node.offers("Value"):
-        number = await maybe(number_of(bus, node))
+        number = await maybe(number_of, bus, node)
         return None if number is None else f"{number:g}"
     # The text of a label or cell is its name, unless it has none.
     if node.offers("Text") and (node.kind.kind is Kind.TEXT or not node.name or node.address is not None):
-        return _shortened(await maybe(text_of(bus, node, limit=LONGEST_VALUE + 1)))
+        return _shortened(await maybe(text_of, bus, node, limit=LONGEST_VALUE + 1))
     return None
 
 
@@ -169,14 +169,14 @@ async def _label(bus: Bus, line: Line, forest: Forest | None) -> str:
 
 
 async def _labelled_by(bus: Bus, node: Node, forest: Forest | None) -> str:
-    reply = await maybe(bus.call(node.app, node.path, ACCESSIBLE, "GetRelationSet"))
+    reply = await maybe(bus.call, node.app, node.path, ACCESSIBLE, "GetRelationSet")
     for kind, targets in reply[0] if reply else ():
         if kind == LABELLED_BY and targets:
             app, path = targets[0]
             known = forest.nodes.get((app, path)) if forest is not None else None
             if known is not None:
                 return known.name
-            told = str(await maybe(bus.get(app, path, ACCESSIBLE, "Name")) or "")
+            told = str(await maybe(bus.get, app, path, ACCESSIBLE, "Name") or "")
             return (await toolkit_of(bus, app)).name_of(told)
     return ""
 

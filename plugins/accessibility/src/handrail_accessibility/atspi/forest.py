@@ -95,7 +95,7 @@ class Forest:
     async def _placed(self, level: list[Node]) -> list[Node]:
         """Without the menu bars that have no place: LibreOffice keeps a second one, of which nothing is to be seen."""
         bars = [node for node in level if node.role == MENU_BAR]
-        boxes = await together(maybe(extents(self.bus, bar)) for bar in bars)
+        boxes = await together(maybe(extents, self.bus, bar) for bar in bars)
         placeless = {bar.ref for bar, box in zip(bars, boxes, strict=True) if box is None}
         return [node for node in level if node.ref not in placeless]
 
@@ -129,7 +129,7 @@ class Forest:
             return self._pages[node.ref]
         count = node.child_count
         if count < 0:
-            count = await maybe(self.bus.get(node.app, node.path, ACCESSIBLE, "ChildCount")) or 0
+            count = await maybe(self.bus.get, node.app, node.path, ACCESSIBLE, "ChildCount") or 0
         if node.kind.kind is Kind.MENU and not node.has(State.SHOWING):
             return []
         references = await self._references(node, count)
@@ -137,13 +137,13 @@ class Forest:
 
     async def _references(self, node: Node, count: int) -> list[Ref]:
         if count <= MOST_CHILDREN:
-            references = await maybe(children_of(self.bus, node.app, node.path))
+            references = await maybe(children_of, self.bus, node.app, node.path)
             if references is None:
                 self.truncated = True
             return references or []
         self.truncated = True
         calls = [
-            maybe(self.bus.call(node.app, node.path, ACCESSIBLE, "GetChildAtIndex", "i", [index]))
+            maybe(self.bus.call, node.app, node.path, ACCESSIBLE, "GetChildAtIndex", "i", [index])
             for index in range(MOST_CHILDREN)
         ]
         return [(reply[0][0], reply[0][1]) for reply in await together(calls) if reply is not None]
@@ -152,7 +152,7 @@ class Forest:
         """The objects, each read only if it is not known yet; those that have gone are left out, and those that do not show."""
         new = [ref for ref in references if ref not in self.nodes and ref[1] != NULL]
         fetch = fetch_node if self.toolkit.is_gtk4 else fetch_shown
-        for node in await together(maybe(fetch(self.bus, *ref)) for ref in new):
+        for node in await together(maybe(fetch, self.bus, *ref) for ref in new):
             if node is not None:
                 self.nodes[node.ref] = node
         return [self.nodes[ref] for ref in references if ref in self.nodes]
@@ -163,7 +163,7 @@ class Forest:
         if references is None:
             return False
         self.truncated |= len(references) >= MOST_NODES
-        found = await together(maybe(fetch_node(self.bus, *ref)) for ref in references)
+        found = await together(maybe(fetch_node, self.bus, *ref) for ref in references)
         nodes = [node for node in found if node is not None]
         self.nodes |= {node.ref: node for node in nodes}
         self._on_pages |= {page.ref, *references}
@@ -185,7 +185,7 @@ async def as_shown(bus: Bus, node: Node) -> Node:
     """The same object, showing where it has a place, if its toolkit does not say which objects show."""
     if node.has(State.SHOWING) or not (await toolkit_of(bus, node.app)).is_gtk4:
         return node
-    box = await maybe(extents(bus, node))
+    box = await maybe(extents, bus, node)
     return node if box is None else replace(node, states=node.states | 1 << State.SHOWING)
 
 

@@ -188,7 +188,7 @@ async def shown_below(bus: Bus, node: Node, *, most: int) -> list[tuple[str, str
     """
     showing: list[Any] = [[1 << State.SHOWING, 0], MATCH_ALL, {}, MATCH_ALL, [0] * 4, MATCH_ALL, [], MATCH_ALL, False]
     body: list[Any] = [showing, IN_READING_ORDER, most, True]
-    reply = await maybe(bus.call(node.app, node.path, A11Y + "Collection", "GetMatches", MATCHING, body))
+    reply = await maybe(bus.call, node.app, node.path, A11Y + "Collection", "GetMatches", MATCHING, body)
     return None if reply is None else [(app, path) for app, path in reply[0] if path != node.path]
 
 

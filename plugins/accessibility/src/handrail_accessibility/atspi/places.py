@@ -52,7 +52,7 @@ class Places:
 
     async def of_one(self, app: str, spot: Spot) -> Placing:
         """What is to be put right for one thing in a window."""
-        node = await maybe(fetch_node(self.bus, app, spot.window))
+        node = await maybe(fetch_node, self.bus, app, spot.window)
         return AS_TOLD if node is None else (await self.of([node], [spot]))[spot]
 
     async def _of_spot(self, app: str, spot: Spot, placed: Placing, boxes: Boxes | None) -> tuple[Spot, Placing]:
@@ -63,7 +63,7 @@ class Places:
 
     async def _is_gtk(self, app: str, spot: Spot) -> bool:
         """Whether it is a widget of GTK 3's own, which knows where it is whatever it lies in."""
-        reply = await maybe(self.bus.call(app, spot.path, ACCESSIBLE, "GetAttributes"))
+        reply = await maybe(self.bus.call, app, spot.path, ACCESSIBLE, "GetAttributes")
         return reply is not None and reply[0].get("toolkit") == "gtk"
 
     async def _of_window(self, window: Node, pid: int | None, shown: Sequence[Window]) -> Placing | None:
@@ -71,7 +71,7 @@ class Places:
         if real is None:
             return None
         toolkit = await toolkit_of(self.bus, window.app)
-        return placing(real.rect, await maybe(extents(self.bus, window)), relative=toolkit.is_gtk4)
+        return placing(real.rect, await maybe(extents, self.bus, window), relative=toolkit.is_gtk4)
 
     async def _boxes(self, app: str, pane: Pane | None) -> Boxes | None:
         """What a pane says of its place, and what it fills says."""
@@ -81,8 +81,8 @@ class Places:
         return None if inner is None or outer is None else (inner, outer)
 
     async def _box(self, app: str, path: str) -> Rect | None:
-        node = await maybe(fetch_node(self.bus, app, path))
-        return None if node is None else await maybe(extents(self.bus, node))
+        node = await maybe(fetch_node, self.bus, app, path)
+        return None if node is None else await maybe(extents, self.bus, node)
 
     async def _shown(self) -> Sequence[Window]:
         try:
@@ -93,7 +93,7 @@ class Places:
 
     async def _process(self, app: str) -> int | None:
         if app not in self.bus.processes and (
-            reply := await maybe(self.bus.call(*DBUS, "GetConnectionUnixProcessID", "s", [app]))
+            reply := await maybe(self.bus.call, *DBUS, "GetConnectionUnixProcessID", "s", [app])
         ):
             self.bus.processes[app] = reply[0]
         return self.bus.processes.get(app)

@@ -120,7 +120,7 @@ class AtSpi:
             for table in (await self.tree(window=window, query="table")).elements:
                 node = await _fetch(bus, table)
                 address = None if node is None else await cell_called(bus, node, name)
-                cell = None if address is None else await maybe(fetch_cell(bus, _handle(table).app, address))
+                cell = None if address is None else await maybe(fetch_cell, bus, _handle(table).app, address)
                 if cell is not None and fits(cell, name):
                     return await element_of(bus, await self._line(bus, cell, table))
         return None
@@ -168,7 +168,7 @@ class AtSpi:
     async def number(self, element: Element) -> float | None:
         """The number it stands at."""
         async with self._at(element) as (bus, node):
-            return await maybe(number_of(bus, node)) if node.offers("Value") else None
+            return await maybe(number_of, bus, node) if node.offers("Value") else None
 
     async def options(self, element: Element) -> tuple[Element, ...]:
         """The choices of a combo box or list."""
@@ -273,7 +273,7 @@ class AtSpi:
         bus = await Bus.connect(address, enable=self._desktop.private)
         # Programs keep the cache that is read in one call only while somebody listens.
         registered = ("object:children-changed",)
-        await maybe(bus.call(REGISTRY, "/org/a11y/atspi/registry", REGISTRY, "RegisterEvent", "s", registered))
+        await maybe(bus.call, REGISTRY, "/org/a11y/atspi/registry", REGISTRY, "RegisterEvent", "s", registered)
         self._listening_since = asyncio.get_running_loop().time()
         return bus
 

@@ -56,7 +56,7 @@ async def visible_cells(bus: Bus, table: Node) -> Cells:
 
 async def _filled(bus: Bus, table: Node, cells: dict[Ref, Address | None], columns: int) -> dict[Ref, Address | None]:
     """Those with a text, and those that are selected: of a sheet most are empty, and each costs as much as one that is not."""
-    texts = await together(maybe(bus.call(*ref, A11Y + "Text", "GetText", "ii", [0, 1])) for ref in cells)
+    texts = await together(maybe(bus.call, *ref, A11Y + "Text", "GetText", "ii", [0, 1]) for ref in cells)
     filled = {ref: cells[ref] for ref, text in zip(cells, texts, strict=True) if text is None or text[0]}
     return {**await _selected(bus, table, columns), **filled}
 
@@ -64,13 +64,13 @@ async def _filled(bus: Bus, table: Node, cells: dict[Ref, Address | None], colum
 async def _selected(bus: Bus, table: Node, columns: int) -> dict[Ref, Address | None]:
     """The first few selected cells, the one that the keyboard writes into among them."""
     selection = A11Y + "Selection"
-    count = await maybe(bus.get(table.app, table.path, selection, "NSelectedChildren")) or 0
+    count = await maybe(bus.get, table.app, table.path, selection, "NSelectedChildren") or 0
     asked = (
-        maybe(bus.call(table.app, table.path, selection, "GetSelectedChild", "i", [n]))
+        maybe(bus.call, table.app, table.path, selection, "GetSelectedChild", "i", [n])
         for n in range(min(count, MOST_SELECTED))
     )
     refs = [(reply[0][0], reply[0][1]) for reply in await together(asked) if reply is not None]
-    places = await together(maybe(bus.call(*ref, ACCESSIBLE, "GetIndexInParent")) for ref in refs)
+    places = await together(maybe(bus.call, *ref, ACCESSIBLE, "GetIndexInParent") for ref in refs)
     return {
         ref: Address(table.path, "GetAccessibleAt", divmod(place[0], columns))
         for ref, place in zip(refs, places, strict=True)
@@ -117,12 +117,12 @@ async def _asked(bus: Bus, table: Node, addresses: list[Address]) -> dict[Ref, A
 
 
 async def _at(bus: Bus, table: Node, address: Address) -> Ref | None:
-    reply = await maybe(bus.call(table.app, table.path, TABLE, address.member, "i" * len(address.at), address.at))
+    reply = await maybe(bus.call, table.app, table.path, TABLE, address.member, "i" * len(address.at), address.at)
     return (reply[0][0], reply[0][1]) if reply is not None and reply[0][1] != NULL else None
 
 
 async def _size(bus: Bus, table: Node) -> tuple[int, int]:
-    rows, columns = await together(maybe(bus.get(table.app, table.path, TABLE, name)) for name in ("NRows", "NColumns"))
+    rows, columns = await together(maybe(bus.get, table.app, table.path, TABLE, name) for name in ("NRows", "NColumns"))
     return rows or 0, columns or 0
 
 
@@ -156,15 +156,15 @@ def _probes(box: Rect) -> list[tuple[int, int]]:
 
 async def _cell_at(bus: Bus, table: Node, x: int, y: int) -> tuple[int, int] | None:
     at = await maybe(
-        bus.call(table.app, table.path, A11Y + "Component", "GetAccessibleAtPoint", "iiu", [x, y, SCREEN_COORDINATES])
+        bus.call, table.app, table.path, A11Y + "Component", "GetAccessibleAtPoint", "iiu", [x, y, SCREEN_COORDINATES]
     )
     if at is None or at[0][1] in (NULL, table.path):
         return None
-    index = await maybe(bus.call(at[0][0], at[0][1], ACCESSIBLE, "GetIndexInParent"))
+    index = await maybe(bus.call, at[0][0], at[0][1], ACCESSIBLE, "GetIndexInParent")
     if index is None or index[0] < 0:
         return None
     where = await together(
-        maybe(bus.call(table.app, table.path, TABLE, member, "i", index))
+        maybe(bus.call, table.app, table.path, TABLE, member, "i", index)
         for member in ("GetRowAtIndex", "GetColumnAtIndex")
     )
     return None if where[0] is None or where[1] is None else (where[0][0], where[1][0])

@@ -15,12 +15,12 @@ async def whole_text(bus: Bus, node: Node) -> str | None:
     """The whole text; None for what keeps none, and for passwords, which are never read."""
     if node.kind.word == "password" or not node.offers("Text"):
         return None
-    return await maybe(text_of(bus, node))
+    return await maybe(text_of, bus, node)
 
 
 async def text_length(bus: Bus, node: Node) -> int | None:
     """How many characters it holds."""
-    return await maybe(bus.get(node.app, node.path, TEXT, "CharacterCount")) if node.offers("Text") else None
+    return await maybe(bus.get, node.app, node.path, TEXT, "CharacterCount") if node.offers("Text") else None
 
 
 async def set_text(bus: Bus, node: Node, text: str) -> bool:
@@ -50,10 +50,10 @@ async def insert(bus: Bus, node: Node, text: str) -> bool:
 
 async def _selection(bus: Bus, node: Node) -> tuple[int, int]:
     """Start and end of the selection, both the caret's place where nothing is selected."""
-    reply = await maybe(bus.call(node.app, node.path, TEXT, "GetSelection", "i", [0]))
+    reply = await maybe(bus.call, node.app, node.path, TEXT, "GetSelection", "i", [0])
     if reply is not None and len(reply) == 2 and 0 <= min(reply) < max(reply):
         return min(reply), max(reply)
-    caret = await maybe(bus.get(node.app, node.path, TEXT, "CaretOffset")) or 0
+    caret = await maybe(bus.get, node.app, node.path, TEXT, "CaretOffset") or 0
     return max(0, caret), max(0, caret)
 
 
@@ -66,5 +66,5 @@ async def _units(bus: Bus, node: Node, text: str) -> int:
 async def _reads(bus: Bus, node: Node, text: str, start: int, end: int) -> bool:
     if node.kind.word == "password":
         return end - start == len(text)
-    reply = await maybe(bus.call(node.app, node.path, TEXT, "GetText", "ii", [start, end]))
+    reply = await maybe(bus.call, node.app, node.path, TEXT, "GetText", "ii", [start, end])
     return reply is not None and reply[0] == text

@@ -47,7 +47,7 @@ async def toolkit_of(bus: Bus, app: str) -> Toolkit:
     if isinstance(known, Toolkit):
         return known
     name, version = await asyncio.gather(
-        *(maybe(bus.get(app, ROOT, APPLICATION, part)) for part in ("ToolkitName", "Version"))
+        *(maybe(bus.get, app, ROOT, APPLICATION, part) for part in ("ToolkitName", "Version"))
     )
     toolkit = Toolkit(str(name or ""), str(version or ""))
     # One that is too busy to say is asked again.

@@ -91,9 +91,9 @@ class Roll:
         patience = PATIENCE_WITH_THE_SILENT_S if app in self._silent else PATIENCE_S
         try:
             async with asyncio.timeout(patience):
-                name = await maybe(self.bus.get(app, ROOT, ACCESSIBLE, "Name"))
+                name = await maybe(self.bus.get, app, ROOT, ACCESSIBLE, "Name")
                 children = await children_of(self.bus, app, ROOT)
-                nodes = await together(maybe(fetch_node(self.bus, *ref)) for ref in children)
+                nodes = await together(maybe(fetch_node, self.bus, *ref) for ref in children)
         except (TimeoutError, NoAnswer):
             return None
         except CallFailed:
@@ -103,7 +103,7 @@ class Roll:
 
 async def process_name(bus: Bus, app: str) -> str:
     """The name of the process behind a unique bus name, as a person may know it."""
-    reply = await maybe(bus.call(*DBUS, "GetConnectionUnixProcessID", "s", [app]))
+    reply = await maybe(bus.call, *DBUS, "GetConnectionUnixProcessID", "s", [app])
     try:
         return f"{Path(f'/proc/{reply[0]}/comm').read_text().strip()} (process {reply[0]})" if reply else app
     except OSError:
