@@ -128,16 +128,17 @@ environment() { # make $venv hold the constraints' packages, and the workspace's
     fingerprint >"$stamp"
 }
 
-# --- packages that are tested in another version, too --------------------------------------------------------------------------------
+# --- packages that only some tests have beside the environment's -----------------------------------------------------------------------
 
-# Google ADK keeps google-genai below 3: what is newer stands in a folder of its own, which a test puts before the environment's packages.
-newest_packages() {
-    local folder=$venv/newest stamp=$venv/newest/.handrail-setup wanted
-    wanted=$(sha256sum <"$newest")
+# Google ADK keeps google-genai below 3, and without litellm is another case than with it: these stand in folders of their own, which a test
+# puts before the environment's packages.
+packages_beside() { # a folder of the environment, and the file of what stands there
+    local folder=$venv/$1 stamp=$venv/$1/.handrail-setup wanted
+    wanted=$(sha256sum <"$2")
     if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then return; fi
     say "installing into $folder"
     rm -rf "$folder"
-    "$(find_uv)" pip install -q --python "$venv/bin/python" --target "$folder" --no-deps --require-hashes -r "$newest"
+    "$(find_uv)" pip install -q --python "$venv/bin/python" --target "$folder" --no-deps --require-hashes -r "$2"
     echo "$wanted" >"$stamp"
 }
 
@@ -161,8 +162,8 @@ if [ -e "$system_certificates" ]; then export NODE_EXTRA_CA_CERTS=${NODE_EXTRA_C
 unset VIRTUAL_ENV CONDA_PREFIX PYTHONPATH PYTHONHOME
 
 case ${1:-dev} in
-    dev) venv=.venv constraints=constraints.txt node=tests/node newest=tests/plugins/gemini_cu/newest.txt ;;
-    bench) venv=.venv-bench constraints=benchmarks/constraints.txt node=benchmarks/node newest='' ;;
+    dev) venv=.venv constraints=constraints.txt node=tests/node ;;
+    bench) venv=.venv-bench constraints=benchmarks/constraints.txt node=benchmarks/node ;;
     *) fail "unknown environment '$1'; there are dev and bench" ;;
 esac
 # One at a time, where there is flock: two `make` in one checkout would install into each other.
@@ -170,5 +171,8 @@ exec 9>.setup.lock
 if command -v flock >/dev/null; then flock 9; fi
 debian_packages
 environment
-[ -z "$newest" ] || newest_packages
+if [ "$venv" = .venv ]; then
+    packages_beside newest tests/plugins/gemini_cu/newest.txt
+    packages_beside litellm tests/plugins/adk/litellm.txt
+fi
 node_packages "$node"
