@@ -16,7 +16,11 @@ import pytest
 
 LITELLM = Path(sys.prefix) / "litellm"
 HANDRAIL = Path(sys.executable).with_name("handrail")
-WRITE = {"id": "1", "index": 0, "function": {"name": "write_file", "arguments": '{"file_path": "a.txt", "content": "hi"}'}}
+WRITE = {
+    "id": "1",
+    "index": 0,
+    "function": {"name": "write_file", "arguments": '{"file_path": "a.txt", "content": "hi"}'},
+}
 
 
 class Endpoint(ThreadingHTTPServer):
@@ -29,7 +33,7 @@ class Endpoint(ThreadingHTTPServer):
 
 
 class Answering(BaseHTTPRequestHandler):
-    server: Endpoint  # pyright: ignore[reportIncompatibleVariableOverride] # the one that started it
+    server: Endpoint
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
