@@ -7,7 +7,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from pathlib import PurePath, PurePosixPath
 
 from handrail import Decision, Judging, Part, Reason, Touch
@@ -18,6 +18,7 @@ from handrail.records.redaction import is_credential
 from handrail_cli import builtins
 from handrail_cli.analysis import Codes
 from handrail_cli.commandline import Analysis, Command, Redirect, Word
+from handrail_cli.given import feeders_of, names_listed, narrows, put_in
 from handrail_cli.globs import GLOB, fitting_secret
 from handrail_cli.placing import Doubt, Effects, Places
 from handrail_cli.producing import NOTHING, Feed
@@ -48,14 +49,6 @@ HARMLESS_OF_HANDRAIL = frozenset(("--help", "--version", "tools", "doctor", "plu
 LOOKS = re.compile(
     r"(ls|cat|cd|which|whereis|type|man|pgrep|pidof|grep|rg|find|stat|file|du|head|tail|wc|echo|printf)$"
 )
-# What narrows the files that `find` finds.
-NARROWING = re.compile(
-    r"-(i?l?name|i?path|i?wholename|i?regex|[acm](min|time)|newer.*|size|empty|user|group|perm|uid|gid|links|inum|samefile|nouser)"
-)
-# Programs that print names of files below where they work.
-LISTERS = frozenset(("find", "fd", "fdfind", "ls", "grep", "rg"))
-PASSING = frozenset(("sort", "uniq", "head", "tail", "grep"))
-LISTING_GIT = frozenset(("ls-files", "diff", "grep"))
 # Over whatever files `find` may find: programs that tell names, sizes and sums, not what is in them.
 NAMING = frozenset(
     (
@@ -125,7 +118,7 @@ class Weighing:
         for name, word in analysis.assigned:
             if name in self.judging.environment or not harmless(name, word.text):
                 self.set_variable(name, word, later=True)
-        feeders = _feeders(analysis)
+        feeders = feeders_of(analysis)
         for number, command in enumerate(analysis.commands):
             self.command(command, self.feed(number, command, analysis, feeders))
 
@@ -553,13 +546,13 @@ class Weighing:
         elif inner.gets == "found":
             self.found_secrets(words, own, effects)
             for start in self.starts(use, words):
-                yield [_put(word, "{}", start) for word in own]
+                yield [put_in(word, "{}", start) for word in own]
         else:
             yield from self.fed_words(inner, own, feed)
 
     def starts(self, use: Use, words: Sequence[Word]) -> list[Word]:
         """What stands for the files that are found: something below each start, or, with nothing to narrow them, the start itself."""
-        narrowed = _narrows([word.guess for word in words])
+        narrowed = narrows([word.guess for word in words])
         starts = [
             words[named.word_index] for named in use.named if named.role in ("list", "read") and named.value is None
         ]
@@ -577,13 +570,13 @@ class Weighing:
         runs = own[0].guess.rpartition("/")[2]
         if items is None or len(items) > MAX_ITEMS:
             runs_names = runs in SHELLS or runs in ("eval", "env") or INTERPRETER.fullmatch(runs) is not None
-            text = _listed(feed) if not runs_names and self.places.at_home() else None
+            text = names_listed(feed) if not runs_names and self.places.at_home() else None
             item = Word(text, text or "", own[0].span, text is None)
-            yield [_put(word, inner.mark, item) for word in own] if inner.mark else [*own, item]
+            yield [put_in(word, inner.mark, item) for word in own] if inner.mark else [*own, item]
         elif inner.mark:
             for text in items or [""]:
                 item = Word(text, text, own[0].span)
-                yield [_put(word, inner.mark, item, whole=False) for word in own]
+                yield [put_in(word, inner.mark, item, whole=False) for word in own]
         else:
             yield [*own, *(Word(text, text, own[0].span) for text in items)]
 
@@ -592,7 +585,7 @@ class Weighing:
         text = feed.text
         items = text.split() if text is not None and len(text) < 2_000 else None
         if items is None or len(items) > MAX_ITEMS:
-            listed = _listed(feed) if self.places.at_home() else None
+            listed = names_listed(feed) if self.places.at_home() else None
             items = [listed] if listed is not None else None
         code = inner.code or ""
         for put in map(shlex.quote, items) if items is not None else ['"$1"']:
@@ -677,64 +670,6 @@ def _closed(host: str, allow_private: Sequence[str]) -> Reason | None:
     if LOOPBACK.fullmatch(name) or not any(mark in name for mark in ".:"):
         return None
     return next((r for r in urls.host_view(name, allow_private=allow_private).reasons if r.code in CLOSED), None)
-
-
-def _feeders(analysis: Analysis) -> Mapping[int, tuple[int, ...]]:
-    """For each command of a pipeline, the commands of the stage before its own."""
-    feeders: dict[int, tuple[int, ...]] = {}
-    if not analysis.pipelines:
-        return feeders
-    for stages in analysis.pipelines:
-        for before, stage in pairwise(stages):
-            for number in stage:
-                feeders[number] = (*feeders.get(before[0], ()), *before) if before else ()
-    return feeders
-
-
-def _listed(feed: Feed) -> str | None:
-    """What stands for the names that are fed, when all are names of files below where it works: one of them, or, where nothing narrows
-    them, the folder with all that is in it. None when they may be anything.
-    """
-    argv = feed.producers[0].argv if feed.producers else None
-    if not argv or not all(later.program in PASSING and later.argv for later in feed.producers[1:]):
-        return None
-    words = feed.producers[0].words[1:]
-    narrowed = any(later.program in ("grep", "head", "tail") for later in feed.producers[1:])
-    narrowed = narrowed or any(word.glob for word in words) or _narrows([word.guess for word in words])
-    operands = (
-        list(takewhile(_begins_no_test, argv[1:])) if argv[0] == "find" else list(filter(_begins_no_test, argv[1:]))
-    )
-    if argv[0] == "git":
-        if argv[1:2] != ("ls-files",) and not ("--name-only" in argv and argv[1] in LISTING_GIT):
-            return None
-        return "./file" if narrowed or len(operands) > 1 or argv[1] != "ls-files" else "."
-    if any(word.startswith(("/", "~", "..")) or "/.." in word for word in argv[1:]):
-        return None
-    if argv[0] in ("grep", "rg"):
-        return "./file" if any(re.fullmatch(r"-[A-Za-z]*[lL]|--files.*", word) for word in argv[1:]) else None
-    if argv[0] not in LISTERS or any(word.startswith(("-printf", "-exec", "-l")) for word in argv[1:]):
-        return None
-    return "./file" if narrowed or operands[:1] not in ([], ["."], ["./"]) else "."
-
-
-def _begins_no_test(word: str) -> bool:
-    return not word.startswith(("-", "(", "!"))
-
-
-def _narrows(texts: Sequence[str]) -> bool:
-    """Whether tests of `find` pick some of the files; `-name '*'` picks all."""
-    return any(NARROWING.fullmatch(text) and set(texts[at + 1 : at + 2]) != {"*"} for at, text in enumerate(texts))
-
-
-def _put(word: Word, mark: str | None, item: Word, *, whole: bool = True) -> Word:
-    """A word with `item` in place of a mark. Inside a longer word it stays unknown where it is only one of many."""
-    if mark is None or mark not in word.guess:
-        return word
-    if word.guess == mark:
-        return Word(item.text, item.guess, word.span, item.glob)
-    guess = word.guess.replace(mark, item.guess)
-    known = word.text is not None and item.text is not None and (not whole or " " not in word.guess)
-    return Word(guess if known else None, guess, word.span, word.glob)
 
 
 def _code_words(name: str, code: str, first: Word) -> tuple[Word, ...]:
