@@ -213,9 +213,7 @@ async def test_over_mcp_an_edited_file_changes_the_list_and_the_client_is_told(
     with anyio.fail_after(90):
         async with served(environment, tmp_path, era) as (client, changes):
             for backend in walk(kinds(session, OnlyPlans)):
-                new = tmp_path / "new.toml"
-                new.write_text(written(backend.name))
-                new.replace(tmp_path / "handrail.toml")
+                edit(tmp_path, backend.name)
                 wanted = expected(backend) & there
                 # Nothing but being told makes the client look again.
                 while {tool.name for tool in (await client.list_tools()).tools} & there != wanted:
@@ -224,6 +222,32 @@ async def test_over_mcp_an_edited_file_changes_the_list_and_the_client_is_told(
                     refused = await client.call_tool(hidden, {})
                     assert refused.is_error
                     assert "tool_unavailable" in str(refused.structured_content)
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_over_mcp_a_call_under_way_ends_on_the_old_backend(
+    environment: dict[str, str], tmp_path: Path, era: str
+) -> None:
+    edit(tmp_path, "slow")
+    with anyio.fail_after(60):
+        async with served(environment, tmp_path, era) as (client, changes):
+            looking = asyncio.ensure_future(client.call_tool("observe_screen", {}))
+            await begun(tmp_path)
+            edit(tmp_path, "only_plans")
+            while {tool.name for tool in (await client.list_tools()).tools} & LOOKING:
+                await changes.get()
+            # It uses what the call under way holds, and does not wait for that.
+            refused = await client.call_tool("observe_screen", {})
+            assert "tool_unavailable" in str(refused.structured_content)
+            assert not looking.done()
+            (tmp_path / "open").touch()
+            assert "the slow one saw this" in str((await looking).structured_content)
+
+
+def edit(folder: Path, backend: str) -> None:
+    new = folder / "new.toml"
+    new.write_text(written(backend))
+    new.replace(folder / "handrail.toml")
 
 
 @asynccontextmanager

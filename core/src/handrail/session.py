@@ -331,9 +331,8 @@ class Session:
         """Why a tool is not declared to the agent: the chosen backend cannot do what it needs, nobody has loaded it, or the profile leaves it
         out. What was loaded was asked for, and is there in every profile.
         """
-        if tool.requires and not tool.requires & self.capabilities:
-            needed = " or ".join(sorted(tool.requires))
-            return f"it needs a vision backend with {needed}; {self.backend or 'none'} is chosen"
+        if unseeing := self.unseeing(tool):
+            return unseeing
         if withheld := self.pool.withheld(tool):
             return withheld
         if tool.loadable:
@@ -342,6 +341,13 @@ class Session:
         if profile != "all" and profile not in tool.profiles:
             return f"it is not in the profile {profile!r} (tools.profile)"
         return None
+
+    def unseeing(self, tool: Tool) -> str | None:
+        """Why the chosen backend cannot do what the tool needs. Only whoever holds the session chooses another one, and no call."""
+        if not tool.requires or tool.requires & self.capabilities:
+            return None
+        needed = " or ".join(sorted(tool.requires))
+        return f"it needs a vision backend with {needed}; {self.backend or 'none'} is chosen"
 
     async def _read_toolsets(self) -> None:
         """Take over what toolsets offer now."""

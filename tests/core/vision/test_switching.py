@@ -102,6 +102,38 @@ async def test_a_call_under_way_ends_on_the_backend_that_it_began_with(call: str
     assert not session.bus.listening
 
 
+async def test_a_tool_that_the_new_backend_hides_is_refused_though_what_it_would_need_is_held() -> None:
+    gate, begun = anyio.Event(), anyio.Event()
+
+    @tool(trusted=True, exclusive="screen", requires={"parse_screen"})
+    async def stare() -> str:
+        """Look until the gate opens."""
+        begun.set()
+        await gate.wait()
+        return "stared"
+
+    class OnlyPlans(VisionBackend):
+        name = "only_plans"
+        capabilities = frozenset({"plan_actions"})
+
+    backends, settings = [*eyes("first"), OnlyPlans], {"backend": "first"}
+    async with open_test_session(tools=[stare], backends=backends, settings=settings) as session:
+        results: list[Any] = []
+
+        async def run() -> None:
+            results.append(await session.call("stare"))
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(run)
+            await begun.wait()
+            await session.use_backend("only_plans")
+            with anyio.fail_after(5):
+                assert (await session.call("stare")).error_code == "tool_unavailable"
+            assert not results
+            gate.set()
+    assert results[0]["content"] == "stared"
+
+
 async def test_a_backend_that_is_left_is_closed_and_one_to_fall_back_on_stays_open() -> None:
     stage, (first, second, third) = Stage(), eyes("first", "second", "third")
     settings = {"backend": "first", "backend_fallback": ["third"]}

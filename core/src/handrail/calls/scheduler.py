@@ -189,6 +189,9 @@ class Scheduler:
         tool = session.known(call.name)
         if tool is None or not isinstance(call.args, MAPPINGS):
             return EVERYTHING
+        if session.unseeing(tool) is not None:
+            # It will be refused: no call chooses another backend, so none has to end first.
+            return NOTHING
         try:
             return claim_of(Invocation(tool, call.args, tool.validate(call.args), call.call_id), session.judging)
         except InvalidArguments:
