@@ -71,6 +71,12 @@ def test_doctor_names_what_a_service_lacks_with_the_cure(handrail):
     assert (prop["name"], prop["cure"]) == ("service prop", "apt install curtain")
 
 
+def test_doctor_is_content_without_a_service_that_this_machine_cannot_have(handrail):
+    done = handrail("doctor", plugins="stage", STAGE_LACKS="curtains are for theatres only")
+    assert done.returncode == 0
+    assert "absent   service prop: curtains are for theatres only\n" in done.stdout
+
+
 def test_doctor_needs_only_the_backend_that_is_chosen(handrail):
     assert handrail("doctor", "--backend", "plan_only", plugins="plan_only").returncode == 0
     done = handrail("doctor", "--backend", "reader", plugins="plan_only")

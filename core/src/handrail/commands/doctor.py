@@ -123,7 +123,9 @@ def _stops(runtime: Runtime) -> Iterator[Check]:
 def _services(runtime: Runtime) -> Iterator[Check]:
     for service, plugin in runtime.services:
         lacks = service.missing()
-        yield Check(f"service {service.capability}", lacks is None, lacks or f"from {plugin}", _cure(lacks))
+        cure = _cure(lacks)
+        # What nothing cures is not for this machine.
+        yield Check(f"service {service.capability}", lacks is None, lacks or f"from {plugin}", cure, needed=bool(cure))
 
 
 async def _examined(runtime: Runtime) -> AsyncGenerator[Check]:

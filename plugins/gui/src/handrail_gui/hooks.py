@@ -42,7 +42,7 @@ def _not_x11() -> str | None:
 
 
 def _not_native() -> str | None:
-    return None if sys.platform in NATIVE else f"{sys.platform} has no desktop of its own"
+    return None if sys.platform in NATIVE else f"this is done on Windows and macOS only, and this is {sys.platform}"
 
 
 def _no_desktop() -> str | None:
