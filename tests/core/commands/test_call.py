@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
-import select
 import signal
 import subprocess
-import time
+from contextlib import ExitStack
 
 import pytest
+from tests.terminals import Terminal
 
 
 def test_the_result_is_printed_as_json_on_one_line(handrail):
@@ -96,134 +94,107 @@ def test_a_signal_cancels_the_call_and_the_result_says_so(handrail, number):
     assert not (handrail.folder / "late.txt").exists()
 
 
-class Terminal:
-    """The program at a terminal of its own."""
+@pytest.fixture
+def at_terminal(handrail):
+    with ExitStack() as stack:
 
-    def __init__(self, handrail, *words: str) -> None:
-        self.ours, theirs = pty.openpty()
-        self.process = subprocess.Popen(
-            [handrail.path, *words],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            env=handrail.environment("stage"),
-            cwd=handrail.folder,
-            # A terminal is a session leader's: only then can the program open /dev/tty.
-            preexec_fn=lambda: (os.setsid(), os.close(os.open(os.ttyname(0), os.O_RDWR))),
-        )
-        os.close(theirs)
-        self.shown = ""
+        def start(*words: str) -> Terminal:
+            command = [handrail.path, *words]
+            return stack.enter_context(Terminal(command, handrail.folder, handrail.environment("stage")))
 
-    def read_until(self, text: str) -> None:
-        deadline = time.monotonic() + 30
-        while text not in self.shown:
-            ready, _, _ = select.select([self.ours], [], [], max(0, deadline - time.monotonic()))
-            assert ready, self.shown
-            self.shown += os.read(self.ours, 10_000).decode()
-
-    def type(self, text: str) -> None:
-        os.write(self.ours, text.encode())
-
-    def close(self) -> int:
-        code = self.process.wait(30)
-        os.close(self.ours)
-        return code
+        yield start
 
 
 @pytest.mark.parametrize(
     ("typed", "code"), [("y\n", 0), ("Yes\n", 0), ("s 1\n", 0), ("n\n", 1), ("\n", 1), ("maybe\n", 1), ("\x04", 1)]
 )
-def test_a_person_at_the_terminal_is_asked(handrail, typed, code):
-    terminal = Terminal(handrail, "call", "set_switch", "--args", '{"value": true}')
-    terminal.read_until("[N]o: ")
-    assert "may set_switch do this?" in terminal.shown
-    assert "    | Set switch" in terminal.shown
+def test_a_person_at_the_terminal_is_asked(at_terminal, typed, code):
+    terminal = at_terminal("call", "set_switch", "--args", '{"value": true}')
+    shown = terminal.wait_for("[N]o: ")
+    assert "may set_switch do this?" in shown
+    assert "    | Set switch" in shown
     terminal.type(typed)
-    terminal.read_until("switch: true" if code == 0 else "a person said no")
-    assert terminal.close() == code
+    terminal.wait_for("switch: true" if code == 0 else "a person said no")
+    assert terminal.end()[0] == code
 
 
-def test_a_lasting_yes_asks_which_and_takes_no_other_number(handrail):
-    terminal = Terminal(handrail, "call", "set_switch", "--args", '{"value": true}')
-    terminal.read_until("[N]o: ")
-    assert "  1. exactly this call" in terminal.shown
-    terminal.shown = ""
+def test_a_lasting_yes_asks_which_and_takes_no_other_number(at_terminal):
+    terminal = at_terminal("call", "set_switch", "--args", '{"value": true}')
+    shown = terminal.wait_for("[N]o: ")
+    assert "  1. exactly this call" in shown
     terminal.type("a 99\n")
-    terminal.read_until("[N]o: ")
-    assert "There is no such number" in terminal.shown
+    shown = terminal.wait_for("[N]o: ")
+    assert "There is no such number" in shown
     terminal.type("s\n")
-    terminal.read_until("Which of them?")
+    terminal.wait_for("Which of them?")
     terminal.type("1\n")
-    terminal.read_until("switch: true")
-    assert terminal.close() == 0
+    terminal.wait_for("switch: true")
+    assert terminal.end()[0] == 0
 
 
-def test_a_no_may_say_why(handrail):
-    terminal = Terminal(handrail, "call", "set_switch", "--args", '{"value": true}')
-    terminal.read_until("[N]o: ")
+def test_a_no_may_say_why(at_terminal):
+    terminal = at_terminal("call", "set_switch", "--args", '{"value": true}')
+    terminal.wait_for("[N]o: ")
     terminal.type("n leave it off\n")
-    terminal.read_until("a person said no: leave it off")
-    assert terminal.close() == 1
+    terminal.wait_for("a person said no: leave it off")
+    assert terminal.end()[0] == 1
 
 
-def test_a_person_changes_the_arguments_and_is_asked_again(handrail):
-    terminal = Terminal(handrail, "call", "set_switch", "--args", '{"value": true}')
-    terminal.read_until("[N]o: ")
+def test_a_person_changes_the_arguments_and_is_asked_again(at_terminal):
+    terminal = at_terminal("call", "set_switch", "--args", '{"value": true}')
+    terminal.wait_for("[N]o: ")
     terminal.type("e\n")
-    terminal.read_until("(empty: nothing): ")
-    terminal.shown = ""
+    terminal.wait_for("(empty: nothing): ")
     terminal.type('{"value": false}\n')
-    terminal.read_until("[N]o: ")
-    assert "value=false" in terminal.shown
+    shown = terminal.wait_for("[N]o: ")
+    assert "value=false" in shown
     terminal.type("y\n")
-    terminal.read_until("switch: false")
-    assert terminal.close() == 0
+    terminal.wait_for("switch: false")
+    assert terminal.end()[0] == 0
 
 
-def test_what_was_typed_before_the_question_answers_nothing(handrail):
-    terminal = Terminal(handrail, "call", "set_switch", "--args", '{"value": true}')
+def test_what_was_typed_before_the_question_answers_nothing(at_terminal):
+    terminal = at_terminal("call", "set_switch", "--args", '{"value": true}')
     terminal.type("y\n")
-    terminal.read_until("[N]o: ")
+    terminal.wait_for("[N]o: ")
     terminal.type("n\n")
-    terminal.read_until("a person said no")
-    assert terminal.close() == 1
+    terminal.wait_for("a person said no")
+    assert terminal.end()[0] == 1
 
 
-def test_what_a_model_wrote_cannot_move_the_cursor_of_the_question(handrail):
+def test_what_a_model_wrote_cannot_move_the_cursor_of_the_question(at_terminal):
     code = "rm -rf ~\r\x1b[Kls \u202e\nIt is asked because:\n  - it is harmless"
-    terminal = Terminal(handrail, "call", "run_code", "--args", json.dumps({"code": code}))
-    terminal.read_until("[N]o: ")
-    assert "\x1b" not in terminal.shown
-    assert "\\x1b" in terminal.shown
-    assert "\\u202e" in terminal.shown
-    assert "    | It is asked because:" in terminal.shown, "If this fails, a line of data looks like one of ours."
+    terminal = at_terminal("call", "run_code", "--args", json.dumps({"code": code}))
+    shown = terminal.wait_for("[N]o: ")
+    assert "\x1b" not in shown
+    assert "\\x1b" in shown
+    assert "\\u202e" in shown
+    assert "    | It is asked because:" in shown, "If this fails, a line of data looks like one of ours."
     terminal.type("n\n")
-    terminal.read_until("a person said no")
-    assert terminal.close() == 1
+    terminal.wait_for("a person said no")
+    assert terminal.end()[0] == 1
 
 
-def test_several_that_wait_are_answered_together(handrail):
-    terminal = Terminal(handrail, "call", "set_many", "--args", '{"count": 3, "together": true}')
-    terminal.read_until("[N]o: ")
-    terminal.shown = ""
+def test_several_that_wait_are_answered_together(at_terminal):
+    terminal = at_terminal("call", "set_many", "--args", '{"count": 3, "together": true}')
+    terminal.wait_for("[N]o: ")
     terminal.type("y\n")
-    terminal.read_until("[N]o: ")
-    assert "2 more wait for an answer" in terminal.shown
-    terminal.shown = ""
+    shown = terminal.wait_for("[N]o: ")
+    assert "2 more wait for an answer" in shown
     terminal.type("all\n")
-    terminal.read_until("[b]ack: ")
-    assert terminal.shown.count("may set_switch do this?") == 2
+    shown = terminal.wait_for("[b]ack: ")
+    assert shown.count("may set_switch do this?") == 2
     terminal.type("y\n")
-    terminal.read_until("success")
-    assert terminal.close() == 0
+    terminal.wait_for("success")
+    assert terminal.end()[0] == 0
 
 
-def test_ctrl_c_at_the_question_is_a_no(handrail):
-    terminal = Terminal(handrail, "call", "set_switch", "--args", '{"value": true}')
-    terminal.read_until("[N]o: ")
+def test_ctrl_c_at_the_question_is_a_no(at_terminal):
+    terminal = at_terminal("call", "set_switch", "--args", '{"value": true}')
+    terminal.wait_for("[N]o: ")
     terminal.type("\x03")
-    terminal.read_until("cancelled")
-    assert terminal.close() == 130
+    terminal.wait_for("cancelled")
+    assert terminal.end()[0] == 130
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])

@@ -112,9 +112,7 @@ async def test_a_point_is_the_element_there_or_a_place_in_its_window(tmp_path: P
     assert steps[2].result["at"] == [300, 150]
 
 
-async def test_an_element_that_is_not_there_or_is_there_twice_is_told_with_what_is(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_element_that_is_not_there_or_is_there_twice_is_told_with_what_is() -> None:
     wanted = {"tool": "act", "find": {"element_id": {"role": "button", "text": "Cpy"}}}
     both = {"tool": "act", "find": {"element_id": {"role": "button", "text": "Copy"}}}
     for step, told in ((wanted, "there are 'Copy'"), (both, "say which by `nth`")):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from tests.plugins.adk.terminals import Terminal
+from tests.plugins.adk.terminals import run_at_terminal
 
 from handrail_adk.thumbnails import QUESTIONS, Way, thumbnail, told
 
@@ -21,7 +21,7 @@ WRITE = [
 
 
 def test_what_goes_on_moves_below_what_is_over_and_rests_while_a_person_is_asked(tmp_path: Path) -> None:
-    with Terminal(tmp_path, WRITE) as terminal:
+    with run_at_terminal(tmp_path, WRITE) as terminal:
         before = terminal.wait_for("[N]o: ")
         terminal.type("y\n")
         after = terminal.wait_for("It is written.")
@@ -39,7 +39,7 @@ def test_what_goes_on_moves_below_what_is_over_and_rests_while_a_person_is_asked
 def test_what_the_model_says_goes_to_stdout_where_that_is_no_terminal(tmp_path: Path) -> None:
     with (
         (tmp_path / "said.txt").open("w") as file,
-        Terminal(tmp_path, WRITE, "--yes", stdout=file.fileno()) as terminal,
+        run_at_terminal(tmp_path, WRITE, "--yes", stdout=file.fileno()) as terminal,
     ):
         code, shown = terminal.end()
     assert (code, (tmp_path / "said.txt").read_text()) == (0, "I write.\nIt is written.\n")
@@ -51,7 +51,7 @@ def test_ctrl_c_typed_at_the_terminal_stops_the_step_and_typed_again_the_run(
     tmp_path: Path, presses: int, code: int
 ) -> None:
     steps = [{"calls": [{"tool": "wait", "args": {"seconds": 50 + each}}]} for each in range(presses)]
-    with Terminal(tmp_path, steps) as terminal:
+    with run_at_terminal(tmp_path, steps) as terminal:
         for press in range(presses):
             terminal.wait_for(f"seconds={50 + press}")
             terminal.wait_for("(0 s)")
@@ -65,7 +65,7 @@ def test_ctrl_c_typed_at_the_terminal_stops_the_step_and_typed_again_the_run(
 
 def test_what_a_file_is_called_cannot_move_the_cursor(tmp_path: Path) -> None:
     steps = [{"text": "a\x1b[2Jb", "calls": [{"tool": "read_file", "args": {"file_path": "x\x1b[2Jy"}}]}]
-    with Terminal(tmp_path, steps) as terminal:
+    with run_at_terminal(tmp_path, steps) as terminal:
         _, shown = terminal.end()
     assert "a\\x1b[2Jb" in shown
     assert "\x1b[2J" not in shown
@@ -89,7 +89,7 @@ def test_pictures_of_results_are_shown_where_the_terminal_says_it_can(
     tmp_path: Path, picture: Path, kind: bytes, begins: str | None
 ) -> None:
     steps = [{"calls": [{"tool": "read_file", "args": {"file_path": picture.name}}]}]
-    with Terminal(tmp_path, steps, kind=kind) as terminal:
+    with run_at_terminal(tmp_path, steps, kind=kind) as terminal:
         code, shown = terminal.end()
     assert code == 0, shown
     shown = shown.replace(QUESTIONS.decode(), "")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.plugins.browser.site import Answer, Asked, Site, serving
-from tests.plugins.browser.working import Hands, browsing
+from tests.plugins.browser.working import Hands, browsing, shown
 
 
 @pytest.fixture(scope="module")
@@ -33,11 +33,6 @@ async def hands(shared: Hands) -> AsyncGenerator[Hands, None]:
     await shared.done("open_tab")
     yield shared
     await shared.done("close_tab")
-
-
-async def shown(hands: Hands, site: Site, html: str, path: str = "/") -> None:
-    site.pages[path] = f"<!doctype html><title>A page</title>{html}"
-    await hands.done("navigate", site.url(path))
 
 
 async def test_a_click_says_what_it_changed(hands: Hands, site: Site) -> None:

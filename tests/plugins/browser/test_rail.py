@@ -40,11 +40,6 @@ async def hands() -> AsyncGenerator[Hands, None]:
         yield hands
 
 
-async def shown(hands: Hands, site: Site, html: str, path: str = "/") -> None:
-    site.pages[path] = f"<!doctype html><title>A page</title>{html}"
-    await hands.done("navigate", site.url(path))
-
-
 @pytest.mark.parametrize(
     "url",
     [

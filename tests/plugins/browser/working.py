@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.plugins.browser.site import Site
+
 from handrail import Session, ToolResult
 from handrail.asking.confirm import Confirmer, yes
 from handrail.testing import open_test_session
@@ -92,3 +94,9 @@ def command(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return ""
+
+
+async def shown(hands: Hands, site: Site, html: str, path: str = "/") -> None:
+    """Have a page of this HTML and go there."""
+    site.pages[path] = f"<!doctype html><title>A page</title>{html}"
+    await hands.done("navigate", site.url(path))

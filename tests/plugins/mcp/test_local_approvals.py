@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import stat
 from functools import partial
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp import Client
+from tests.terminals import Terminal
 
 from handrail import Choice
 from handrail.asking.pending import Pending, give, pending
@@ -150,7 +149,7 @@ async def run(place: Place, *args: str) -> Any:
 
 
 async def test_a_person_answers_at_a_terminal(local: Place):
-    screen: list[str] = []
+    command, environment = [HANDRAIL, "approvals"], {**local.environment, "COLUMNS": "100", "TERM": "dumb"}
     async with local.client(LEGACY) as client, anyio.create_task_group() as group:
         results: list[Any] = []
 
@@ -159,38 +158,12 @@ async def test_a_person_answers_at_a_terminal(local: Place):
 
         group.start_soon(call)
         await asked(local)
-        with Terminal(local) as descriptor:
-            await said(descriptor, "Do it?", screen)
-            os.write(descriptor, b"y\n")
+        with Terminal(command, local.folder, environment) as terminal:
+            shown = await anyio.to_thread.run_sync(terminal.wait_for, "Do it?")
+            terminal.type("y\n")
             await wait_for(lambda: results)
-    assert "may scribble run this command" in "".join(screen)
+            terminal.type("\x03")
+            code, _ = await anyio.to_thread.run_sync(terminal.end)
+    assert code == 130
+    assert "may scribble run this command" in shown
     assert results[0]["status"] == "success"
-
-
-class Terminal:
-    """`handrail approvals` at a terminal of its own; ended by Ctrl-C."""
-
-    def __init__(self, place: Place) -> None:
-        self._place = place
-
-    def __enter__(self) -> int:
-        self._pid, self._descriptor = pty.fork()
-        if self._pid == 0:
-            environment = {**self._place.environment, "COLUMNS": "100", "LINES": "40", "TERM": "dumb"}
-            os.execve(HANDRAIL, [str(HANDRAIL), "approvals"], environment)
-        os.set_blocking(self._descriptor, False)
-        return self._descriptor
-
-    def __exit__(self, *_: object) -> None:
-        os.write(self._descriptor, b"\x03")
-        status = os.waitpid(self._pid, 0)[1]
-        os.close(self._descriptor)
-        assert os.waitstatus_to_exitcode(status) == 130
-
-
-async def said(descriptor: int, text: str, screen: list[str]) -> None:
-    """Read what the terminal shows until it shows `text`."""
-    with anyio.fail_after(60):
-        while text not in "".join(screen):
-            await anyio.wait_readable(descriptor)
-            screen.append(os.read(descriptor, 65_536).decode())

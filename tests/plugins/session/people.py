@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import pty
-import select
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from tests.terminals import Terminal
 
 import handrail_session.hooks
 from handrail import Inquiry, Reply
@@ -53,46 +52,16 @@ def run(folder: Path, *words: str, input: str = "", **more: str) -> subprocess.C
     )
 
 
-class Terminal:
-    """The program at a terminal of its own."""
+class AtTerminal(Terminal):
+    """The program at a terminal of its own; what it prints goes elsewhere."""
 
     def __init__(self, folder: Path, *words: str) -> None:
-        self.ours, theirs = pty.openpty()
-        self.process = subprocess.Popen(
-            [HANDRAIL, *words],
-            stdin=theirs,
-            stdout=subprocess.PIPE,
-            stderr=theirs,
-            env=environment(folder),
-            cwd=folder,
-            # A terminal is a session leader's: only then can the program open /dev/tty.
-            preexec_fn=lambda: (os.setsid(), os.close(os.open(os.ttyname(0), os.O_RDWR))),
-        )
-        os.close(theirs)
-        self.shown = ""
-
-    def wait_for(self, text: str) -> None:
-        """Read until the text shows; what comes after it is still to be read."""
-        deadline = time.monotonic() + 30
-        while text not in self.shown:
-            ready, _, _ = select.select([self.ours], [], [], max(0, deadline - time.monotonic()))
-            assert ready, self.shown
-            self.shown += os.read(self.ours, 10_000).decode()
-        self.shown = self.shown.partition(text)[2]
-
-    def answer(self, prompt: str, typed: str) -> None:
-        """Type a line when the prompt shows."""
-        self.wait_for(prompt)
-        os.write(self.ours, f"{typed}\n".encode())
+        super().__init__([HANDRAIL, *words], folder, environment(folder), stdout=subprocess.PIPE)
 
     def result(self) -> Any:
         """What the program prints at its end."""
         assert self.process.stdout is not None
-        with self.process.stdout:
-            printed = self.process.stdout.read()
-        self.process.wait(30)
-        os.close(self.ours)
-        return json.loads(printed)
+        return json.loads(self.process.stdout.read())
 
 
 class Host:

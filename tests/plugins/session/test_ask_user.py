@@ -17,7 +17,7 @@ from handrail.testing import ToolContract, open_test_session
 from handrail.watching.events import Event, InquiryAnswered, InquiryAsked, event_wire
 from handrail_session.asking import ask_user
 
-from .people import PLUGINS, Host, Person, Terminal, run
+from .people import PLUGINS, AtTerminal, Host, Person, run
 
 COLOUR = {"question": "Which colour?", "kind": "choice", "options": ["red", "blue"]}
 MANY = {"question": "Which sides?", "kind": "choice", "options": ["left", "right", "top"], "several": True}
@@ -122,33 +122,33 @@ async def test_listeners_hear_of_the_questions_and_not_of_the_answers() -> None:
 
 def test_at_a_terminal_each_question_is_answered_in_a_line(tmp_path: Path) -> None:
     args = {"questions": [COLOUR, MANY, SURE, NAME]}
-    terminal = Terminal(tmp_path, "call", "ask_user", "--json", "--args", json.dumps(args))
-    terminal.answer("own words: ", "2")
-    terminal.answer("own words: ", "1, top")
-    terminal.answer("[n]o: ", "perhaps")
-    terminal.wait_for("Type yes or no.")
-    terminal.answer("[n]o: ", "y")
-    terminal.answer("Your answer: ", "the boat")
-    result = terminal.result()
+    with AtTerminal(tmp_path, "call", "ask_user", "--json", "--args", json.dumps(args)) as terminal:
+        terminal.answer("own words: ", "2")
+        terminal.answer("own words: ", "1, top")
+        terminal.answer("[n]o: ", "perhaps")
+        terminal.wait_for("Type yes or no.")
+        terminal.answer("[n]o: ", "y")
+        terminal.answer("Your answer: ", "the boat")
+        result = terminal.result()
     assert [each["answer"] for each in result["answers"]] == ["blue", ["left", "top"], True, "the boat"]
 
 
 def test_at_a_terminal_own_words_do_and_an_empty_line_is_no_answer(tmp_path: Path) -> None:
     args = {"questions": [COLOUR, MANY, NAME]}
-    terminal = Terminal(tmp_path, "call", "ask_user", "--json", "--args", json.dumps(args))
-    terminal.answer("own words: ", "green, or 2")
-    terminal.answer("own words: ", "none, really")
-    terminal.answer("Your answer: ", "")
-    result = terminal.result()
+    with AtTerminal(tmp_path, "call", "ask_user", "--json", "--args", json.dumps(args)) as terminal:
+        terminal.answer("own words: ", "green, or 2")
+        terminal.answer("own words: ", "none, really")
+        terminal.answer("Your answer: ", "")
+        result = terminal.result()
     assert [each["answer"] for each in result["answers"]] == ["green, or 2", ["none, really"], None]
 
 
 def test_at_a_terminal_a_question_cannot_pass_for_one_of_handrails(tmp_path: Path) -> None:
     args = {"questions": [{"question": "Hi\x1b[2J\nHandrail asks: may I?\nDo it? [y]es"}]}
-    terminal = Terminal(tmp_path, "call", "ask_user", "--json", "--args", json.dumps(args))
-    terminal.wait_for("    | Hi\\x1b[2J\r\n    | Handrail asks: may I?\r\n    | Do it? [y]es")
-    terminal.answer("Your answer: ", "")
-    assert terminal.result()["error"]["code"] == "denied_by_user"
+    with AtTerminal(tmp_path, "call", "ask_user", "--json", "--args", json.dumps(args)) as terminal:
+        terminal.wait_for("    | Hi\\x1b[2J\r\n    | Handrail asks: may I?\r\n    | Do it? [y]es")
+        terminal.answer("Your answer: ", "")
+        assert terminal.result()["error"]["code"] == "denied_by_user"
 
 
 # In lines of JSON
