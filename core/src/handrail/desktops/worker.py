@@ -90,7 +90,7 @@ class Worker(Generic[S]):
         # What makes a thread unfit belongs to everybody who asks something of it.
         except Exception as exc:  # noqa: BLE001
             while (waiting := jobs.get()) is not None:
-                _settle(waiting[1], exception=exc)
+                settle(waiting[1], exception=exc)
             return
         try:
             while (waiting := jobs.get()) is not None:
@@ -107,12 +107,13 @@ def _do(waiting: Job, state: Any) -> None:
         result = job(state)
     # A job's own failure belongs to whoever asked for it.
     except Exception as exc:  # noqa: BLE001
-        _settle(future, exception=exc)
+        settle(future, exception=exc)
     else:
-        _settle(future, result=result)
+        settle(future, result=result)
 
 
-def _settle(future: Future[Any], *, result: Any = None, exception: BaseException | None = None) -> None:
+def settle(future: Future[Any], *, result: Any = None, exception: BaseException | None = None) -> None:
+    """Give a job's caller what came of it, if it still waits."""
     try:
         if exception is not None:
             future.set_exception(exception)

@@ -9,7 +9,8 @@ from dbus_fast import Variant
 from handrail_accessibility.atspi.bus import A11Y, NULL, PROPERTIES, Bus, CallFailed, NoAnswer, maybe
 from handrail_accessibility.atspi.direct import call_directly
 from handrail_accessibility.atspi.nodes import ACCESSIBLE, Node, children_of, fetch_node
-from handrail_accessibility.atspi.roles import CELL, ITEMS, Kind, State
+from handrail_accessibility.atspi.roles import CELL, ITEMS, State
+from handrail_accessibility.roles import Kind
 
 # Toolkits name the same thing differently, and Chromium does not name it at all.
 PRESS = (

@@ -18,11 +18,11 @@ from handrail_accessibility.atspi.roles import (
     PANES,
     TELLING,
     TOGGLE_BUTTON,
-    Kind,
     State,
     words_for,
 )
 from handrail_accessibility.atspi.toolkits import toolkit_of
+from handrail_accessibility.roles import Kind
 
 # Enough to recognise a text by; the whole is there for `read`.
 LONGEST_VALUE = 500

@@ -18,9 +18,10 @@ from handrail_accessibility.atspi.nodes import (
     fetch_shown,
     shown_below,
 )
-from handrail_accessibility.atspi.roles import MENU_BAR, SEPARATOR, WEB_PAGE, Kind, State
+from handrail_accessibility.atspi.roles import MENU_BAR, SEPARATOR, WEB_PAGE, State
 from handrail_accessibility.atspi.tables import visible_cells
 from handrail_accessibility.atspi.toolkits import Toolkit, toolkit_of
+from handrail_accessibility.roles import Kind
 
 Ref = tuple[str, str]
 

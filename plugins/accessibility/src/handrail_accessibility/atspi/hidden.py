@@ -6,8 +6,9 @@ from handrail import Element
 from handrail_accessibility.atspi.bus import Bus
 from handrail_accessibility.atspi.elements import actions_of
 from handrail_accessibility.atspi.nodes import Handle, Node, cached_nodes
-from handrail_accessibility.atspi.roles import Kind, State, words_for
+from handrail_accessibility.atspi.roles import State, words_for
 from handrail_accessibility.atspi.windows import TopLevel
+from handrail_accessibility.roles import Kind
 
 Ref = tuple[str, str]
 

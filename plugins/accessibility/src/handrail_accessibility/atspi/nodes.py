@@ -10,8 +10,9 @@ from typing import Any
 
 from handrail import Rect
 from handrail_accessibility.atspi.bus import A11Y, NULL, PROPERTIES, Bus, CallFailed, maybe, together
-from handrail_accessibility.atspi.roles import Role, State, role_of
+from handrail_accessibility.atspi.roles import State, role_of
 from handrail_accessibility.atspi.toolkits import Toolkit, toolkit_of
+from handrail_accessibility.roles import Role
 
 ACCESSIBLE = A11Y + "Accessible"
 CACHE = "/org/a11y/atspi/cache"

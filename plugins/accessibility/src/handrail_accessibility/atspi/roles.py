@@ -5,8 +5,9 @@ Numbers: https://gitlab.gnome.org/GNOME/at-spi2-core/-/blob/main/atspi/atspi-con
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from enum import Enum, IntEnum
+from enum import IntEnum
+
+from handrail_accessibility.roles import Kind, Role, roles_of
 
 
 class State(IntEnum):
@@ -40,50 +41,11 @@ class State(IntEnum):
     READ_ONLY = 43
 
 
-class Kind(Enum):
-    """What a role is to a reader."""
-
-    # A person acts on it.
-    CONTROL = "control"
-    # It holds a value that a person reads or writes.
-    TEXT = "text"
-    # A number within limits.
-    RANGE = "range"
-    # Opens a list of further choices.
-    MENU = "menu"
-    # Addressed by row and column.
-    TABLE = "table"
-    # Says something, does nothing.
-    STATIC = "static"
-    # A box of other things; worth a line only when it has a name.
-    BOX = "box"
-    # A top-level window.
-    WINDOW = "window"
-    # Decoration.
-    NOISE = "noise"
-
-
-@dataclass(frozen=True, slots=True)
-class Role:
-    """A role as models read it.
-
-    `named`: its name is what tells it from others; where False the name is content and may change while the thing stays the same.
-    """
-
-    word: str
-    kind: Kind
-    named: bool = True
-
-
 _UNKNOWN = Role("unknown", Kind.BOX)
 
 
-def _roles(kind: Kind, words: dict[int, str], *, named: bool = True) -> dict[int, Role]:
-    return {number: Role(word, kind, named) for number, word in words.items()}
-
-
 ROLES: dict[int, Role] = {
-    **_roles(
+    **roles_of(
         Kind.CONTROL,
         {
             7: "check box",
@@ -111,18 +73,18 @@ ROLES: dict[int, Role] = {
             130: "switch",
         },
     ),
-    **_roles(Kind.TEXT, {40: "password", 60: "terminal", 61: "text", 77: "text", 79: "text"}, named=False),
-    **_roles(Kind.TEXT, {54: "status bar", 94: "document", 92: "spreadsheet", 76: "text"}, named=False),
-    **_roles(Kind.RANGE, {15: "dial", 51: "slider", 52: "spin button", 114: "rating"}, named=False),
-    **_roles(Kind.RANGE, {42: "progress bar", 103: "level bar"}, named=False),
-    **_roles(Kind.MENU, {33: "menu", 41: "menu"}),
+    **roles_of(Kind.TEXT, {40: "password", 60: "terminal", 61: "text", 77: "text", 79: "text"}, named=False),
+    **roles_of(Kind.TEXT, {54: "status bar", 94: "document", 92: "spreadsheet", 76: "text"}, named=False),
+    **roles_of(Kind.RANGE, {15: "dial", 51: "slider", 52: "spin button", 114: "rating"}, named=False),
+    **roles_of(Kind.RANGE, {42: "progress bar", 103: "level bar"}, named=False),
+    **roles_of(Kind.MENU, {33: "menu", 41: "menu"}),
     # The name of a combo box is its current choice in GTK.
-    **_roles(Kind.MENU, {11: "combo box"}, named=False),
-    **_roles(Kind.TABLE, {55: "table", 66: "tree table", 65: "tree", 31: "list", 98: "list box", 30: "icon view"}),
-    **_roles(Kind.STATIC, {27: "image", 83: "heading", 5: "calendar", 64: "tool tip", 80: "chart", 6: "canvas"}),
-    **_roles(Kind.STATIC, {29: "label", 116: "label", 73: "paragraph", 81: "caption", 85: "section"}, named=False),
-    **_roles(Kind.STATIC, {1: "label", 100: "image", 113: "math", 115: "timer", 112: "marquee"}, named=False),
-    **_roles(
+    **roles_of(Kind.MENU, {11: "combo box"}, named=False),
+    **roles_of(Kind.TABLE, {55: "table", 66: "tree table", 65: "tree", 31: "list", 98: "list box", 30: "icon view"}),
+    **roles_of(Kind.STATIC, {27: "image", 83: "heading", 5: "calendar", 64: "tool tip", 80: "chart", 6: "canvas"}),
+    **roles_of(Kind.STATIC, {29: "label", 116: "label", 73: "paragraph", 81: "caption", 85: "section"}, named=False),
+    **roles_of(Kind.STATIC, {1: "label", 100: "image", 113: "math", 115: "timer", 112: "marquee"}, named=False),
+    **roles_of(
         Kind.BOX,
         {
             20: "group",
@@ -153,12 +115,12 @@ ROLES: dict[int, Role] = {
             111: "log",
         },
     ),
-    **_roles(
+    **roles_of(
         Kind.WINDOW,
         {2: "alert", 9: "dialog", 16: "dialog", 19: "dialog", 22: "dialog", 23: "window", 69: "window", 105: "group"},
         named=False,
     ),
-    **_roles(Kind.NOISE, {48: "scroll bar", 50: "separator", 4: "arrow", 3: "animation", 74: "ruler", 86: "group"}),
+    **roles_of(Kind.NOISE, {48: "scroll bar", 50: "separator", 4: "arrow", 3: "animation", 74: "ruler", 86: "group"}),
 }
 
 # Menus may hold these; separators do not count as items.

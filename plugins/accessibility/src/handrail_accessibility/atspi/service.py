@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -25,6 +24,7 @@ from handrail_accessibility.atspi.roles import State
 from handrail_accessibility.atspi.tables import cell_called, fits
 from handrail_accessibility.atspi.windows import Roll, TopLevel, Windows
 from handrail_accessibility.control import Scene
+from handrail_accessibility.looks import glance_of, ref_of
 
 SCENE_DEADLINE_S = 1.5
 # A program begins to keep its cache some 0.4 s after the first listener has come.
@@ -94,10 +94,7 @@ class AtSpi:
 
     async def glance(self) -> Glance:
         """All that shows in the active window, in short."""
-        tree = await self.tree(full=True)
-        seen = [(e.role, e.text, e.value, sorted(e.states), e.rect) for e in tree.elements]
-        said = hashlib.sha256(repr((tree.window, tree.note, seen)).encode()).hexdigest()[:16]
-        return Glance(said, tree.focused)
+        return glance_of(await self.tree(full=True))
 
     async def titles(self) -> tuple[str, ...]:
         """The titles of all windows."""
@@ -120,14 +117,14 @@ class AtSpi:
             for table in (await self.tree(window=window, query="table")).elements:
                 node = await _fetch(bus, table)
                 address = None if node is None else await cell_called(bus, node, name)
-                cell = None if address is None else await maybe(fetch_cell, bus, _handle(table).app, address)
+                cell = None if address is None else await maybe(fetch_cell, bus, ref_of(table, Handle).app, address)
                 if cell is not None and fits(cell, name):
                     return await element_of(bus, await self._line(bus, cell, table))
         return None
 
     async def scene(self, element: Element) -> Scene:
         """The element's window as it is now."""
-        handle = _handle(element)
+        handle = ref_of(element, Handle)
         async with self._reaching() as bus:
             windows = await self._windows(bus)
             if any(window.node.app == handle.app for window in windows.unanswered):
@@ -225,7 +222,7 @@ class AtSpi:
 
     async def _line(self, bus: Bus, node: Node, element: Element) -> Line:
         """The line of something that is at an element's place."""
-        handle = _handle(element)
+        handle = ref_of(element, Handle)
         line = Line(node, element.depth, element.window, handle.window, pane=handle.pane)
         if not handle.placed:
             return line
@@ -283,17 +280,9 @@ class AtSpi:
         return await self._roll.call()
 
 
-def _handle(element: Element) -> Handle:
-    if not isinstance(element.ref, Handle):
-        raise StaleElement(
-            f"{element.role} {element.text!r} was not seen in the accessibility tree", hint="observe again"
-        )
-    return element.ref
-
-
 async def _fetch(bus: Bus, element: Element) -> Node | None:
     """The object at the element's place; None when it is gone, or was on an earlier bus."""
-    handle = _handle(element)
+    handle = ref_of(element, Handle)
     if handle.guid != bus.guid:
         return None
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, cast
@@ -145,7 +145,7 @@ class Ax:
 
 def _children(told: Mapping[str, Any]) -> list[Any]:
     # What an object has not is an error object in its place, and no list.
-    found = told.get("AXChildren")
+    found = cast("Sequence[Any]", told.get("AXChildren"))
     return list(found) if hasattr(found, "__len__") and not isinstance(found, str) else []
 
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from handrail import Rect
-from handrail_accessibility.atspi.roles import Kind, Role
 from handrail_accessibility.native.tree import ITEMS, Node
+from handrail_accessibility.roles import Kind, Role, roles_of
 
 # All that is asked of an object, in one call.
 ATTRIBUTES = (
@@ -19,27 +19,25 @@ ATTRIBUTES = (
 )
 
 
-def _roles(kind: Kind, words: dict[str, str], *, named: bool = True) -> dict[str, Role]:
-    return {name: Role(word, kind, named) for name, word in words.items()}
-
-
 ROLES: dict[str, Role] = {
-    **_roles(Kind.CONTROL, {"AXButton": "button", "AXCheckBox": "check box", "AXRadioButton": "radio button"}),
-    **_roles(Kind.CONTROL, {"AXLink": "link", "AXMenuItem": "menu item", "AXMenuBarItem": "menu item"}),
-    **_roles(Kind.CONTROL, {"AXMenuButton": "menu button", "AXDisclosureTriangle": "toggle button", "AXCell": "cell"}),
-    **_roles(Kind.CONTROL, {"AXRow": "list item", "AXColorWell": "button", "AXDockItem": "icon"}),
-    **_roles(Kind.TEXT, {"AXTextField": "text", "AXTextArea": "text", "AXWebArea": "document"}, named=False),
-    **_roles(Kind.RANGE, {"AXSlider": "slider", "AXIncrementor": "spin button"}, named=False),
-    **_roles(Kind.RANGE, {"AXProgressIndicator": "progress bar", "AXLevelIndicator": "level bar"}, named=False),
-    **_roles(Kind.MENU, {"AXMenu": "menu"}),
-    **_roles(Kind.MENU, {"AXPopUpButton": "combo box", "AXComboBox": "combo box"}, named=False),
-    **_roles(Kind.TABLE, {"AXTable": "table", "AXOutline": "tree", "AXList": "list", "AXBrowser": "tree"}),
-    **_roles(Kind.STATIC, {"AXImage": "image", "AXHeading": "heading", "AXHelpTag": "tool tip"}),
-    **_roles(Kind.STATIC, {"AXStaticText": "label"}, named=False),
-    **_roles(Kind.BOX, {"AXGroup": "group", "AXScrollArea": "scroll pane", "AXSplitGroup": "split pane"}),
-    **_roles(Kind.BOX, {"AXTabGroup": "tab list", "AXToolbar": "tool bar", "AXMenuBar": "menu bar"}),
-    **_roles(Kind.WINDOW, {"AXWindow": "window", "AXSheet": "dialog", "AXDrawer": "window"}, named=False),
-    **_roles(Kind.NOISE, {"AXScrollBar": "scroll bar", "AXSplitter": "separator", "AXValueIndicator": "group"}),
+    **roles_of(Kind.CONTROL, {"AXButton": "button", "AXCheckBox": "check box", "AXRadioButton": "radio button"}),
+    **roles_of(Kind.CONTROL, {"AXLink": "link", "AXMenuItem": "menu item", "AXMenuBarItem": "menu item"}),
+    **roles_of(
+        Kind.CONTROL, {"AXMenuButton": "menu button", "AXDisclosureTriangle": "toggle button", "AXCell": "cell"}
+    ),
+    **roles_of(Kind.CONTROL, {"AXRow": "list item", "AXColorWell": "button", "AXDockItem": "icon"}),
+    **roles_of(Kind.TEXT, {"AXTextField": "text", "AXTextArea": "text", "AXWebArea": "document"}, named=False),
+    **roles_of(Kind.RANGE, {"AXSlider": "slider", "AXIncrementor": "spin button"}, named=False),
+    **roles_of(Kind.RANGE, {"AXProgressIndicator": "progress bar", "AXLevelIndicator": "level bar"}, named=False),
+    **roles_of(Kind.MENU, {"AXMenu": "menu"}),
+    **roles_of(Kind.MENU, {"AXPopUpButton": "combo box", "AXComboBox": "combo box"}, named=False),
+    **roles_of(Kind.TABLE, {"AXTable": "table", "AXOutline": "tree", "AXList": "list", "AXBrowser": "tree"}),
+    **roles_of(Kind.STATIC, {"AXImage": "image", "AXHeading": "heading", "AXHelpTag": "tool tip"}),
+    **roles_of(Kind.STATIC, {"AXStaticText": "label"}, named=False),
+    **roles_of(Kind.BOX, {"AXGroup": "group", "AXScrollArea": "scroll pane", "AXSplitGroup": "split pane"}),
+    **roles_of(Kind.BOX, {"AXTabGroup": "tab list", "AXToolbar": "tool bar", "AXMenuBar": "menu bar"}),
+    **roles_of(Kind.WINDOW, {"AXWindow": "window", "AXSheet": "dialog", "AXDrawer": "window"}, named=False),
+    **roles_of(Kind.NOISE, {"AXScrollBar": "scroll bar", "AXSplitter": "separator", "AXValueIndicator": "group"}),
 }
 UNKNOWN = Role("unknown", Kind.BOX)
 SECRET = Role("password", Kind.TEXT, named=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -11,6 +10,7 @@ from typing import Any, TypeVar
 from handrail import AmbiguousElement, Element, Glance, NotFound, ServiceContext, StaleElement, Tree, Window
 from handrail.desktops.worker import Worker
 from handrail_accessibility.control import Scene
+from handrail_accessibility.looks import glance_of, ref_of
 from handrail_accessibility.native.tree import (
     Handle,
     Node,
@@ -86,10 +86,7 @@ class NativeTree:
 
     async def glance(self) -> Glance:
         """All that shows in the active window, in short."""
-        tree = await self.tree(full=True)
-        seen = [(e.role, e.text, e.value, sorted(e.states), e.rect) for e in tree.elements]
-        said = hashlib.sha256(repr((tree.window, tree.note, seen)).encode()).hexdigest()[:16]
-        return Glance(said, tree.focused)
+        return glance_of(await self.tree(full=True))
 
     async def titles(self) -> tuple[str, ...]:
         """The titles of all windows."""
@@ -108,7 +105,7 @@ class NativeTree:
         """The element's window as it is now."""
         windows = await self._windows()
         titles = tuple(window.title for window in windows)
-        top = next((window for window in windows if window.id == _handle(element).window), None)
+        top = next((window for window in windows if window.id == ref_of(element, Handle).window), None)
         if top is None or top.state == "minimized":
             return Scene(titles, (), open=False)
         read = await self._read(top, limit=MOST, deadline=SCENE_S)
@@ -190,7 +187,7 @@ class NativeTree:
 
     async def _at(self, element: Element, job: Callable[[Provider, Any], T]) -> T:
         """A job on the element's object, which must still be the one that was seen."""
-        handle, window = _handle(element), await self._window_of(element)
+        handle, window = ref_of(element, Handle), await self._window_of(element)
 
         def checked(provider: Provider) -> T:
             node = provider.again(handle.native)
@@ -201,7 +198,7 @@ class NativeTree:
         return await self._worker.run(checked)
 
     async def _again(self, element: Element) -> Node | None:
-        native = _handle(element).native
+        native = ref_of(element, Handle).native
         return await self._worker.run(lambda provider: provider.again(native))
 
     async def _read(self, window: Window, *, limit: int, deadline: float) -> Read | None:
@@ -215,7 +212,7 @@ class NativeTree:
         return await screen.windows()
 
     async def _window_of(self, element: Element) -> Window | None:
-        return next((window for window in await self._windows() if window.id == _handle(element).window), None)
+        return next((window for window in await self._windows() if window.id == ref_of(element, Handle).window), None)
 
 
 def choose(windows: list[Window], title: str | None) -> Window | None:
@@ -241,14 +238,6 @@ def _fits(node: Node, query: str | None) -> bool:
         return True
     sought = query.casefold()
     return any(sought in part.casefold() for part in (node.name, node.role.word, node.value or ""))
-
-
-def _handle(element: Element) -> Handle:
-    if not isinstance(element.ref, Handle):
-        raise StaleElement(
-            f"{element.role} {element.text!r} was not seen in the accessibility tree", hint="observe again"
-        )
-    return element.ref
 
 
 def begin() -> Provider:

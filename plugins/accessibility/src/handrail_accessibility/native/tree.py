@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from handrail import Element, Rect, Window
-from handrail_accessibility.atspi.roles import Kind, Role
+from handrail_accessibility.roles import Kind, Role
 
 Verb = Literal["press", "focus", "select", "expand", "collapse", "scroll"]
 

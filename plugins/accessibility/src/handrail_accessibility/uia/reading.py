@@ -10,8 +10,8 @@ from enum import IntEnum
 from typing import Any
 
 from handrail import Rect
-from handrail_accessibility.atspi.roles import Kind, Role
 from handrail_accessibility.native.tree import ITEMS, Node
+from handrail_accessibility.roles import Kind, Role, roles_of
 
 
 class Property(IntEnum):
@@ -43,12 +43,8 @@ class Property(IntEnum):
     TOGGLED = 30086
 
 
-def _roles(kind: Kind, words: dict[int, str], *, named: bool = True) -> dict[int, Role]:
-    return {number: Role(word, kind, named) for number, word in words.items()}
-
-
 ROLES: dict[int, Role] = {
-    **_roles(
+    **roles_of(
         Kind.CONTROL,
         {
             50000: "button",
@@ -64,14 +60,14 @@ ROLES: dict[int, Role] = {
             50035: "column header",
         },
     ),
-    **_roles(Kind.TEXT, {50004: "text", 50030: "document", 50017: "status bar"}, named=False),
-    **_roles(Kind.RANGE, {50015: "slider", 50016: "spin button", 50012: "progress bar"}, named=False),
-    **_roles(Kind.MENU, {50009: "menu"}),
-    **_roles(Kind.MENU, {50003: "combo box"}),
-    **_roles(Kind.TABLE, {50008: "list", 50023: "tree", 50028: "table", 50036: "table", 50001: "calendar"}),
-    **_roles(Kind.STATIC, {50006: "image", 50022: "tool tip"}),
-    **_roles(Kind.STATIC, {50020: "label"}, named=False),
-    **_roles(
+    **roles_of(Kind.TEXT, {50004: "text", 50030: "document", 50017: "status bar"}, named=False),
+    **roles_of(Kind.RANGE, {50015: "slider", 50016: "spin button", 50012: "progress bar"}, named=False),
+    **roles_of(Kind.MENU, {50009: "menu"}),
+    **roles_of(Kind.MENU, {50003: "combo box"}),
+    **roles_of(Kind.TABLE, {50008: "list", 50023: "tree", 50028: "table", 50036: "table", 50001: "calendar"}),
+    **roles_of(Kind.STATIC, {50006: "image", 50022: "tool tip"}),
+    **roles_of(Kind.STATIC, {50020: "label"}, named=False),
+    **roles_of(
         Kind.BOX,
         {
             50010: "menu bar",
@@ -85,8 +81,8 @@ ROLES: dict[int, Role] = {
             50040: "tool bar",
         },
     ),
-    **_roles(Kind.WINDOW, {50032: "window"}, named=False),
-    **_roles(Kind.NOISE, {50014: "scroll bar", 50027: "group", 50037: "title bar", 50038: "separator"}),
+    **roles_of(Kind.WINDOW, {50032: "window"}, named=False),
+    **roles_of(Kind.NOISE, {50014: "scroll bar", 50027: "group", 50037: "title bar", 50038: "separator"}),
 }
 UNKNOWN = Role("unknown", Kind.BOX)
 # ToggleState_On, ToggleState_Indeterminate, ExpandCollapseState_Expanded, _PartiallyExpanded, _LeafNode.

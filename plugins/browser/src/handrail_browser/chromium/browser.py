@@ -192,11 +192,7 @@ class Browser:
 
     def refused(self) -> list[Refusal]:
         """Connections that pages wanted and did not get, since this was last asked."""
-        if self.proxy is None:
-            return []
-        found = list(self.proxy.refusals)
-        self.proxy.refusals.clear()
-        return found
+        return [] if self.proxy is None else self.proxy.taken()
 
     def trouble(self, host: str) -> str | None:
         """Why a host could not be reached, where that is known."""

@@ -70,6 +70,12 @@ class Proxy:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
+    def taken(self) -> list[Refusal]:
+        """Connections that were not made, since this was last asked."""
+        taken = list(self.refusals)
+        self.refusals.clear()
+        return taken
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None

@@ -44,11 +44,7 @@ class Rail:
 
     def taken(self) -> Sequence[Refusal]:
         """Connections that were not made since the last question."""
-        if self.proxy is None:
-            return []
-        found = list(self.proxy.refusals)
-        self.proxy.refusals.clear()
-        return found
+        return [] if self.proxy is None else self.proxy.taken()
 
     def trouble(self, url: str) -> str | None:
         """Why a host could not be reached, where that is known."""

@@ -177,12 +177,10 @@ async def _checked(own: Own, port: int) -> None:
 
 async def _proven(own: Own, proxy: Proxy) -> None:
     """Its browser asks our proxy, or it is not used."""
-    proxy.refusals.clear()
+    proxy.taken()
     with suppress(Downstream, TimedOut):
         await own.client.post("/navigate", {"url": f"http://{NOWHERE}/{secrets.token_hex(8)}"}, seconds=20)
-    asked = any(NOWHERE in each.place for each in proxy.refusals)
-    proxy.refusals.clear()
-    if not asked:
+    if not any(NOWHERE in each.place for each in proxy.taken()):
         raise ToolUnavailable(
             "PinchTab's browser does not keep to Handrail's proxy, so nothing would hold it to the rules",
             hint="use the driver chromium, or leave plugins.browser.pinchtab.executable unset",

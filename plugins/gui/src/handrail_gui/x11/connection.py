@@ -15,7 +15,7 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, TypeVar
@@ -25,6 +25,7 @@ from Xlib.protocol import rq
 from Xlib.xobject.drawable import Window as XWindow
 
 from handrail import DesktopError, Downstream
+from handrail.desktops.worker import settle
 
 log = logging.getLogger(__name__)
 
@@ -164,10 +165,10 @@ class Connection:
         # Whatever a broken server or a bad address makes Xlib raise belongs to whoever asked.
         except Exception as exc:  # noqa: BLE001
             self._ended = f"the X server {self.name} cannot be reached: {exc}"
-            self._settle(self._ready, exception=DesktopError(self._ended))
+            settle(self._ready, exception=DesktopError(self._ended))
             self._finish(None)
             return
-        self._settle(self._ready, result=client)
+        settle(self._ready, result=client)
         try:
             while self._ended is None:
                 self._step(client)
@@ -196,37 +197,26 @@ class Connection:
             client.display.flush()
         except (error.ConnectionClosedError, OSError) as exc:
             why = self._ended or f"the X server {self.name} is gone"
-            self._settle(future, exception=Downstream(why, hint="the desktop has to be started again"))
+            settle(future, exception=Downstream(why, hint="the desktop has to be started again"))
             raise exc from None
         # A job's own failure belongs to whoever asked for it.
         except Exception as exc:  # noqa: BLE001
-            self._settle(future, exception=exc)
+            settle(future, exception=exc)
         else:
-            self._settle(future, result=result)
+            settle(future, result=result)
 
     def _finish(self, client: Client | None) -> None:
         with self._lock:
             left = list(self._jobs)
             self._jobs.clear()
         for _, future in left:
-            self._settle(future, exception=Downstream(self._ended or f"the X server {self.name} is gone"))
+            settle(future, exception=Downstream(self._ended or f"the X server {self.name} is gone"))
         if client is not None:
             _close(client)
         os.close(self._wake_reading)
         with self._lock:
             os.close(self._wake_writing)
             self._wake_writing = -1
-
-    @staticmethod
-    def _settle(future: Future[Any], *, result: Any = None, exception: BaseException | None = None) -> None:
-        try:
-            if exception is not None:
-                future.set_exception(exception)
-            else:
-                future.set_result(result)
-        except InvalidStateError:
-            # The caller was cancelled meanwhile.
-            pass
 
 
 def connect(name: str) -> Client:

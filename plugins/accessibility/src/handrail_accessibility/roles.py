@@ -1,0 +1,50 @@
+"""The roles of a tree's objects, as models read them on every platform."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeVar
+
+K = TypeVar("K")
+
+
+class Kind(Enum):
+    """What a role is to a reader."""
+
+    # A person acts on it.
+    CONTROL = "control"
+    # It holds a value that a person reads or writes.
+    TEXT = "text"
+    # A number within limits.
+    RANGE = "range"
+    # Opens a list of further choices.
+    MENU = "menu"
+    # Addressed by row and column.
+    TABLE = "table"
+    # Says something, does nothing.
+    STATIC = "static"
+    # A box of other things; worth a line only when it has a name.
+    BOX = "box"
+    # A top-level window.
+    WINDOW = "window"
+    # Decoration.
+    NOISE = "noise"
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """A role as models read it.
+
+    `named`: its name is what tells it from others; where False the name is content and may change while the thing stays the same.
+    """
+
+    word: str
+    kind: Kind
+    named: bool = True
+
+
+def roles_of(kind: Kind, words: Mapping[K, str], *, named: bool = True) -> dict[K, Role]:
+    """Roles of one kind, by the numbers or names that a platform has for them."""
+    return {each: Role(word, kind, named) for each, word in words.items()}
