@@ -65,3 +65,18 @@ def test_nothing_is_lost_and_what_was_known_stays_first(first: list[Element], se
 
 def _parts(text: str) -> list[str]:
     return [text[a:b] for a in range(len(text)) for b in range(a + 1, len(text) + 1)]
+
+
+def test_a_crowded_screen_is_one_list_and_no_rectangle_is_too_large() -> None:
+    places = [Rect(20 * x, 12 * y, 30, 20) for x in range(60) for y in range(60)]
+    tree = [Element("button", f"b{at}", rect, actions=("click",)) for at, rect in enumerate(places)]
+    tree.append(Element("frame", "", Rect(-(2**30), -(2**30), 2**31, 2**31)))
+    seen = [read(f"b{at}", rect) for at, rect in enumerate(places)]
+    both = merged(tree, seen)
+    assert len(both) == len(tree)
+    assert all(element.also == ("ocr",) for element in both[:-1])
+
+
+def test_what_has_no_place_is_nothing_else() -> None:
+    unnamed = Element("button", "", Rect(10, 10, 80, 30), actions=("click",))
+    assert len(merged([unnamed], [read("far", Rect(0, 0, 0, 0))])) == 2

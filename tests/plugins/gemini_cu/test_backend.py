@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -14,6 +15,7 @@ import pytest
 from google.genai import types
 from pydantic import ValidationError
 from tests.gemini_server import KEY, Empty, Fails, Gemini, LeadsOn, Raw, call, say, serving
+from tests.plugins.vision_vlm.serving import Answer, Asked, serving as json_server
 
 from handrail import (
     BackendUnavailable,
@@ -314,6 +316,39 @@ async def test_what_is_no_answer_of_the_api_is_said(text: str) -> None:
         async with opened(gemini, attempts=1) as backend:
             with pytest.raises(BackendUnavailable):
                 await backend.plan(picture(), "look", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("x" * 8_000_001, "more than 8,000,000 bytes"), ("[" + "[]," * 300_000 + "[]]", "more than 500,000 values")],
+    ids=["bytes", "values"],
+)
+async def test_an_answer_of_any_length_is_not_read_to_its_end(text: str, why: str) -> None:
+    with serving(Raw(text), endless=True) as gemini:
+        async with opened(gemini, attempts=1) as backend:
+            with pytest.raises(BackendUnavailable, match=why):
+                await backend.plan(picture(), "look", ())
+
+
+async def test_an_answer_that_is_packed_is_not_unpacked() -> None:
+    asked_for: list[str | None] = []
+
+    async def packs(asked: Asked) -> Answer:
+        asked_for.append(asked.headers.get("accept-encoding"))
+        return Answer(gzip.compress(bytes(50_000_000)), headers={"content-encoding": "gzip"})
+
+    async with json_server(packs) as served, opened(Gemini(url=served.url), attempts=1) as backend:
+        with pytest.raises(BackendUnavailable, match="packs its answer as 'gzip'"):
+            await backend.plan(picture(), "look", ())
+    assert asked_for == ["identity"]
+
+
+async def test_a_place_of_any_size_is_told_to_the_model() -> None:
+    with serving([call("click", x=10**400, y=1)]) as gemini:
+        async with opened(gemini) as backend:
+            (action,) = (await backend.plan(picture(), "look", ())).actions
+    assert action.problem
+    assert len(action.problem) < 200
 
 
 async def test_a_cancelled_question_ends_at_once() -> None:

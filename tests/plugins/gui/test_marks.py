@@ -148,3 +148,11 @@ def test_what_only_holds_others_gets_no_box():
 
 def test_elements_at_the_edge_are_drawn_inside():
     drawn([button("e1", -20, -20), button("e2", 390, 290), button("e3", 380, 0, 20, 300)])
+
+
+def test_of_hundreds_in_one_place_as_many_are_told_apart_as_there_is_room_for() -> None:
+    frame = white(1280, 720)
+    pixels, found, after = marked([button(f"e{at}", 500, 300) for at in range(500)], frame)
+    assert len(found) == 500
+    assert 10 < sum(mark.tag is not None for mark in found) < 100
+    assert_nothing_is_hidden(pixels, found, after)

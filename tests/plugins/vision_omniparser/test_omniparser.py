@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 import sys
@@ -111,6 +112,8 @@ def item(**changes: Any) -> dict[str, Any]:
         pytest.param(["text", None, 3, item()], [3], id="no-elements"),
         pytest.param([item(bbox=[0.3, 0.3, 0.1, 0.1])], [0], id="corners-swapped"),
         pytest.param([item(bbox=[True, 0, 1, 1])], [], id="no-number"),
+        pytest.param([item(bbox=[10**400, 0, 1, 1]), item(bbox=[math.nan] * 4), item()], [2], id="endless-numbers"),
+        pytest.param([*[None] * 4_999, item(), item()], [4_999], id="a-flood"),
         pytest.param([], [], id="nothing"),
     ],
 )

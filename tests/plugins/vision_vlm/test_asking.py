@@ -189,6 +189,8 @@ async def test_the_pause_grows_and_a_server_that_wants_too_long_a_one_is_left() 
         pytest.param(Answer(b"<html>", headers={"content-type": "text/html"}), "no JSON", 1, id="no-json"),
         pytest.param(Answer([]), "answered list", 1, id="no-object"),
         pytest.param(Answer({"object": "list", "data": []}), "does not speak the protocol", 1, id="other-protocol"),
+        pytest.param(Answer({"choices": [[]] * 600_000}), "more than 500,000 values", 1, id="flood-of-values"),
+        pytest.param(Answer({"choices": "x" * 8_000_000}), "more than 8,000,000 bytes", 1, id="endless"),
         pytest.param(Answer({"choices": []}), "does not speak the protocol", 1, id="no-choices"),
         pytest.param(Answer({"choices": [None]}), "does not speak the protocol", 1, id="no-choice"),
         pytest.param(Answer({"error": {"code": 402, "message": "no credit"}}), "'no credit'", 1, id="error-in-200"),
@@ -355,3 +357,11 @@ async def test_a_plan_that_is_no_good_is_asked_for_again_and_then_said(said: str
         plan = await backend.plan(frame(), "save", ())
     assert plan.actions[0].tool == "wait"
     assert why in served.bodies[1]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("told_of", [10**400, float("inf"), float("nan"), -1])
+async def test_a_cost_that_nobody_can_pay_is_not_believed(told_of: float) -> None:
+    paid = {**FOUND, "usage": {"prompt_tokens": told_of, "completion_tokens": 3, "cost": told_of}}
+    async with at(in_turn(Answer(paid))) as (backend, _):
+        assert await backend.parse(frame(), "save")
+        assert (backend.cost.input_tokens, backend.cost.output_tokens, backend.cost.dollars) == (0, 3, 0.0)

@@ -101,7 +101,18 @@ def test_of_a_list_that_was_cut_all_whole_boxes_are_read(boxes: list[dict[str, A
 
 
 @pytest.mark.parametrize(
-    "answer", ["[" * 100_000, "{" * 100_000, '{"a":' * 50_000, "<points " * 20_000, "(1," * 60_000]
+    "answer",
+    [
+        "[" * 100_000,
+        "{" * 100_000,
+        '{"a":' * 50_000,
+        "<points " * 20_000,
+        "(1," * 60_000,
+        pytest.param(f"<points {'a' * 390_000}>", id="a-name"),
+        pytest.param(f"<point{' ' * 390_000}x", id="gap-in-a-tag"),
+        pytest.param(f"(1{' ' * 390_000}x", id="gap-after-a-number"),
+        pytest.param(f"{'[' * 190}{'1,' * 190_000}", id="one-list-read-again"),
+    ],
 )
 def test_hostile_answers_are_done_with_soon(answer: str) -> None:
     with pytest.raises(Unreadable):
@@ -113,3 +124,8 @@ def test_hostile_answers_are_done_with_soon(answer: str) -> None:
 def test_any_text_is_read_or_refused(answer: str) -> None:
     with suppress(Unreadable):
         places(answer)
+
+
+def test_numbers_of_any_length_are_no_places() -> None:
+    answer = f'[{{"bbox": [1{"0" * 400}, 0, 1, 1]}}, {{"bbox": [NaN, 1, 1, 1]}}, {{"bbox": [10, 20, 30, 40]}}]'
+    assert places(answer) == [Place(BOX)]

@@ -337,3 +337,9 @@ def test_an_action_that_there_is_not_is_told_and_not_tried() -> None:
 def test_what_cannot_be_carried_out_is_refused(said: str) -> None:
     with pytest.raises((Unreadable, OutOfRange)):
         plan(f"Action: {said}")
+
+
+@pytest.mark.parametrize("said", ["<function=a>" * 8_000, "<function=click>" + "<parameter=a>" * 7_000 + "</function>"])
+def test_marks_that_are_never_closed_are_looked_for_once(said: str) -> None:
+    with suppress(Unreadable):
+        assert read(said).moves == (Move("click", {}, None, None),)

@@ -60,7 +60,7 @@ class Dialect:
 
     def _edge(self, value: float, extent: float, length: int) -> float:
         top = extent if self.top is None else self.top
-        if isinstance(value, bool) or not math.isfinite(value) or not 0 <= value <= top:
+        if isinstance(value, bool) or not 0 <= value <= top:
             raise OutOfRange(f"the model named {value!r}, and {self.name} coordinates go from 0 to {top:g}")
         # A ratio times what it was divided by is off by a last digit, which is no pixel more.
         return round(value * length / extent, 6)

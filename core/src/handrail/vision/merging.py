@@ -6,7 +6,8 @@ else saw it is said by `Element.also`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from handrail.vision.observation import Element, Rect
@@ -15,14 +16,22 @@ from handrail.vision.observation import Element, Rect
 ALIKE = 0.5
 # Pixels by which what is read of a picture may reach over the edge of what it belongs to.
 SLACK = 4
+# Pixels of a field of the screen: only what shares one with something can be the same.
+FIELD = 64
+# Of all that lie where something is seen, so many of the smallest are compared with it.
+MOST_NEAR = 100
+
+Field = tuple[int, int]
 
 
 def merged(first: Iterable[Element], second: Iterable[Element]) -> tuple[Element, ...]:
     """The elements of `first`, each with what `second` says of the same thing, then those that only `second` saw."""
     known = list(first)
     new: list[Element] = []
-    for seen in second:
-        at = _same(known, seen)
+    others = list(second)
+    fields = _by_field(known, {_middle(other.rect) for other in others if other.rect is not None})
+    for seen in others:
+        at = _same(known, fields, seen)
         if at is None:
             new.append(seen)
             continue
@@ -32,12 +41,41 @@ def merged(first: Iterable[Element], second: Iterable[Element]) -> tuple[Element
     return (*known, *new)
 
 
-def _same(known: Sequence[Element], seen: Element) -> int | None:
-    """Which of the known elements something seen is; the smallest, where several could be."""
-    if seen.rect is None:
+def _by_field(known: Sequence[Element], wanted: Collection[Field]) -> dict[Field, list[int]]:
+    """The elements of each field that is wanted, the smallest first."""
+    fields: dict[Field, list[int]] = defaultdict(list)
+    for at in sorted(range(len(known)), key=lambda at: _area(known[at].rect)):
+        if (rect := known[at].rect) is not None:
+            for field in _fields(_around(rect), wanted):
+                if len(fields[field]) < MOST_NEAR:
+                    fields[field].append(at)
+    return fields
+
+
+def _fields(rect: Rect, wanted: Collection[Field]) -> Iterator[Field]:
+    across = range(rect.x // FIELD, (rect.right - 1) // FIELD + 1)
+    down = range(rect.y // FIELD, (rect.bottom - 1) // FIELD + 1)
+    # A program may say that something is millions of pixels wide.
+    if len(across) * len(down) > len(wanted):
+        yield from ((x, y) for x, y in wanted if x in across and y in down)
+    else:
+        yield from ((x, y) for x in across for y in down if (x, y) in wanted)
+
+
+def _middle(rect: Rect) -> Field:
+    x, y = rect.center
+    return x // FIELD, y // FIELD
+
+
+def _same(known: Sequence[Element], fields: dict[Field, list[int]], seen: Element) -> int | None:
+    """Which of the known elements something seen is; the smallest, where several could be. It covers the middle of what is seen."""
+    if seen.rect is None or seen.rect.empty:
         return None
-    fitting = [at for at, one in enumerate(known) if one.rect is not None and _are_one(one, one.rect, seen, seen.rect)]
-    return min(fitting, key=lambda at: _area(known[at].rect), default=None)
+    for at in fields.get(_middle(seen.rect), ()):
+        rect = known[at].rect
+        if rect is not None and _are_one(known[at], rect, seen, seen.rect):
+            return at
+    return None
 
 
 def _are_one(one: Element, place: Rect, other: Element, where: Rect) -> bool:

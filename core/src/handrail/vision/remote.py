@@ -7,10 +7,12 @@ of the person's own network; a redirect is not followed. Pictures of the screen 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from http import HTTPStatus
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, cast
+
+import httpx
 
 from handrail import __version__
 from handrail.errors import BackendUnavailable, HandrailError
@@ -24,7 +26,11 @@ from handrail.untrusted.envelope import clean
 if TYPE_CHECKING:
     from handrail.config.settings import NetworkSettings
 
-LONGEST_ANSWER = 64_000_000
+# Bytes of an answer: a model's fits into a tenth of it.
+LONGEST_ANSWER = 8_000_000
+# Values in an answer, at most: as objects they take fifty times the room, and while they are made nothing else is done.
+MOST_VALUES = 500_000
+BEFORE_VALUES = (b",", b"[", b"{")
 # Characters of what a server says of a failure.
 SAID = 200
 
@@ -45,7 +51,7 @@ class Remote:
     """A server that takes and gives JSON. All that goes wrong with it is `BackendUnavailable`; close it.
 
     `hidden` are texts that no message may show, as keys; `seconds` is for one request. `tries`: how often a request is sent, when the server is busy
-    or fails.
+    or fails, `longest` the bytes of an answer, at most.
     """
 
     def __init__(
@@ -57,6 +63,7 @@ class Remote:
         headers: Mapping[str, str] | None = None,
         hidden: Collection[str] = (),
         tries: int = TRIES,
+        longest: int = LONGEST_ANSWER,
     ) -> None:
         self.url = url.rstrip("/")
         view = _server(self.url, network)
@@ -65,7 +72,7 @@ class Remote:
         self._tries = tries
         self._web = Web(
             allow_private=(*network.allow_private, view.host),
-            limits=Limits(hops=0, size=LONGEST_ANSWER, seconds=seconds, silence=seconds),
+            limits=Limits(hops=0, size=longest, seconds=seconds, silence=seconds),
             resolver=_resolver(view),
             proxy=network.proxy,
         )
@@ -121,6 +128,7 @@ class Remote:
         return Passing(error, wait_of(headers))
 
     def _object(self, data: bytes) -> Mapping[str, Any]:
+        _check_values(self.url, data)
         try:
             answered = json.loads(data)
         except (ValueError, RecursionError) as exc:
@@ -130,12 +138,48 @@ class Remote:
         return cast("dict[str, Any]", answered)
 
 
-def transport(url: str, *, network: NetworkSettings) -> CheckedTransport:
-    """The way to a server for the client of a vendor, which is to follow no redirect: to where the configuration says it is, and nowhere else."""
+def transport(url: str, *, network: NetworkSettings) -> httpx.AsyncBaseTransport:
+    """The way to a server for the client of a vendor, which is to follow no redirect: to where the configuration says it is, and nowhere else.
+
+    Answers are read whole, and are as long as those of `Remote`.
+    """
     view = _server(url, network)
-    return CheckedTransport(
+    checked = CheckedTransport(
         allow_private=(*network.allow_private, view.host), resolver=_resolver(view), proxy=network.proxy
     )
+    return _Bounded(checked, url)
+
+
+class _Bounded(httpx.AsyncBaseTransport):
+    """Gives answers to a client that reads whatever comes."""
+
+    def __init__(self, inner: httpx.AsyncBaseTransport, url: str) -> None:
+        self._inner = inner
+        self._url = url
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        # What is packed says nothing of how long it is.
+        request.headers["accept-encoding"] = "identity"
+        response = await self._inner.handle_async_request(request)
+        try:
+            if (packed := response.headers.get("content-encoding", "identity")) != "identity":
+                raise BackendUnavailable(f"{self._url} packs its answer as {packed[:SAID]!r}, which nobody asked for")
+            data = await self._read(response.aiter_raw())
+        finally:
+            await response.aclose()
+        return httpx.Response(response.status_code, headers=response.headers, content=data)
+
+    async def _read(self, chunks: AsyncIterator[bytes]) -> bytes:
+        data = bytearray()
+        async for chunk in chunks:
+            data += chunk
+            if len(data) > LONGEST_ANSWER:
+                raise BackendUnavailable(f"{self._url} sends more than {LONGEST_ANSWER:,} bytes")
+        _check_values(self._url, data)
+        return bytes(data)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
 
 
 def shown(text: str, hidden: Collection[str] = ()) -> str:
@@ -143,6 +187,11 @@ def shown(text: str, hidden: Collection[str] = ()) -> str:
     for secret in filter(None, hidden):
         text = text.replace(secret, REDACTED)
     return clean(" ".join(text[: 4 * SAID].split())).text[:SAID]
+
+
+def _check_values(url: str, data: bytes | bytearray) -> None:
+    if sum(data.count(mark) for mark in BEFORE_VALUES) > MOST_VALUES:
+        raise BackendUnavailable(f"{url} sends more than {MOST_VALUES:,} values in one answer")
 
 
 def _server(url: str, network: NetworkSettings) -> urls.View:

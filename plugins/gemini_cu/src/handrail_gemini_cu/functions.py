@@ -7,7 +7,6 @@ https://ai.google.dev/gemini-api/docs/computer-use.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
@@ -21,6 +20,8 @@ BROWSER: Final = "execute_browser"
 
 # The model counts lengths in thousandths, as it does places. A notch of a wheel is about so many pixels.
 THOUSAND: Final = 1000
+# What a model counts is never as many.
+MOST: Final = 1_000_000
 NOTCH: Final = 100
 MOST_NOTCHES: Final = 100
 # What a safety check says that has nothing to ask.
@@ -351,8 +352,8 @@ def _list_apps(call: Called, surface: Surface) -> Mapped:
 
 def _number(call: Called, name: str) -> float:
     value = call.args.get(name)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise Unmappable(f"{call.name} needs a number as {name}, not {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= MOST:
+        raise Unmappable(f"{call.name} needs a number as {name}, not {value!r:.60}")
     return value
 
 

@@ -116,6 +116,8 @@ class _Room:
     tags: list[Rect] = field(default_factory=list[Rect])
     _things: MatLike = field(init=False)
     _details: MatLike = field(init=False)
+    # Things beside which there is no room any more.
+    _full: set[Rect] = field(default_factory=set[Rect], init=False)
     _taken: NDArray[np.bool_] = field(init=False)
     _holders: list[Rect] = field(init=False)
     _leaves: list[Rect] = field(init=False)
@@ -132,8 +134,12 @@ class _Room:
 
     def place(self, box: Rect, width: int, height: int) -> Rect | None:
         """The best place that is left for a tag of that size, which is taken then."""
+        if box in self._full:
+            return None
         found = self._beside(box, width, height) or self._far(box, width, height)
-        if found is not None:
+        if found is None:
+            self._full.add(box)
+        else:
             self.tags.append(found)
         return found
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from handrail import UNIT, BackendUnavailable, Element, OutOfRange, Rect, Size
+from handrail import UNIT, BackendUnavailable, Element, Rect, Size
 
 # How far beyond an edge a box may lie and still be meant to end there: the server rounds.
 SLACK = 0.01
 LONGEST_TEXT = 1_000
+# Of a list, the part that is looked at: no screen shows as much.
+MOST = 5_000
 
 
 def elements(answered: Mapping[str, Any], sent: Size, shown: Rect) -> list[Element]:
@@ -21,7 +23,7 @@ def elements(answered: Mapping[str, Any], sent: Size, shown: Rect) -> list[Eleme
     if not isinstance(listed, list):
         raise BackendUnavailable("what answers is no OmniParser: it gave no parsed_content_list")
     found: list[Element] = []
-    for number, item in enumerate(cast("list[object]", listed)):
+    for number, item in enumerate(cast("list[object]", listed)[:MOST]):
         if isinstance(item, Mapping):
             item = cast("Mapping[str, Any]", item)
             rect = _rect(item.get("bbox"), sent)
@@ -55,13 +57,10 @@ def _rect(box: object, sent: Size) -> Rect:
     if any(side is None for side in sides):
         return nothing
     x1, y1, x2, y2 = (side for side in sides if side is not None)
-    try:
-        return UNIT.box(x1, y1, x2, y2, sent)
-    except OutOfRange:
-        return nothing
+    return UNIT.box(x1, y1, x2, y2, sent)
 
 
 def _ratio(side: object) -> float | None:
     if isinstance(side, bool) or not isinstance(side, int | float):
         return None
-    return min(max(float(side), 0.0), 1.0) if -SLACK <= side <= 1 + SLACK else float(side)
+    return min(max(float(side), 0.0), 1.0) if -SLACK <= side <= 1 + SLACK else None

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 # Seconds in which a server that has nothing else to do says that it is there.
 PROBE_S = 3.0
 POLL_S = 0.2
+# Bytes of an answer: a picture of the screen with numbers on it comes with the elements.
+LONGEST_ANSWER = 64_000_000
 
 
 class OmniParserConfig(BaseModel):
@@ -67,7 +69,7 @@ class OmniParser(VisionBackend):
         """See whether the server is there; one that is to be started here is started with the first question, or by `warm_up`."""
         from handrail.vision.remote import Remote
 
-        self._remote = Remote(self.config.url, network=context.network, seconds=self.deadline)
+        self._remote = Remote(self.config.url, network=context.network, seconds=self.deadline, longest=LONGEST_ANSWER)
         if self.config.command:
             self._local = LocalServer(self.config.command, cwd=self.config.cwd, environment=context.environment)
         elif not await self._answers():

@@ -24,6 +24,8 @@ THOUGHTS = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL)
 SHOWN = 200
 # A model that says nothing, or nothing of use, is asked once more.
 ASKED = 2
+# What a server says that an answer has cost is believed up to this.
+MOST_TOLD = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,11 +124,11 @@ def _cost(usage: object) -> Cost:
 
     def count(name: str) -> int:
         value = told.get(name)
-        return value if isinstance(value, int) and value > 0 else 0
+        return value if isinstance(value, int) and 0 < value <= MOST_TOLD else 0
 
     # OpenRouter says what it takes for an answer.
     dollars = told.get("cost")
-    dollars = float(dollars) if isinstance(dollars, int | float) and dollars > 0 else 0.0
+    dollars = float(dollars) if isinstance(dollars, int | float) and 0 < dollars <= MOST_TOLD else 0.0
     return Cost(count("prompt_tokens"), count("completion_tokens"), dollars)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 import json
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -19,27 +18,33 @@ from handrail_vision_vlm.config import Coordinates
 MOST = 1_000
 # Characters of an answer that are looked at, and openings of JSON in it that lead nowhere.
 LONGEST, WRONG = 400_000, 200
+# Characters that are read more than once for the sake of those.
+READ_AGAIN = 4 * LONGEST
 DEPTH = 8
 LONGEST_LABEL = 500
+# No picture has as many pixels, however they are counted.
+FARTHEST = 1e9
 
 BOXES = ("bbox_2d", "bbox", "box", "bounding_box", "boundingBox", "bounds", "rect", "box_2d")
 POINTS = ("point_2d", "point", "coordinate", "coordinates", "position", "center", "click", "location")
 LABELS = ("label", "text", "text_content", "name", "title", "caption", "description", "element")
 ROLES = ("role", "type", "control_type", "kind")
 
-NUMBER = r"-?\d+(?:\.\d+)?"
-BOTH = rf"({NUMBER})\s*[,\s]\s*({NUMBER})"
+# Nothing in these is given back once it is taken, so the time is that of one reading, whatever the answer is.
+NUMBER = r"-?\d++(?:\.\d++)?+"
+NEXT = r"(?:\s*+,\s*+|\s++)"
+BOTH = rf"({NUMBER}){NEXT}({NUMBER})"
 NUMBERS = re.compile(NUMBER)
 # After it, UI-TARS acts.
 ACTS = re.compile(r"Action:|<seed:tool_call\w*>")
-TAG = re.compile(r"<points?\s+([^<>]*?)/?>(?:([^<]*)</points?>)?")
-ATTRIBUTE = re.compile(r"""(\w+)\s*=\s*["']([^"']*)["']""")
+TAG = re.compile(r"<points?\s++([^<>]*+)>(?:([^<]*+)</points?>)?")
+ATTRIBUTE = re.compile(r"""\b(\w++)\s*+=\s*+["']([^"']*+)["']""")
 # `(x1,y1),(x2,y2)`, then four or two numbers in brackets of any kind, then `x=0.1, y=0.2`.
 TEXTUAL = re.compile(
-    rf"\(\s*{BOTH}\s*\)\s*,\s*\(\s*{BOTH}\s*\)"
-    rf"|(?:[\[(]|<(?:point|bbox|box)>)\s*{BOTH}\s*[,\s]\s*{BOTH}\s*(?:[\])]|</)"
-    rf"|(?:[\[(]|<(?:point|bbox|box)>)\s*{BOTH}\s*(?:[\])]|</)"
-    rf"|\bx\s*[=:]\s*({NUMBER})\s*,\s*y\s*[=:]\s*({NUMBER})"
+    rf"\(\s*+{BOTH}\s*+\)\s*+,\s*+\(\s*+{BOTH}\s*+\)"
+    rf"|(?:[\[(]|<(?:point|bbox|box)>)\s*+{BOTH}{NEXT}{BOTH}\s*+(?:[\])]|</)"
+    rf"|(?:[\[(]|<(?:point|bbox|box)>)\s*+{BOTH}\s*+(?:[\])]|</)"
+    rf"|\bx\s*+[=:]\s*+({NUMBER})\s*+,\s*+y\s*+[=:]\s*+({NUMBER})"
 )
 
 
@@ -96,15 +101,16 @@ def _tagged(answer: str) -> Iterator[Place]:
 def _json(answer: str) -> Iterator[Any]:
     """The objects and lists in a text, outermost first; of one that was cut, those that are whole."""
     decoder = json.JSONDecoder()
-    at, wrong = 0, 0
+    at, wrong, again = 0, 0, 0
     for match in re.finditer(r"[\[{]", answer):
         if match.start() < at:
             continue
         try:
             value, at = decoder.raw_decode(answer, match.start())
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as exc:
             wrong += 1
-            if wrong > WRONG:
+            again += exc.pos - match.start() if isinstance(exc, json.JSONDecodeError) else LONGEST // WRONG
+            if wrong > WRONG or again > READ_AGAIN:
                 return
         else:
             yield value
@@ -161,8 +167,8 @@ def _numbers(value: object) -> tuple[float, ...] | None:
         return None
     if any(isinstance(item, bool) or not isinstance(item, int | float) for item in items):
         return None
-    found = tuple(float(cast("float", item)) for item in items)
-    return found if all(map(math.isfinite, found)) else None
+    numbers = cast("list[float]", items)
+    return tuple(map(float, numbers)) if all(abs(number) <= FARTHEST for number in numbers) else None
 
 
 def _empty(value: object) -> bool:

@@ -35,9 +35,9 @@ VALUE = re.compile(
 )
 # Version 2.
 CALLS = re.compile(r"<(?:seed:tool_call|function)\w*[=>]")
-CALL = re.compile(r"<function\w*=(\w+)>(.*?)</function\w*>", re.DOTALL)
+CALL = re.compile(r"<function\w*=(\w++)>"), re.compile(r"</function\w*+>")
 OPENED = re.compile(r"<function\w*=")
-PARAMETER = re.compile(r"<parameter\w*=(\w+)>(.*?)</parameter\w*>", re.DOTALL)
+PARAMETER = re.compile(r"<parameter\w*=(\w++)>"), re.compile(r"</parameter\w*+>")
 MARK = re.compile(r"</?(?:gui_)?think\w*>")
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "'": "'", '"': '"', "\\": "\\"}
 ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -81,12 +81,21 @@ def read(answer: str) -> Words:
 
 def _called(text: str) -> list[Move]:
     """The functions that version 2 calls."""
-    calls = list(CALL.finditer(text))
+    calls = list(_marked(*CALL, text))
     if len(calls) != len(OPENED.findall(text)) or not calls:
         raise Unreadable("a call is not whole")
     return [
-        _move(call[1], {name: _as_it_is(value) for name, value in PARAMETER.findall(call[2])}) for call in calls[:MOST]
+        _move(verb, {name: _as_it_is(value) for name, value in _marked(*PARAMETER, inside)})
+        for verb, inside in calls[:MOST]
     ]
+
+
+def _marked(opening: re.Pattern[str], closing: re.Pattern[str], text: str) -> Iterator[tuple[str, str]]:
+    """The names of what is opened and closed, and what is between. Where one is not closed, none after it is."""
+    opened = opening.search(text)
+    while opened is not None and (closed := closing.search(text, opened.end())) is not None:
+        yield opened[1], text[opened.end() : closed.start()]
+        opened = opening.search(text, closed.end())
 
 
 def _as_it_is(value: str) -> str:
