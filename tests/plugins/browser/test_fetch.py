@@ -216,6 +216,15 @@ async def test_a_name_that_leads_to_a_private_address_is_refused(session: Sessio
     failed(await fetch(session, "http://inner.example/"), "leads to", status="denied")
 
 
+@pytest.mark.parametrize(
+    "url", ["http://10.0.0.7/", "http://localhost/", "http://inner.example/", "http://169.254.169.254/"]
+)
+async def test_a_private_place_is_refused_with_the_setting_that_allows_it(session: Session, url: str) -> None:
+    result = await fetch(session, url)
+    failed(result, "under [network] as allow_private", status="denied")
+    assert "lifts" not in result["error"]["message"]
+
+
 async def test_where_a_page_sends_browsers_by_itself_is_told_and_not_followed(session: Session, server: Served) -> None:
     server.answers["/"] = html(
         "<meta http-equiv=Refresh content='0; URL=http://127.0.0.1:1/x'><title>t</title><p>Wait</p>"

@@ -61,6 +61,7 @@ async def test_a_redirect_to_a_private_place_ends_there(hands: Hands, site: Site
         "navigate", "10.1.2.3 is a private address", site.url("/away"), code="denied_by_policy"
     )
     assert result["error"]["details"]["reason"] == "private_address"
+    assert "allow_private" in result["error"]["message"]
 
 
 @pytest.mark.parametrize(

@@ -284,6 +284,9 @@ def _cure(verdict: Verdict) -> str | None:
     """How a person can allow what was denied; nothing for what is asked about, and for what nobody should."""
     if verdict.decision is not Decision.DENY or verdict.catastrophic:
         return None
+    # Only what was denied needs it.
+    from handrail.net import addresses
+
     kind, _, name = verdict.rule.partition(":")
     match kind:
         case "observer":
@@ -296,6 +299,8 @@ def _cure(verdict: Verdict) -> str | None:
             return f"no rule can allow it; the log of `handrail --debug` has the error, for whoever maintains the evaluator {kind!r}"
         case "mode":
             return 'a person can allow it by a rule with decision = "allow", or be there to be asked; see `handrail policy explain`'
+        case "effects" if (naming := addresses.cure(name)) is not None:
+            return naming
         case _:
             return (
                 f'a person can allow it by a rule in their own config.toml with decision = "allow" and lifts = ["{verdict.rule}"]; '

@@ -59,6 +59,12 @@ TEREDO = IPv6Network("2001::/32")
 ISATAP = frozenset((0x00005EFE, 0x02005EFE))
 WORD = 0xFFFFFFFF
 
+# The codes of the reasons that a person lifts by naming the host, and by nothing else: connections are held to the same list.
+UNREACHED = frozenset(("private_address", "private_name", "metadata_address"))
+NAMING = (
+    "a person can allow it by naming the host or its network in their own config.toml, under [network] as allow_private"
+)
+
 NUMBER = re.compile(r"0[xX][0-9A-Fa-f]*|[0-9]+")
 
 
@@ -76,6 +82,11 @@ def not_public(address: Address) -> Reason | None:
     if what is None:
         return None
     return Reason("documentation_address" if what is DOCUMENTATION else "private_address", f"{address} is {what}")
+
+
+def cure(code: str) -> str | None:
+    """What a person can do about a reason to go nowhere, by its code; None where that is another's to say."""
+    return NAMING if code in UNREACHED else None
 
 
 def embedded(address: Address) -> Iterator[IPv4Address]:

@@ -82,7 +82,9 @@ async def refuses(
 
 def denied(reason: Reason) -> Denied:
     """The error for an address that is not gone to."""
-    return Denied(reason.text, details={"rule": f"effects:{reason.code}", "reason": reason.code})
+    return Denied(
+        reason.text, hint=addresses.cure(reason.code), details={"rule": f"effects:{reason.code}", "reason": reason.code}
+    )
 
 
 def _is_address(host: str) -> bool:

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from handrail import Denied, Downstream, Element, InvalidArguments, NotFound, StaleElement, TimedOut
+from handrail import Denied, Downstream, Element, InvalidArguments, NotFound, Reason, StaleElement, TimedOut
+from handrail.net import addresses
 from handrail_browser.browsing.driver import (
     Done,
     Interrupted,
@@ -42,6 +43,10 @@ ERRORS = {
     "ERR_EMPTY_RESPONSE": "the server closed without an answer",
     "ERR_TOO_MANY_REDIRECTS": "it leads on without end",
 }
+
+
+def _kept_from(why: Reason) -> Denied:
+    return Denied(why.text, hint=addresses.cure(why.code), details={"reason": why.code, "rule": f"browser:{why.code}"})
 
 
 class ChromiumDriver(Acting):
@@ -123,10 +128,7 @@ class ChromiumDriver(Acting):
             more["http_status"] = status
             refused = [each for each in self._browser.refused() if each.place == place_of(page.url)]
             if status == 403 and refused:
-                raise Denied(
-                    refused[-1].reason.text,
-                    details={"reason": refused[-1].reason.code, "rule": f"browser:{refused[-1].reason.code}"},
-                )
+                raise _kept_from(refused[-1].reason)
         if not whole:
             more["note"] = "The page had not come to its end in time; what there is can be used."
         return Done("confirmed", tuple(evidence), whole, more)
@@ -135,8 +137,7 @@ class ChromiumDriver(Acting):
         name = error.removeprefix("net::")
         refused = self._browser.refused()
         if refused and name in ("ERR_TUNNEL_CONNECTION_FAILED", "ERR_BLOCKED_BY_RESPONSE", "ERR_FAILED"):
-            why = refused[-1].reason
-            raise Denied(why.text, details={"reason": why.code, "rule": f"browser:{why.code}"})
+            raise _kept_from(refused[-1].reason)
         if name == "ERR_INVALID_AUTH_CREDENTIALS":
             return Downstream(
                 f"{shown(url)!r} asks for a name and a password",
