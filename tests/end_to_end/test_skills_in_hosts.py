@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp import Client
 from tests.plugins.mcp.place import ERAS, MODERN, Place, accept, structured
 from tests.plugins.skills.shelf import HANDRAIL, TOOL, enable, own, write
@@ -19,6 +19,7 @@ pytestmark = pytest.mark.anyio
 HEAD = "metadata: {adk_additional_tools: convert_document}\n"
 # Own tools of the skill, and one that a plugin keeps in the pool.
 BROUGHT = {"count_letters", "convert_document"}
+MAX_LINE = 10_000_000
 
 
 @pytest.fixture
@@ -77,33 +78,29 @@ async def test_over_mcp_a_skill_that_is_loaded_anew_with_other_tools_is_told_of(
 
 async def test_in_jsonl_the_list_has_them_at_the_next_step(place: Place) -> None:
     argv = [str(HANDRAIL), "session", "--jsonl", "--yes"]
-    load = {"tool": "load_skill", "args": {"skill_name": "tidy"}}
-    script = [
-        {"control": "tools", "id": 1},
-        {"id": 2, **load},
-        {"control": "tools", "id": 3},
-        {"id": 4, "tool": "count_letters", "args": {"text": "abc"}},
-        {"id": 5, "tool": "unload_skill", "args": {"skill_name": "tidy"}},
-        {"control": "tools", "id": 6},
-        [{"id": 7, **load}, {"id": 8, "tool": "unload_skill", "args": {"skill_name": "tidy"}}, {"id": 9, **load}],
-        {"control": "tools", "id": 10},
-    ]
+    load, unload = ({"tool": name, "args": {"skill_name": "tidy"}} for name in ("load_skill", "unload_skill"))
     with anyio.fail_after(60):
-        done = await anyio.run_process(
-            argv,
-            input="".join(f"{json.dumps(line)}\n" for line in script).encode(),
-            env=place.environment,
-            cwd=place.folder,
-            check=False,
-        )
-    told = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
-    before = list(names(told[1]))
-    assert is_appended(list(names(told[3])), before)
-    assert told[4]["result"]["letters"] == 3
-    assert list(names(told[6])) == before
-    assert [told[n]["result"]["status"] for n in (7, 8, 9)] == ["success"] * 3
-    assert is_appended(list(names(told[10])), before)
+        async with await anyio.open_process(argv, env=place.environment, cwd=place.folder, stderr=None) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            told = BufferedByteReceiveStream(process.stdout)
 
+            async def say(line: Any, answers: int = 1) -> list[Any]:
+                await process.stdin.send(f"{json.dumps(line)}\n".encode())  # pyright: ignore[reportOptionalMemberAccess]
+                return [json.loads(await told.receive_until(b"\n", MAX_LINE)) for _ in range(answers)]
 
-def names(answer: dict[str, Any]) -> Iterator[str]:
-    return (tool["name"] for tool in answer["tools"])
+            async def names() -> list[str]:
+                (answer,) = await say({"control": "tools"})
+                return [tool["name"] for tool in answer["tools"]]
+
+            before = await names()
+            await say({"id": 2, **load})
+            assert is_appended(await names(), before)
+            (counted,) = await say({"id": 4, "tool": "count_letters", "args": {"text": "abc"}})
+            assert counted["result"]["letters"] == 3
+            await say({"id": 5, **unload})
+            assert await names() == before
+            batch = await say([{"id": 7, **load}, {"id": 8, **unload}, {"id": 9, **load}], answers=3)
+            assert [each["result"]["status"] for each in batch] == ["success"] * 3
+            assert is_appended(await names(), before)
+            await process.stdin.aclose()

@@ -186,13 +186,14 @@ async def test_in_jsonl_a_call_under_way_ends_on_the_old_backend(environment: di
             await begun(tmp_path)
             await say(control="backend", id=2, name="only_plans")
             assert await anext(answers) == {"id": 2, "ok": True}
-            # Calls and listings have their turn when the call is over.
             await say(control="tools", id=3)
+            listed = await anext(answers)
+            assert not {tool["name"] for tool in listed["tools"]} & LOOKING
+            # Calls have their turn when those before are over.
             await say(id=4, tool="observe_screen", args={})
             (tmp_path / "open").touch()
-            looked, listed, refused = [await anext(answers) for _ in range(3)]
+            looked, refused = [await anext(answers) for _ in range(2)]
             assert "the slow one saw this" in json.dumps(looked)
-            assert not {tool["name"] for tool in listed["tools"]} & LOOKING
             assert refused["result"]["error"]["code"] == "tool_unavailable"
             await process.stdin.aclose()
 

@@ -350,10 +350,22 @@ def test_an_unknown_backend_is_refused_with_the_nearest(talk):
     assert "plan_only" in host.hear()["error"]["message"]
 
 
-def test_tools_are_listed_as_seen_after_the_calls_before(talk):
-    host = talk()
-    host.say(call(1, "wait", seconds=0.3), {"control": "tools", "id": 2})
-    assert [next(iter(host.hear().keys() & {"result", "tools"})) for _ in range(2)] == ["result", "tools"]
+def test_tools_are_listed_while_calls_run_and_wait(talk):
+    host = talk("--ask")
+    host.say(call(1, "set_switch", value=True), call(2, "greet"))
+    question = host.hear()
+    for id in (3, 4):
+        host.say({"control": "tools", "id": id})
+        told = host.hear()
+        assert (told["id"], "set_switch" in {tool["name"] for tool in told["tools"]}) == (id, True)
+    host.say({"control": "answer", "id": 5, "approval": question["approval"], "answer": "once"})
+    assert {host.hear()["id"] for _ in range(3)} == {5, 1, 2}
+    assert host.hang_up() == []
+
+
+def test_calls_read_after_a_list_have_their_turn_after_it(handrail):
+    asked = as_input({"control": "tools", "id": 1}, call(2, "greet"))
+    assert [line["id"] for line in lines(handrail("session", "--jsonl", plugins="stage", input=asked).stdout)] == [1, 2]
 
 
 def test_events_tell_the_story_of_a_call(talk):

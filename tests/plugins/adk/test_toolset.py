@@ -13,7 +13,7 @@ from google.adk.sessions import InMemorySessionService
 from google.adk.tools.base_toolset import BaseToolset
 from tests.plugins.adk.agents import Chat, Scripted, answered, declarations, last_text, questions, results
 
-from handrail import Choice, Media, Run, ToolContext, Variation, Write, tool
+from handrail import Choice, Frame, Media, Rect, Run, ToolContext, Variation, VisionBackend, Write, tool
 from handrail.asking.confirm import Answer, Approval
 from handrail.testing import fake_backend, open_test_runtime, open_test_session
 from handrail_adk import HandrailToolset
@@ -437,3 +437,37 @@ async def test_a_backend_that_is_switched_changes_the_list_at_the_next_step() ->
     assert ["plan" in names for names in chat.model.shown] == [False, True, True]
     assert ["read_screen" in names for names in chat.model.shown] == [True, False, False]
     assert "no tool with that name" in json.dumps(results(events)[1])
+
+
+async def test_a_call_under_way_ends_on_the_backend_that_is_left_and_the_next_step_has_the_tools_of_the_new_one() -> (
+    None
+):
+    begun, gate = asyncio.Event(), asyncio.Event()
+
+    class Slow(VisionBackend):
+        name = "slow"
+        capabilities = frozenset({"parse_screen", "understand"})
+
+        async def understand(self, frame: Frame, intent: str) -> str:
+            begun.set()
+            await gate.wait()
+            return "the slow one saw this"
+
+    @tool(requires={"understand"}, trusted=True)
+    async def see(context: ToolContext) -> str:
+        """See."""
+        return (await context.vision.understand(Frame(Rect(0, 0, 9, 9), None, 0.0))).value
+
+    backends, settings = [Slow, fake_backend("planner", capabilities=["plan_actions"])], {"backend": "slow"}
+    async with open_test_session(tools=[see, plan], backends=backends, settings=settings) as session:
+        chat = Chat(HandrailToolset(session), Scripted.of([("see", {})], [("see", {})]))
+        async with asyncio.timeout(30):
+            run = asyncio.ensure_future(chat.say())
+            await begun.wait()
+            await session.use_backend("planner")
+            gate.set()
+            events = await run
+    assert [{"see", "plan"} & set(names) for names in chat.model.shown] == [{"see"}, {"plan"}, {"plan"}]
+    seen, refused = results(events)
+    assert "the slow one saw this" in json.dumps(seen)
+    assert "no tool with that name" in json.dumps(refused)

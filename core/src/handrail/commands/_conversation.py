@@ -1,4 +1,7 @@
-"""One session spoken with in JSON lines: calls in the order they were read, control lines at once."""
+"""One session spoken with in JSON lines: calls in the order they were read, control lines at once.
+
+The list of tools begins a step of the model when nothing is under way. While a call is, that step is not over, and the list is only looked at.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from handrail.commands._stdio import Writer, lines
 from handrail.commands.tools import tool_wire
 from handrail.errors import Denied, DeniedByUser, HandrailError, NoConfirmer, Stopped
 from handrail.results.values import STATUSES, Status, ToolResult
-from handrail.session import Session
+from handrail.session import Listed, Session
 from handrail.watching.events import Event, event_wire
 from handrail.words import nearest
 
@@ -218,12 +221,16 @@ class Conversation:
         self._news = anyio.Event()
         self._room = anyio.Event()
         self._reading = anyio.CancelScope()
+        self._looking = anyio.CancelScope()
+        # Who asked for the list while calls were under way; it is looked at apart from reading, because toolsets may take their time.
+        self._to_look, self._looks = anyio.create_memory_object_stream[Id](WAITING)
         self._calls = 0
 
     async def run(self, stdin: int) -> None:
         """Read and work until the input ends and all is done."""
         async with anyio.create_task_group() as group:
             group.start_soon(self._read, stdin)
+            group.start_soon(self._look)
             while (job := await self._next()) is not None:
                 self._current = job
                 await self._do(job)
@@ -231,6 +238,8 @@ class Conversation:
 
     def interrupt(self, number: int) -> None:
         """A signal: read no more and cancel everything; the second one waits for nothing."""
+        if self.caught:
+            self._looking.cancel()
         if self.caught and self._current is not None:
             self._current.scope.cancel()
         self.caught = self.caught or number
@@ -247,7 +256,7 @@ class Conversation:
 
     async def _read(self, stdin: int) -> None:
         number = 0
-        with self._reading:
+        with self._to_look, self._reading:
             async for line in lines(stdin):
                 number += 1
                 try:
@@ -324,7 +333,11 @@ class Conversation:
             raise BadLine(f"unknown control {name!r}{nearest(str(name), CONTROLS)}")
         check_keys(asked, ("control", "id", *CONTROLS[name]))
         if name == "tools":
-            self._queue(Job(listing=True, id=id))
+            # A call that has its result is over for the host, though the line it came in may not be.
+            if self._asking.ids:
+                await self._to_look.send(id)
+            else:
+                self._queue(Job(listing=True, id=id))
             return
         try:
             await self._obey(asked)
@@ -386,11 +399,7 @@ class Conversation:
 
     async def _do(self, job: Job) -> None:
         if job.listing:
-            listed = await self._session.begin_step()
-            # This host sends batches, so it is told how to have a call wait.
-            tools = [tool_wire(tool) for tool in listed if tool.available]
-            told = [{**tool, "input_schema": with_waiting(tool["input_schema"])} for tool in tools]
-            self._writer.write({"id": job.id, "tools": told})
+            self._tell_tools(job.id, await self._session.begin_step())
             return
         left = list(job.items)
 
@@ -402,6 +411,18 @@ class Conversation:
             await self._call(job, finish)
         for item in tuple(left):
             finish(item, _cancelled(item))
+
+    async def _look(self) -> None:
+        """Give the list of tools as it is now to whoever asked while calls were under way."""
+        with self._looks, self._looking:
+            async for id in self._looks:
+                self._tell_tools(id, await self._session.all_tools())
+
+    def _tell_tools(self, id: Id, listed: Sequence[Listed]) -> None:
+        # This host sends batches, so it is told how to have a call wait.
+        tools = [tool_wire(tool) for tool in listed if tool.available]
+        told = [{**tool, "input_schema": with_waiting(tool["input_schema"])} for tool in tools]
+        self._writer.write({"id": id, "tools": told})
 
     async def _call(self, job: Job, finish: Callable[[Item, ToolResult], None]) -> None:
         """Make the job's calls; each result is told when it is there."""

@@ -37,10 +37,10 @@ def command(
     {"control": "answer", "id": 5, "approval": "a1", "answer": "once"}
     {"control": "reply", "id": 6, "inquiry": "a2", "answers": ["blue", true]}
 
-    Calls run in the order read, a line at a time; control lines act at once. With --ask a question is {"approval", "id", "confirmation"};
-    it is answered with once, session, always, edit or deny, and denied without an answer. What the agent asks in words is {"inquiry", "id",
-    "questions"}; null in an answer's place leaves it open. A bad line gives {"id": null, "error"}. At the end of
-    the input what was read is still done.
+    Calls run in the order read, a line at a time; control lines act at once: what a call changes in the list of tools is in it when the
+    result is there. With --ask a question is {"approval", "id", "confirmation"}; it is answered with once, session, always, edit or deny, and
+    denied without an answer. What the agent asks in words is {"inquiry", "id", "questions"}; null in an answer's place leaves it open. A bad
+    line gives {"id": null, "error"}. At the end of the input what was read is still done.
     """
     if record is not None and record.exists():
         raise click.UsageError(f"--record {str(record)!r} is there already")
