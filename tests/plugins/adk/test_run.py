@@ -54,6 +54,12 @@ def test_what_nobody_says_yes_to_is_denied_and_the_program_says_so(tmp_path: Pat
     assert not (tmp_path / "notes.txt").exists()
 
 
+def test_a_person_is_told_how_a_yes_can_be_given(tmp_path: Path) -> None:
+    done = run(tmp_path, WRITE)
+    assert "write_file: no_confirmer" in done.stderr
+    assert "; run it at a terminal to be asked, or add --yes\n" in done.stderr
+
+
 def test_a_run_ends_with_its_steps_or_its_seconds(tmp_path: Path) -> None:
     waits = [{"calls": [{"tool": "wait", "args": {"seconds": 0.1 * step}}]} for step in range(1, 9)]
     done = run(tmp_path, waits, "--steps", "3")

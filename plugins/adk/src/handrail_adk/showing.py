@@ -52,7 +52,8 @@ def line_of(event: Event) -> str | None:
             return f"  {event.verdict.decision}: {'; '.join(reason.text for reason in event.verdict.reasons)}"
         case Finished():
             effect = f", effect {event.effect}" if event.effect else ""
-            return f"  {event.tool}: {event.error_code or event.status} in {event.duration_ms} ms{effect}"
+            cure = "; run it at a terminal to be asked, or add --yes" if event.error_code == "no_confirmer" else ""
+            return f"  {event.tool}: {event.error_code or event.status} in {event.duration_ms} ms{effect}{cure}"
         case Retried():
             return f"  attempt {event.attempt} in {event.seconds:g} s: {event.reason}"
         case _:
