@@ -200,7 +200,8 @@ class GeminiComputerUse(VisionBackend):
             raise
         # The client works with one of three libraries, each with errors of its own, and lets them through.
         except Exception as exc:
-            raise BackendUnavailable(f"no answer came from {self.config.url} ({type(exc).__name__})") from exc
+            said = self._shown(str(exc)) or type(exc).__name__
+            raise BackendUnavailable(f"no answer came from {self.config.url} ({said})") from exc
         self._count(response)
         if not response.candidates:
             feedback = response.prompt_feedback
