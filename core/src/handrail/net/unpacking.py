@@ -37,7 +37,9 @@ class _Packed:
 
     def take(self, data: bytes) -> Iterator[bytes]:
         """What these bytes hold."""
-        while data:
+        full = False
+        # Bytes that were all read may have given more than one piece holds.
+        while data or full:
             if self._stream.eof:
                 self._stream, self._begun = zlib.decompressobj(self._bits), False
             try:
@@ -51,6 +53,7 @@ class _Packed:
                 continue
             self._begun = True
             data = self._stream.unconsumed_tail or self._stream.unused_data
+            full = len(piece) == PIECE and not self._stream.eof
             if piece:
                 yield piece
 
