@@ -126,8 +126,9 @@ class Acting(Driver):
 
         was = focus(await self._look(page))
         done = await self._doing(page, pressed)
-        if key == "Enter" and not done.evidence and page.dialog is None:
-            # Older versions tell scripts of the key, and do not send a form by it; as a letter it does.
+        if key == "Enter" and not done.evidence and page.dialog is None and await self._idle(page):
+            # Older versions tell scripts of the key, and do not send a form by it; as a letter it does. While something is on its way, it may
+            # be the form, and is not sent twice.
             done = await self._doing(page, typed)
         if done.evidence or page.dialog is not None:
             return done
@@ -198,6 +199,8 @@ class Acting(Driver):
             raise cannot(f"give more than {MOST_UPLOAD:,} bytes of files")
         if self._uploads is None:
             return {"files": [f"base64:{base64.b64encode(path.read_bytes()).decode()}" for path in paths]}
+        if len({path.name for path in paths}) < len(paths):
+            raise cannot("give several files of one name")
         for path in paths:
             shutil.copyfile(path, self._uploads / path.name)
         return {"paths": [path.name for path in paths]}
@@ -260,6 +263,10 @@ class Acting(Driver):
                 return False
             await anyio.sleep(LOOK_S)
         return True
+
+    async def _idle(self, page: Page) -> bool:
+        """Whether the page asks nothing of a server; one that goes on asking for longer does."""
+        return await self._waited(page, monotonic() + STILL_S, {"load": "networkidle"})
 
     async def _waited(self, page: Page, ends: float, what: Mapping[str, Any]) -> bool:
         left = max(ends - monotonic(), 0.1)
