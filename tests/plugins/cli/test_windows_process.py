@@ -112,7 +112,7 @@ async def test_a_background_command_is_written_to_and_read(processes: Processes,
     process.end_input()
     assert await process.settle(20)
     assert (process.stdout.take().text, process.running, process.fed) == ("end\n", False, False)
-    with pytest.raises(Downstream, match="no open standard input"):
+    with pytest.raises(Downstream, match="has ended and reads nothing any more"):
         process.write(b"more")
 
 

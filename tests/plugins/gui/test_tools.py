@@ -80,6 +80,16 @@ async def test_since_gives_only_what_changed(agent: Agent):
     assert (third["stdout"], third["ui_elements"]) == ("nothing changed", [])
 
 
+async def test_what_a_look_left_out_is_not_said_to_be_gone(agent: Agent):
+    await agent.open("galculator")
+    first = await agent("observe_screen")
+    few = await agent("observe_screen", since=first["observation_id"], max_elements=3)
+    part = await agent("observe_screen", since=first["observation_id"], region=[0, 0, 40, 40])
+    rest = await agent("observe_screen", since=first["observation_id"], after=first["ui_elements"][4]["id"])
+    assert [seen["changed"]["removed"] for seen in (few, part, rest)] == [[], [], []]
+    assert few["truncated"]
+
+
 async def test_regions_and_windows_have_their_own_pixels(agent: Agent):
     window = await agent.open("galculator")
     seen = await agent("observe_screen", window="galc")

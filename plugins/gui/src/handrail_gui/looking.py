@@ -52,6 +52,8 @@ class Sight:
     subject: str | None
     backend: str
     truncated: bool
+    # Whether nothing of what was looked at was left out, at the end or at the beginning.
+    whole: bool
     note: str = ""
 
 
@@ -70,13 +72,15 @@ async def see(context: ToolContext, screen: Screen, wish: Wish) -> Sight:
     shown = [element for element in tree.elements if _in_view(element, frame.screen)]
     if wish.after is not None:
         shown = after(context, shown, wish.after)
+    truncated = tree.truncated or len(shown) > wish.most
     return Sight(
         frame,
         tuple(shown[: wish.most]),
         windows,
         tree.window,
         looked.backend,
-        tree.truncated or len(shown) > wish.most,
+        truncated,
+        not truncated and wish.after is None,
         "; ".join(note for note in (tree.note, looked.note) if note),
     )
 
@@ -200,15 +204,25 @@ def window_changes(before: Observation, now: Observation) -> list[str]:
     return opened + [f'window "{outline.title_of(window)}" closed' for id, window in old.items() if id not in new]
 
 
-def changes(before: Observation, now: Observation) -> dict[str, Any]:
-    """What is new, gone or different since an earlier observation, by element id."""
+def changes(before: Observation, now: Observation, sight: Sight) -> dict[str, Any]:
+    """What is new, gone or different since an earlier observation, by element id.
+
+    Gone is only what would have been seen: a look at a part, or one that was cut off, says nothing of the rest.
+    """
     old = {element.id: element for element in before.elements}
     new = {element.id: element for element in now.elements}
     return {
         "added": [id for id in new if id not in old],
-        "removed": [id for id in old if id not in new],
+        "removed": [id for id in old if id not in new and _would_be_seen(old[id], sight)],
         "changed": [id for id in new if id in old and _looks(new[id]) != _looks(old[id])],
     }
+
+
+def _would_be_seen(element: Element, sight: Sight) -> bool:
+    others = {window.title for window in sight.windows} - {sight.subject}
+    if not sight.whole or (sight.subject is not None and element.window in others):
+        return False
+    return element.rect is None or element.rect.intersect(sight.frame.screen) == element.rect
 
 
 def _looks(element: Element) -> tuple[Any, ...]:

@@ -95,7 +95,7 @@ def _result(sight: looking.Sight, seen: Observation, before: Observation | None)
     if sight.note:
         result["note"] = sight.note
     if before is not None:
-        changed = looking.changes(before, seen)
+        changed = looking.changes(before, seen, sight)
         fresh = {*changed["added"], *changed["changed"]}
         told = [element for element in seen.elements if element.id in fresh]
         lines = [outline.lines(told)] if told else []
