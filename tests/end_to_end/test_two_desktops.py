@@ -52,5 +52,6 @@ async def test_a_desktop_ends_with_its_session(tmp_path: Path) -> None:
         display = (await session.desktop()).display
         assert display is not None
         socket = Path(f"/tmp/.X11-unix/X{display.removeprefix(':')}")
-        assert socket.exists()
-    assert not socket.exists()
+        made = socket.stat().st_ctime_ns
+    # Another desktop may have its number by now.
+    assert not socket.exists() or socket.stat().st_ctime_ns != made

@@ -30,6 +30,8 @@ FORMATS = 64
 ANSWER_S = 1.0
 TRANSFER_S = 10.0
 ALL_S = 12.0
+# Seconds for a program to take what it was told to paste. One that takes it later would get what is put back.
+TAKEN_S = 2.0
 
 UNANSWERED = "the program that owns the clipboard does not answer"
 CURE = "wait for it, or write something new into it"
@@ -127,7 +129,7 @@ class Clipboard:
         if not self._ours(client):
             raise Downstream("another program keeps the clipboard")
 
-    def lend(self, client: Client, text: str, paste: Callable[[], None], *, wait: float = 0.6) -> bool:
+    def lend(self, client: Client, text: str, paste: Callable[[], None], *, wait: float = TAKEN_S) -> bool:
         """Offer a text, let `paste` ask a program to take it, and put every format back that was there before.
 
         True when a program took the text. Where the formats cannot all be had, so that they could not be put back, nothing is lent.
