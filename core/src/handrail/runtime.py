@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 from pydantic import BaseModel
@@ -50,9 +50,6 @@ from handrail.tools.registry import Registry
 from handrail.vision.backend import NoSettings, VisionBackend
 from handrail.watching.observers import Observer
 from handrail.words import nearest
-
-if TYPE_CHECKING:
-    pass
 
 log = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from handrail import Downstream, TimedOut
 from handrail_browser.chromium.cdp import Connection, Pipe
-from handrail_browser.chromium.launching import kept
+from handrail_browser.chromium.keeping import kept
 
 FACTS = tomllib.loads(Path(__file__).with_name("pinchtab_api.toml").read_text())
 PATHS = {each["path"]: each for each in FACTS["paths"]}

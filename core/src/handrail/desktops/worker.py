@@ -11,6 +11,7 @@ import queue
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from handrail.errors import Downstream
@@ -87,8 +88,7 @@ class Worker(Generic[S]):
     def _work(self, jobs: queue.SimpleQueue[Job | None]) -> None:
         try:
             state = self._begin()
-        # What makes a thread unfit belongs to everybody who asks something of it.
-        except Exception as exc:  # noqa: BLE001
+        except Exception as exc:  # noqa: BLE001 - what makes a thread unfit is everybody's who asks something of it
             while (waiting := jobs.get()) is not None:
                 settle(waiting[1], exception=exc)
             return
@@ -105,8 +105,7 @@ def _do(waiting: Job, state: Any) -> None:
         return
     try:
         result = job(state)
-    # A job's own failure belongs to whoever asked for it.
-    except Exception as exc:  # noqa: BLE001
+    except Exception as exc:  # noqa: BLE001 - a job's own failure is the caller's
         settle(future, exception=exc)
     else:
         settle(future, result=result)
@@ -114,11 +113,9 @@ def _do(waiting: Job, state: Any) -> None:
 
 def settle(future: Future[Any], *, result: Any = None, exception: BaseException | None = None) -> None:
     """Give a job's caller what came of it, if it still waits."""
-    try:
+    # The caller may have been cancelled meanwhile.
+    with suppress(InvalidStateError):
         if exception is not None:
             future.set_exception(exception)
         else:
             future.set_result(result)
-    except InvalidStateError:
-        # The caller was cancelled meanwhile.
-        pass

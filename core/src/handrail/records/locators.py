@@ -91,9 +91,9 @@ def meaning(args: Mapping[str, Any], takes: Iterable[str], observations: Observa
             return {"find": {ELEMENT: found.model_dump(exclude_defaults=True)}} if found is not None else {}
         if OBSERVATION in takes and isinstance(args.get("x"), int) and isinstance(args.get("y"), int):
             return _of_point(args, ELEMENT in takes, observations)
-    # What is forgotten or out of range is told by the call itself.
     except HandrailError:
-        pass
+        # What is forgotten or out of range is told by the call itself.
+        return {}
     return {}
 
 

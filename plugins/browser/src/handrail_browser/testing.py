@@ -1,8 +1,5 @@
 """What every driver of a browser promises: a test class that its author derives from."""
 
-# Markup and scripts stand on one line.
-# ruff: noqa: E501
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -12,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from handrail import Denied, Element, NotFound, Observations, StaleElement, ToolError
-from handrail_browser.browsing.driver import Done, Driver, Node, Several, Snapshot, Stale, Tab
+from handrail_browser.browsing.driver import Done, Driver, Node, Several, Snapshot, Stale, Tab, Until
 from handrail_browser.browsing.showing import numbered
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -181,8 +178,11 @@ class DriverContract:
 
     async def test_a_click_says_what_came_of_it(self, driver: Driver, show: Show) -> None:
         """If this fails, look at the page after the action, and confirm only what was seen to change."""
-        html = "<button onclick=\"out.textContent = 'it happened'\">Do</button><div role=button>Dead</div><p id=out></p><div style='height:3000px'></div>"
-        tab = await at(driver, show(html + "<button onclick=\"out.textContent = 'far away'\">Far</button>"))
+        near = (
+            "<button onclick=\"out.textContent = 'it happened'\">Do</button><div role=button>Dead</div><p id=out></p>"
+        )
+        far = "<div style='height:3000px'></div><button onclick=\"out.textContent = 'far away'\">Far</button>"
+        tab = await at(driver, show(near + far))
         done = await click(driver, tab, "Do")
         assert done.effect == "confirmed"
         assert any("it happened" in each for each in done.evidence)
@@ -197,8 +197,8 @@ class DriverContract:
 
     async def test_a_field_is_filled_and_read_back(self, driver: Driver, show: Show) -> None:
         """If this fails, read the field again, and say so when it holds something else than was given."""
-        html = "<label>Name <input value=old oninput=\"out.textContent = 'heard ' + this.value\"></label><label>Short <input maxlength=3></label><p id=out></p>"
-        tab = await at(driver, show(html))
+        named = "<label>Name <input value=old oninput=\"out.textContent = 'heard ' + this.value\"></label>"
+        tab = await at(driver, show(named + "<label>Short <input maxlength=3></label><p id=out></p>"))
         assert (await fill(driver, tab, "Name", "Größe 漢字")).effect == "confirmed"
         assert await driver.wait(
             tab, text="heard Größe 漢字", gone=False, selector=None, url=None, until=None, seconds=3
@@ -277,9 +277,18 @@ class DriverContract:
             ),
         )
 
-        async def waited(seconds: float = 3, **what: object) -> bool:
-            asked = {"text": None, "gone": False, "selector": None, "url": None, "until": None, **what}
-            return await driver.wait(tab, seconds=seconds, **asked)  # pyright: ignore[reportArgumentType]
+        async def waited(
+            seconds: float = 3,
+            *,
+            text: str | None = None,
+            gone: bool = False,
+            selector: str | None = None,
+            url: str | None = None,
+            until: Until | None = None,
+        ) -> bool:
+            return await driver.wait(
+                tab, text=text, gone=gone, selector=selector, url=url, until=until, seconds=seconds
+            )
 
         assert await waited(text="here")
         assert await waited(text="soon", gone=True)

@@ -14,17 +14,18 @@ if TYPE_CHECKING:
 
     from handrail import Finding, Service, ServiceContext, Session, Tool
     from handrail.desktops.worker import Worker
+    from handrail_gui.clipboards import HandsClipboard
     from handrail_gui.config import GuiConfig
     from handrail_gui.device import Device
     from handrail_gui.focusing import Focusing
     from handrail_gui.held import HeldInput
-    from handrail_gui.native.hands import NativeClipboard, NativeHands
+    from handrail_gui.native.hands import NativeHands
     from handrail_gui.native.screen import NativeScreen
     from handrail_gui.native.system import System
     from handrail_gui.private.service import LocalDesktops
     from handrail_gui.wayland import WaylandClipboard
     from handrail_gui.x11.connection import Connection
-    from handrail_gui.x11.hands import X11Clipboard, X11Hands
+    from handrail_gui.x11.hands import X11Hands
     from handrail_gui.x11.screen import X11Screen
 
 
@@ -112,19 +113,16 @@ async def open_device(context: ServiceContext) -> Device:
     return await open_device(context)
 
 
-async def open_clipboard(context: ServiceContext) -> X11Clipboard | WaylandClipboard | NativeClipboard:
-    """The clipboard of one desktop, X11's, Wayland's or the platform's own."""
-    if sys.platform in NATIVE:
-        from handrail_gui.native.hands import NativeClipboard
+async def open_clipboard(context: ServiceContext) -> HandsClipboard | WaylandClipboard:
+    """The clipboard of one desktop: Wayland's, or the one that its hands hold."""
+    if sys.platform not in NATIVE:
+        from handrail_gui.wayland import WaylandClipboard, is_wayland
 
-        return NativeClipboard(await context.service("hands"))
-    from handrail_gui.wayland import WaylandClipboard, is_wayland
+        if is_wayland(context.desktop):
+            return WaylandClipboard({**context.environment, **context.desktop.environment})
+    from handrail_gui.clipboards import HandsClipboard
 
-    if is_wayland(context.desktop):
-        return WaylandClipboard({**context.environment, **context.desktop.environment})
-    from handrail_gui.x11.hands import X11Clipboard
-
-    return X11Clipboard(await context.service("hands"))
+    return HandsClipboard(await context.service("hands"))
 
 
 async def examine_desktop(session: Session) -> Sequence[Finding]:

@@ -93,7 +93,7 @@ class Uia:
             if (text := self.pattern(native, TEXT)) is not None:
                 return _lines(text.DocumentRange.GetText(-1))
         except self.failure:
-            pass
+            return None
         return None
 
     def set_text(self, native: UiaElement, text: str) -> bool:

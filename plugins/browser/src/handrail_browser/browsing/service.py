@@ -183,7 +183,7 @@ class Browsers:
             with anyio.CancelScope(shield=True):
                 await proxy.close()
             raise
-        self._driver, self._gone = driver, own.gone
+        self._driver, self._gone = driver, own.keeper.gone
         return driver
 
     async def _fetched(self, allow_private: Collection[str], upstream: str | None) -> Path:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -13,12 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import anyio
-
 from handrail import Downstream, ToolUnavailable
 from handrail_browser.chromium.cdp import Connection, Pipe
+from handrail_browser.chromium.keeping import Keeper, kept
 
-KEEPER = Path(__file__).with_name("keeper.py")
 PROGRAMS = (
     "chromium",
     "chromium-browser",
@@ -47,16 +43,20 @@ PASSED_ON = (
     "FONTCONFIG_FILE",
     "FONTCONFIG_PATH",
 )
-# Nothing that calls home, asks a person, or reaches the network past the proxy.
+# Nothing that calls home, asks a person, or reaches the network past the proxy: for every browser of ours, whoever starts it.
+CONFINING = (
+    "--proxy-bypass-list=<-loopback>", "--disable-quic", "--dns-prefetch-disable", "--no-pings", "--disable-component-update",
+    "--disable-domain-reliability", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
+    "--webrtc-ip-handling-policy=disable_non_proxied_udp", "--deny-permission-prompts", "--disable-notifications", "--no-first-run",
+)  # fmt: skip
 SWITCHES = (
-    "--remote-debugging-pipe", "--no-first-run", "--no-default-browser-check", "--disable-background-networking", "--disable-component-update",
-    "--disable-default-apps", "--disable-extensions", "--disable-sync", "--disable-domain-reliability", "--disable-client-side-phishing-detection",
-    "--disable-breakpad", "--disable-crash-reporter", "--metrics-recording-only", "--no-pings", "--no-service-autorun", "--password-store=basic",
-    "--use-mock-keychain", "--disable-search-engine-choice-screen", "--disable-infobars", "--disable-prompt-on-repost", "--mute-audio",
-    "--deny-permission-prompts", "--disable-notifications", "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",
+    *CONFINING,
+    "--remote-debugging-pipe", "--no-default-browser-check", "--disable-background-networking", "--disable-default-apps", "--disable-extensions",
+    "--disable-sync", "--disable-client-side-phishing-detection", "--disable-breakpad", "--disable-crash-reporter", "--metrics-recording-only",
+    "--no-service-autorun", "--password-store=basic", "--use-mock-keychain", "--disable-search-engine-choice-screen", "--disable-infobars",
+    "--disable-prompt-on-repost", "--mute-audio", "--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding", "--disable-ipc-flooding-protection", "--force-color-profile=srgb", "--hide-scrollbars",
-    "--disable-quic", "--dns-prefetch-disable", "--disable-dev-shm-usage", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--webrtc-ip-handling-policy=disable_non_proxied_udp", "--proxy-bypass-list=<-loopback>",
+    "--disable-dev-shm-usage",
     # Names are for the proxy to look up: nothing that passes it by gets anywhere.
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
     "--disable-features=Translate,OptimizationHints,MediaRouter,DialMediaRouteProvider,InterestFeedContentSuggestions,CertificateTransparencyComponentUpdater,"
@@ -70,24 +70,11 @@ class Running:
 
     connection: Connection
     profile: Path
-    _keeper: subprocess.Popen[bytes]
-
-    @property
-    def pid(self) -> int:
-        """The process that keeps the browser."""
-        return self._keeper.pid
+    keeper: Keeper
 
     async def end(self) -> None:
         """End the browser; when this returns, no process of it is left, nor its profile if it was ours."""
-        # Also where the call that ends it was stopped.
-        with anyio.CancelScope(shield=True):
-            assert self._keeper.stdin is not None
-            with suppress(OSError):
-                self._keeper.stdin.close()
-            try:
-                await self.connection.close()
-            finally:
-                await asyncio.to_thread(self._keeper.wait)
+        await self.keeper.end(self.connection.close)
 
 
 def program(named: Path | None, environment: Mapping[str, str]) -> str | None:
@@ -159,16 +146,6 @@ async def _started(argv: Sequence[str], profile: Path, *, keep: bool, environmen
             raise ToolUnavailable(f"{argv[0]!r} ended as it was started", hint=_hint(profile, keep=keep)) from exc
         raise
     return running
-
-
-def kept(argv: Sequence[str], profile: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """The keeper at work (its arguments but the first); starting it takes a moment, and blocks for no longer."""
-    reads, writes = int(argv[1]), int(argv[2])
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", str(KEEPER), str(profile), *argv],
-        stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(reads, writes),
-        env=dict(environment), cwd="/", start_new_session=True,
-    )  # fmt: skip
 
 
 def _hint(profile: Path, *, keep: bool) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import shutil
+from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +18,7 @@ import anyio
 import anyio.to_thread
 
 from handrail import Downstream, InvalidArguments, NotFound, TimedOut
-from handrail_browser.browsing.driver import Done, Driver, Interrupted, Node, Snapshot, Tab, Until
+from handrail_browser.browsing.driver import Done, Driver, Interrupted, Node, Tab, Until
 from handrail_browser.pinchtab.client import Client, tab_path
 from handrail_browser.pinchtab.nodes import FIELDS, LISTS, Handle, called, changes, focus, signature
 from handrail_browser.pinchtab.tabs import Page, Pages
@@ -350,15 +351,13 @@ class Acting(Driver):
         found = await self._look(page)
         return next((n for n in found if isinstance(n.handle, Handle) and n.handle.number == handle.number), None)
 
+    @abstractmethod
     async def _look(self, page: Page, selector: str | None = None) -> Sequence[Node]:
-        raise NotImplementedError
+        """What the page shows."""
 
+    @abstractmethod
     async def _kept(self, page: Page) -> None:
         """Hold the tab to the rules, after whatever has led it on."""
-        raise NotImplementedError
-
-    async def snapshot(self, tab: Tab, *, everything: bool, selector: str | None, most: int, skip: int) -> Snapshot:
-        raise NotImplementedError
 
 
 def _labels(nodes: Sequence[Node]) -> frozenset[str]:

@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from handrail import Downstream, TimedOut, ToolUnavailable
-from handrail_browser.chromium.launching import PASSED_ON, PREFIX, kept
+from handrail_browser.chromium.keeping import Keeper, kept
+from handrail_browser.chromium.launching import CONFINING, PASSED_ON, PREFIX
 from handrail_browser.pinchtab.client import Client
 
 if TYPE_CHECKING:
@@ -29,12 +29,6 @@ START_S = 40.0
 LOOK_S = 0.05
 # An address for examples (RFC 5737), which the rail refuses: a browser that asks our proxy for it keeps to the proxy.
 NOWHERE = "192.0.2.1"
-# What PinchTab does not say of itself: nothing that calls home or reaches the network past the proxy. It splits them at spaces.
-SWITCHES = (
-    "--proxy-bypass-list=<-loopback>", "--disable-quic", "--dns-prefetch-disable", "--no-pings", "--disable-component-update",
-    "--disable-domain-reliability", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
-    "--webrtc-ip-handling-policy=disable_non_proxied_udp", "--deny-permission-prompts", "--disable-notifications", "--no-first-run",
-)  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -43,32 +37,19 @@ class Own:
 
     client: Client
     folder: Path
-    _keeper: subprocess.Popen[bytes]
-
-    @property
-    def pid(self) -> int:
-        """The process that keeps it."""
-        return self._keeper.pid
+    keeper: Keeper
 
     @property
     def uploads(self) -> Path:
         return self.folder / "state" / "uploads"
 
-    def gone(self) -> bool:
-        """Whether it has ended."""
-        return self._keeper.poll() is not None
-
     async def end(self) -> None:
         """End it; when this returns, no process of it is left, nor anything that it wrote."""
-        with anyio.CancelScope(shield=True):
-            assert self._keeper.stdin is not None
-            with suppress(OSError):
-                self._keeper.stdin.close()
-            try:
-                await self.client.close()
-            finally:
-                await asyncio.to_thread(self._keeper.wait)
-                # Where the keeper could not: it was killed, or never began.
+        try:
+            await self.keeper.end(self.client.close)
+        finally:
+            # Where the keeper could not: it was killed, or never began.
+            with anyio.CancelScope(shield=True):
                 await asyncio.to_thread(shutil.rmtree, self.folder, ignore_errors=True)
 
 
@@ -109,10 +90,13 @@ async def started(
 
 
 def configuration(folder: Path, chromium: str, proxy: str, *, headless: bool) -> Mapping[str, Any]:
-    """Its config.json. What its own rules would do is done here; what it can do beyond this plugin's use stays off."""
+    """Its config.json. What its own rules would do is done here; what it can do beyond this plugin's use stays off.
+
+    It splits `extraFlags` at spaces.
+    """
     return {
         "server": {"bind": "127.0.0.1", "port": "0", "stateDir": str(folder / "state")},
-        "browser": {"binary": chromium, "extraFlags": " ".join((f"--proxy-server={proxy}", *SWITCHES))},
+        "browser": {"binary": chromium, "extraFlags": " ".join((f"--proxy-server={proxy}", *CONFINING))},
         "browsers": {"default": "chrome"},
         "instanceDefaults": {"mode": "headless" if headless else "headed", "noRestore": True, "maxTabs": 30},
         "profiles": {"baseDir": str(folder / "profiles")},
@@ -125,10 +109,10 @@ def configuration(folder: Path, chromium: str, proxy: str, *, headless: bool) ->
     }  # fmt: skip
 
 
-async def _port(keeper: subprocess.Popen[bytes]) -> int:
+async def _port(keeper: Keeper) -> int:
     """Where it listens: a port that the system chose, read from the process itself, so nobody else answers there."""
     while True:
-        if keeper.poll() is not None:
+        if keeper.gone():
             raise ToolUnavailable("PinchTab ended as it was started", hint="run it by hand once to see what it says")
         if ports := await asyncio.to_thread(_listening, keeper.pid):
             return ports[0]
@@ -168,7 +152,7 @@ async def _checked(own: Own, port: int) -> None:
             told = await own.client.get("/health", seconds=START_S)
             break
         except (Downstream, TimedOut):
-            if own.gone() or monotonic() > ends:
+            if own.keeper.gone() or monotonic() > ends:
                 raise
             await anyio.sleep(LOOK_S)
     if told.get("status") != "ok":

@@ -12,7 +12,7 @@ from handrail.desktops.chords import Chord
 from handrail.desktops.worker import Worker
 from handrail_gui.config import GuiConfig
 from handrail_gui.geometry import corners, way, whole
-from handrail_gui.hands import Clipboard, Hands, Place, Placed, Selection
+from handrail_gui.hands import Hands, Place, Placed, Selection
 from handrail_gui.native import managing
 from handrail_gui.native.system import System
 from handrail_gui.terminals import Terminal
@@ -263,28 +263,6 @@ class NativeHands:
 
     async def _managed(self, act: Callable[[System], bool]) -> bool:
         return await self._worker.run(act, timeout=WINDOW_S)
-
-
-@dataclass(frozen=True, slots=True)
-class NativeClipboard:
-    """The capability `clipboard` of the person's own desktop."""
-
-    hands: Clipboard
-
-    async def clipboard_text(self, selection: Selection = "clipboard") -> str | None:
-        """Its text, None when it has none."""
-        return await self.hands.clipboard_text(selection)
-
-    async def clipboard_formats(self, selection: Selection = "clipboard") -> list[str]:
-        """Its formats, as the platform names them."""
-        return await self.hands.clipboard_formats(selection)
-
-    async def write_clipboard(self, text: str, selection: Selection = "clipboard") -> None:
-        """Put a text into it."""
-        await self.hands.write_clipboard(text, selection)
-
-    async def close(self) -> None:
-        """The hands have an owner of their own."""
 
 
 def _only_clipboard(selection: Selection) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 
 import anyio
 from Xlib.ext import screensaver
@@ -206,25 +205,6 @@ def _idle(client: Client) -> float | None:
     if not client.display.has_extension(screensaver.extname):
         return None
     return screensaver.query_info(client.root).idle / 1000
-
-
-@dataclass(frozen=True, slots=True)
-class X11Clipboard:
-    """The capability `clipboard` of one display, which its hands hold."""
-
-    hands: X11Hands
-
-    async def clipboard_text(self, selection: Selection = "clipboard") -> str | None:
-        return await self.hands.clipboard_text(selection)
-
-    async def clipboard_formats(self, selection: Selection = "clipboard") -> list[str]:
-        return await self.hands.clipboard_formats(selection)
-
-    async def write_clipboard(self, text: str, selection: Selection = "clipboard") -> None:
-        await self.hands.write_clipboard(text, selection)
-
-    async def close(self) -> None:
-        """The hands have an owner of their own."""
 
 
 async def open_hands(context: ServiceContext) -> X11Hands:

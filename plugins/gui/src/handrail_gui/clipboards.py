@@ -1,0 +1,26 @@
+"""The capability `clipboard` of a desktop whose hands hold it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from handrail_gui.hands import Clipboard, Selection
+
+
+@dataclass(frozen=True, slots=True)
+class HandsClipboard:
+    """The clipboard of X11, Windows or macOS."""
+
+    hands: Clipboard
+
+    async def clipboard_text(self, selection: Selection = "clipboard") -> str | None:
+        return await self.hands.clipboard_text(selection)
+
+    async def clipboard_formats(self, selection: Selection = "clipboard") -> list[str]:
+        return await self.hands.clipboard_formats(selection)
+
+    async def write_clipboard(self, text: str, selection: Selection = "clipboard") -> None:
+        await self.hands.write_clipboard(text, selection)
+
+    async def close(self) -> None:
+        """The hands have an owner of their own."""
