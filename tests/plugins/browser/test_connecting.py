@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
-from tests.plugins.browser.site import Site, serving
+from tests.plugins.browser.site import Answer, Asked, Site, serving
 from tests.plugins.browser.working import browsing
 
 PATIENCE_S = 30.0
@@ -56,10 +59,30 @@ def _port(profile: Path) -> int:
 async def test_its_page_is_seen_and_worked_and_the_browser_stays(started: str) -> None:
     async with browsing() as hands:
         assert "1 tabs" in (await hands.done("connect_cdp", started))["content"]
-        tab = (await hands.done("list_tabs"))["content"].partition(" ")[0].strip("*[]:")
+        tab = (await hands.done("list_tabs"))["content"].split()[1]
         assert "Press" in await hands.lines(tab_id=tab)
         pressed = await hands.done("click", name="Press", tab_id=tab)
         assert (pressed["effect"], pressed["title"]) == ("confirmed", "Pressed")
+
+
+async def test_a_tab_that_is_still_on_its_way_is_waited_for(started: str, site: Site) -> None:
+    asked, answered = threading.Event(), threading.Event()
+
+    def slow(request: Asked) -> Answer:
+        asked.set()
+        answered.wait(PATIENCE_S)
+        return Answer("<title>Slow</title><button>Late</button>")
+
+    site.pages["/slow"] = slow
+    async with httpx.AsyncClient(trust_env=False) as client:
+        (await client.put(f"{started}/json/new?{site.url('/slow')}")).raise_for_status()
+    assert await asyncio.to_thread(asked.wait, PATIENCE_S)
+    async with browsing() as hands:
+        await hands.done("connect_cdp", started)
+        tabs = (await hands.done("list_tabs"))["content"].splitlines()
+        tab = next(line for line in tabs if "Press" not in line).split()[1]
+        asyncio.get_running_loop().call_later(0.3, answered.set)
+        assert "Late" in await hands.lines(tab_id=tab)
 
 
 async def test_where_no_browser_answers_it_is_said(started: str, site: Site) -> None:

@@ -181,6 +181,7 @@ class ChromiumDriver(Acting):
 
     async def snapshot(self, tab: Tab, *, everything: bool, selector: str | None, most: int, skip: int) -> Snapshot:
         page = self._browser.page(tab.id)
+        await settling.shown(page)
         args = {"all": everything, "selector": selector, "most": most, "skip": skip, "ms": SNAPSHOT_MS}
         told = await piercing.ask(page, "snapshot", args)
         if told.get("missing"):
@@ -290,6 +291,7 @@ class ChromiumDriver(Acting):
 
     async def read(self, tab: Tab, selector: str | None) -> Reading:
         page = self._browser.page(tab.id)
+        await settling.shown(page)
         here = await page.ask("here")
         told = await piercing.ask(page, "markup", {"selector": selector, "most": MARKUP, "ms": SNAPSHOT_MS})
         if told.get("missing"):
@@ -310,6 +312,7 @@ class ChromiumDriver(Acting):
 
     async def screenshot(self, tab: Tab, node: Node | None, *, full: bool) -> bytes:
         page = self._browser.page(tab.id)
+        await settling.shown(page)
         args: dict[str, Any] = {"format": "png", "optimizeForSpeed": True}
         if node is not None:
             _, handle = self._of(tab, node)

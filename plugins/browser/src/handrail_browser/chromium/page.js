@@ -660,5 +660,10 @@
   };
   const elementAt = ({ n }) => elementOf(n);
   const reveal = ({ n }) => { elementOf(n)?.scrollIntoView({ block: "center", behavior: "instant" }); return true; };
-  return { meet, adopt, snapshot, resolve, pick, ready, watch, quiet, told, look, clear, set, filled, choose, focus, scroll, waited, markup, here, download, elementAt, reveal };
+  // A document that is still being read is looked at when its end is there, or after a while as it is.
+  const parsed = (look) => (args) => document.readyState !== "loading" ? look(args) : new Promise((done) => {
+    document.addEventListener("DOMContentLoaded", done, { once: true });
+    setTimeout(done, 2_000);
+  }).then(() => look(args));
+  return { meet, adopt, snapshot: parsed(snapshot), resolve, pick, ready, watch, quiet, told, look, clear, set, filled, choose, focus, scroll, waited, markup: parsed(markup), here, download, elementAt, reveal };
 })()

@@ -126,6 +126,15 @@ async def loaded(page: Page, until: str, seconds: float) -> bool:
     return done
 
 
+async def shown(page: Page) -> None:
+    """Wait for the document that a tab is on its way to, with a ceiling, so that what is looked at is that."""
+    if page.loading and not await page.until(
+        lambda: page.interrupted or not page.loading or "DOMContentLoaded" in page.reached, LOAD_S
+    ):
+        # What did not come in that time is not waited for again.
+        page.loading = False
+
+
 async def quiet(page: Page, seconds: float, still: float = 0.5) -> bool:
     """Whether no request was under way for half a second."""
     ends = monotonic() + seconds

@@ -87,7 +87,12 @@ class Page:
         """Have it tell what happens in it."""
         await asyncio.gather(*self._enable(self.session))
         tree = await self.connection.send("Page.getFrameTree", session=self.session)
+        going_to = self.url
         self._take(tree["frameTree"], self.session, None)
+        # A tab tells where it is going before the document of that place is there; what was told is of the one before.
+        if going_to not in ("", self.url) and not self.navigations:
+            self.begin()
+            self.loading = True
         self.fresh = False
         self.turned()
 
@@ -107,9 +112,14 @@ class Page:
     def _take(self, tree: dict[str, Any], session: str, parent: str | None) -> None:
         told = tree["frame"]
         frame = self.frames.setdefault(told["id"], Frame(told["id"], session, parent))
-        frame.url, frame.loader = told["url"], told.get("loaderId", "")
-        if parent is None and session == self.session:
-            self.main, self.url = told["id"], told["url"] + told.get("urlFragment", "")
+        outermost = parent is None and session == self.session
+        if outermost:
+            self.main = told["id"]
+        # An event may have told of a newer document meanwhile.
+        if not frame.loader:
+            frame.url, frame.loader = told["url"], told.get("loaderId", "")
+            if outermost:
+                self.url = told["url"] + told.get("urlFragment", "")
         for child in tree.get("childFrames", ()):
             self._take(child, session, told["id"])
 
