@@ -16,8 +16,9 @@ demo: setup
 	@.venv/bin/handrail replay demo/desktop.yaml --config demo/handrail.toml --workspace build/demo \
 		--desktop private --deny --report build/demo/report.html
 
+# The tests work real programs: what fails is run once more, and the summary names it (RERUN), so that it is mended.
 test: setup
-	.venv/bin/pytest -n logical --maxprocesses 4 --dist loadfile
+	.venv/bin/pytest -n logical --maxprocesses 4 --dist loadfile --reruns 1 -raR
 
 # The code for Windows, on a Windows Python under Wine; needs Debian packages of its own (docs/platforms.md).
 wine: setup
