@@ -18,7 +18,7 @@ demo: setup
 
 # The tests work real programs: what fails is run once more, and the summary names it (RERUN), so that it is mended.
 test: setup
-	.venv/bin/pytest -n logical --maxprocesses 4 --dist loadfile --reruns 1 -raR
+	.venv/bin/pytest -n logical --maxprocesses 4 --dist loadfile --reruns 1 --max-suite-reruns 10 --rerun-show-tracebacks -raR
 
 # The code for Windows, on a Windows Python under Wine; needs Debian packages of its own (docs/platforms.md).
 wine: setup
