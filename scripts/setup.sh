@@ -110,6 +110,8 @@ fingerprint() { # of all that decides what is in the environment
 
 environment() { # make $venv hold the constraints' packages, and the workspace's own as editable
     local stamp=$venv/.handrail-setup uv python members=() folder
+    # Where Python may write no bytecode, as in many containers, every start would compile it all again.
+    local compile=${PYTHONDONTWRITEBYTECODE:+--compile-bytecode}
     if [ "$(cat "$stamp" 2>/dev/null)" = "$(fingerprint)" ] && "$venv/bin/python" -c '' 2>/dev/null; then return; fi
     uv=$(find_uv)
     if ! "$venv/bin/python" -c '' 2>/dev/null; then
@@ -123,8 +125,9 @@ environment() { # make $venv hold the constraints' packages, and the workspace's
         # That one is a third party's, which its tests install.
         [ "$folder" = plugins/example/ ] || members+=(-e "$folder")
     done
-    "$uv" pip install -q --python "$venv/bin/python" --require-hashes -r "$constraints"
+    "$uv" pip install -q $compile --python "$venv/bin/python" --require-hashes -r "$constraints"
     "$uv" pip install -q --python "$venv/bin/python" --no-deps --no-build-isolation "${members[@]}"
+    [ -z "$compile" ] || "$venv/bin/python" -m compileall -q -j 0 core/src plugins/*/src
     fingerprint >"$stamp"
 }
 
