@@ -30,13 +30,11 @@ check: setup
 	.venv/bin/pyright
 	.venv/bin/lint-imports --no-cache
 	.venv/bin/python scripts/check_workspace.py
-	.venv/bin/python scripts/make_docs.py --check
+	.venv/bin/python -m scripts.make_docs --check
 
 # The pages that are made from the code.
 docs: setup
-	@mkdir -p build
-	.venv/bin/python scripts/make_docs.py
-	.venv/bin/python -m handrail.commands._reference > build/cli.md && mv build/cli.md docs/cli.md
+	.venv/bin/python -m scripts.make_docs
 
 bench:
 	@scripts/setup.sh bench

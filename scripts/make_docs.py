@@ -1,4 +1,4 @@
-"""Write docs/tools.md and docs/declarations from the tools themselves; with --check, say what is not up to date and change nothing."""
+"""Write the pages that are made from the code; with --check, say what is not up to date and change nothing."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from scripts.reference import errors_page, events_page, hooks_page, keys_page
+
+from handrail.commands._reference import page as commands_page
+from handrail.config.installed import schema_here
 from handrail.config.loading import load
 from handrail.config.places import Places
 from handrail.runtime import open_runtime
@@ -17,15 +21,15 @@ from handrail.tools.families import DEFAULT, FAMILIES
 from handrail.tools.registry import Owned
 
 ROOT = Path(__file__).parent.parent
-PAGE = ROOT / "docs" / "tools.md"
-DECLARATIONS = ROOT / "docs" / "declarations"
+DOCS = ROOT / "docs"
+DECLARATIONS = DOCS / "declarations"
 
 # The API that models of a family are mostly called by; other families are shown as MCP clients are told.
 NATIVE: dict[str, Named] = {"gemini-3": "gemini", "gemini": "gemini", "claude": "anthropic", "gpt": "openai"}
 
 HEAD = """# Tools
 
-Made from the code by `scripts/make_docs.py`; `handrail tools` shows the same for what is installed here.
+Made from the code by `make docs`; `handrail tools` shows the same for what is installed here.
 
 Every result has `status` (success, error, denied, cancelled or timeout) and `duration_ms`; a failure has `error` {code, message, retryable,
 details} and `voice_message`, one sentence for a listener. Times are seconds unless their name ends in `_ms`. Coordinates are pixels of the picture
@@ -41,7 +45,7 @@ async def owned_tools() -> list[Owned]:
         return list(runtime.registry)
 
 
-def page(tools: list[Owned]) -> str:
+def tools_page(tools: list[Owned]) -> str:
     layers: dict[str, list[Owned]] = {}
     for owned in tools:
         layers.setdefault(owned.tool.layer, []).append(owned)
@@ -70,10 +74,18 @@ def declaration(declared: dict[str, Any]) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """The text of every page that is made from the tools."""
+    """The text of every page that is made from the code."""
     tools = asyncio.run(owned_tools())
     families = (DEFAULT, *(family.name for family in FAMILIES))
-    return {PAGE: page(tools), **{DECLARATIONS / f"{family}.md": declared(family, tools) for family in families}}
+    return {
+        DOCS / "tools.md": tools_page(tools),
+        DOCS / "cli.md": commands_page(),
+        DOCS / "keys.md": keys_page(schema_here({})),
+        DOCS / "hooks.md": hooks_page(),
+        DOCS / "events.md": events_page(),
+        DOCS / "error-codes.md": errors_page(),
+        **{DECLARATIONS / f"{family}.md": declared(family, tools) for family in families},
+    }
 
 
 def section(owned: Owned) -> str:
@@ -121,7 +133,7 @@ def main() -> int:
         return 0
     stale = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
     for path in stale:
-        print(f"{path.relative_to(ROOT)} does not show the tools as they are; run `make docs`")
+        print(f"{path.relative_to(ROOT)} does not show the code as it is; run `make docs`")
     return 1 if stale else 0
 
 

@@ -7,8 +7,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
+from scripts import make_docs
+
+from handrail.config.installed import schema_here
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
@@ -57,6 +62,11 @@ def test_the_tutorial_shows_the_tools_asks_and_is_told_no(tmp_path: Path) -> Non
     assert lines[-1] == "denied denied_by_user"
 
 
+def test_the_pages_that_are_made_from_the_code_show_it_as_it_is() -> None:
+    for path, text in make_docs.pages().items():
+        assert path.read_text(encoding="utf-8") == text, "If this fails, run `make docs` and look at what changed."
+
+
 def test_the_list_of_pages_leads_to_every_page() -> None:
     listed = re.findall(r"\]\(([^)#]+)\)", (ROOT / "docs" / "README.md").read_text(encoding="utf-8"))
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in (ROOT / "docs").glob("*.md")}
@@ -68,3 +78,17 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     targets = re.findall(r"\]\(([^)\s#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     gone = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
     assert gone == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "fits"),
+    [
+        pytest.param({"tool": "read_file", "decision": "allow"}, True, id="one"),
+        pytest.param({"tool": ["read_file", "wait"], "decision": "allow"}, True, id="several"),
+        pytest.param({"tool": 7, "decision": "allow"}, False, id="a-number"),
+        pytest.param({"layer": ["fiel"], "decision": "allow"}, False, id="a-slip-in-a-list"),
+    ],
+)
+def test_editors_are_told_what_a_key_takes_that_may_hold_several(rule: dict[str, Any], fits: bool) -> None:
+    told = jsonschema.Draft202012Validator(schema_here({}))
+    assert told.is_valid({"policy": {"rules": [rule]}}) is fits

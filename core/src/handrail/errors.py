@@ -61,89 +61,134 @@ class HandrailError(Exception):
 
 
 class ConfigError(HandrailError):
-    """A configuration that cannot be used; nothing was changed."""
+    """A configuration that cannot be used; nothing was changed.
+
+    Cure: What it names (file, line, key) is to be mended; `handrail config` shows each value with its source.
+    """
 
 
 class PluginError(HandrailError):
-    """A plugin that cannot be loaded or breaks the rules of registration."""
+    """A plugin that cannot be loaded or breaks the rules of registration.
+
+    Cure: Mend or remove the plugin that it names, or leave it out by `[plugins] disabled`; `handrail plugins` shows the reason.
+    """
 
 
 class DesktopError(HandrailError):
-    """A desktop that cannot be started, found or reached."""
+    """A desktop that cannot be started, found or reached.
+
+    Cure: See `handrail doctor --desktop private`, or choose another desktop: `handrail desktop status` lists those there are.
+    """
 
     code = "desktop_unavailable"
 
 
 class BackendUnavailable(HandrailError):
-    """A vision backend that is missing something here, or that failed."""
+    """A vision backend that is missing something here, or that failed.
+
+    Cure: See `handrail doctor`, or name another one as `backend` or in `backend_fallback`.
+    """
 
     code = "backend_unavailable"
 
 
 class ToolError(HandrailError):
-    """Meant for the model: the text is shown as it is, as the error of the call."""
+    """Meant for the model: the text is shown as it is, as the error of the call.
+
+    Cure: The message says what to do otherwise.
+    """
 
     code = "tool_error"
 
 
 class InvalidArguments(ToolError):
-    """Arguments that do not fit the tool's parameters; nothing was run."""
+    """Arguments that do not fit the tool's parameters; nothing was run.
+
+    Cure: Call again with arguments that fit; `details` names each that does not.
+    """
 
     code = "invalid_arguments"
     retryable = True
 
 
 class UnknownTool(ToolError):
-    """No tool has that name."""
+    """No tool has that name.
+
+    Cure: Use one of the names that the message offers; `handrail tools` lists all.
+    """
 
     code = "unknown_tool"
 
 
 class ToolUnavailable(ToolError):
-    """The tool exists, but cannot be called now."""
+    """The tool exists, but cannot be called now.
+
+    Cure: `handrail tools` says why each tool is not there: profile, policy, plugin, backend or platform.
+    """
 
     code = "tool_unavailable"
 
 
 class LimitReached(ToolError):
-    """What the session may use (`[limits]`) is used up; nothing was run."""
+    """What the session may use (`[limits]`) is used up; nothing was run.
+
+    Cure: Begin a new session, or raise the limit.
+    """
 
     code = "limit_reached"
 
 
 class LoopDetected(ToolError):
-    """The same call was made again and again to no effect; nothing was run."""
+    """The same call was made again and again to no effect; nothing was run.
+
+    Cure: Do something else first, or raise `failures` or `repeats` in `[limits]`.
+    """
 
     code = "loop_detected"
 
 
 class Denied(ToolError):
-    """Policy refuses the call."""
+    """Policy refuses the call.
+
+    Cure: The message says which rule a person could write; `handrail policy explain` shows how the call is judged.
+    """
 
     code = "denied_by_policy"
     status = "denied"
 
 
 class DeniedByUser(Denied):
-    """A person was asked and said no."""
+    """A person was asked and said no.
+
+    Cure: Do it another way, or ask the person what they want.
+    """
 
     code = "denied_by_user"
 
 
 class NoConfirmer(Denied):
-    """The call needs a yes, and nobody is there to give it."""
+    """The call needs a yes, and nobody is there to give it.
+
+    Cure: Let somebody be asked (a terminal, an MCP client, `handrail approvals`), say `--yes`, or write a rule that allows it.
+    """
 
     code = "no_confirmer"
 
 
 class NoSandbox(Denied):
-    """The call may only run in a sandbox, and there is none that works; nothing was run."""
+    """The call may only run in a sandbox, and there is none that works; nothing was run.
+
+    Cure: See `handrail doctor`, and get one: bubblewrap on Linux.
+    """
 
     code = "no_sandbox"
 
 
 class SandboxDenied(ToolError):
-    """The command ran in the sandbox and failed, on what that seems to have refused; `details["denied"]` says what."""
+    """The command ran in the sandbox and failed, on what that seems to have refused; `details["denied"]` says what.
+
+    Cure: Do it another way, or let a person confirm it for the host.
+    """
 
     code = "sandbox_denied"
     # Said to the model alone: a person is asked about the host, or has answered.
@@ -151,14 +196,20 @@ class SandboxDenied(ToolError):
 
 
 class Stopped(ToolError):
-    """The call was cancelled before it was done."""
+    """The call was cancelled before it was done.
+
+    Cure: Call again if it is still wanted.
+    """
 
     code = "cancelled"
     status = "cancelled"
 
 
 class TimedOut(Stopped):
-    """The call took longer than its timeout and was stopped."""
+    """The call took longer than its timeout and was stopped.
+
+    Cure: Give the call more time by its `timeout` argument where it has one, or do less at once.
+    """
 
     code = "timeout"
     status = "timeout"
@@ -166,59 +217,86 @@ class TimedOut(Stopped):
 
 
 class Failsafe(Stopped):
-    """A person stopped the desktop: no further input until they resume it."""
+    """A person stopped the desktop: no further input until they resume it.
+
+    Cure: The person resumes by `handrail resume`; nothing else does.
+    """
 
     code = "failsafe"
 
 
 class PersonAtWork(Stopped):
-    """A person began to use mouse or keyboard while the call did: what was done stays, and the rest is not done."""
+    """A person began to use mouse or keyboard while the call did: what was done stays, and the rest is not done.
+
+    Cure: Wait until they have finished, look again, and go on from what is there.
+    """
 
     code = "person_at_work"
     retryable = True
 
 
 class NotFound(ToolError):
-    """What the call names does not exist."""
+    """What the call names does not exist.
+
+    Cure: Look again at what there is, and name one of that.
+    """
 
     code = "not_found"
 
 
 class StaleElement(NotFound):
-    """The element is no longer there; `details["candidates"]` may name what is."""
+    """The element is no longer there; `details["candidates"]` may name what is.
+
+    Cure: Observe the screen again and use the new id.
+    """
 
     code = "stale_element"
     retryable = True
 
 
 class AmbiguousElement(NotFound):
-    """Several elements fit; `details["candidates"]` names them."""
+    """Several elements fit; `details["candidates"]` names them.
+
+    Cure: Name one of the candidates by its id.
+    """
 
     code = "ambiguous_element"
     retryable = True
 
 
 class OutOfRange(ToolError):
-    """A point outside the image it was given for."""
+    """A point outside the image it was given for.
+
+    Cure: Use a point within the size that the observation tells.
+    """
 
     code = "out_of_range"
     retryable = True
 
 
 class StaleObservation(ToolError):
-    """The window the point was seen in has been closed, moved, resized or covered."""
+    """The window the point was seen in has been closed, moved, resized or covered.
+
+    Cure: Observe the screen again.
+    """
 
     code = "stale_observation"
     retryable = True
 
 
 class ResultWithheld(ToolError):
-    """The call ran, and an observer keeps its result from the model; `details["ended"]` is how it ended."""
+    """The call ran, and an observer keeps its result from the model; `details["ended"]` is how it ended.
+
+    Cure: Ask the person who has set up the observer; the call is not to be made again.
+    """
 
     code = "result_withheld"
 
 
 class Downstream(ToolError):
-    """The tool, or a program or service it relies on, failed."""
+    """The tool, or a program or service it relies on, failed.
+
+    Cure: The message says what failed; `handrail doctor` says what is missing here.
+    """
 
     code = "downstream_error"

@@ -3,15 +3,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import click
 import pytest
 
 from handrail import commands
-from handrail.commands._reference import sections
-
-DOCS = Path(__file__).parents[3] / "docs" / "cli.md"
 
 # What would make every start slow.
 HEAVY = (
@@ -114,9 +110,3 @@ def test_a_reader_that_leaves_early_is_no_error(handrail):
         )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr == b""
-
-
-def test_the_reference_says_what_help_says():
-    text = DOCS.read_text()
-    for name, section in sections():
-        assert section in text, f"{name}: run `python -m handrail.commands._reference > docs/cli.md`"

@@ -43,18 +43,9 @@ def schema() -> None:
     """
     import os
 
-    from handrail.config import loading as config
-    from handrail.config.settings import Settings
-    from handrail.plugins.registering import register_all
-    from handrail.runtime import load_plugins
-    from handrail.vision.backend import NoSettings
+    from handrail.config.installed import schema_here
 
-    plugins = load_plugins(Settings(), os.environ)
-    registered = register_all(plugins, Settings())
-    models = {plugin.name: type(registered.configs.get(plugin.name, NoSettings())) for plugin in plugins.loaded}
-    backends = {name: backend.Config for name, backend in registered.backends.items()}
-    sandboxes = {name: sandbox.Config for name, sandbox in registered.sandboxes.items()}
-    print_json(config.schema(plugins=models, backends=backends, sandboxes=sandboxes))
+    print_json(schema_here(os.environ))
 
 
 def _value(config: Config, key: str) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from handrail.config.settings import NO_SANDBOXES, Settings
 from handrail.errors import ConfigError
@@ -38,6 +38,22 @@ def rules(runtime: Runtime, settings: Settings) -> Rules:
     """The rules of the configuration and of plugins. Raises `ConfigError` for one that can match nothing."""
     check_rules(settings.policy.rules, runtime)
     return Rules((*map(rule_of, settings.policy.rules), *runtime.plugin_rules(settings)))
+
+
+def schema_here(environment: Mapping[str, str]) -> dict[str, Any]:
+    """A JSON Schema of the configuration file, with the tables of the plugins, backends and sandboxes that are installed."""
+    from handrail.config.loading import schema
+    from handrail.plugins.registering import register_all
+    from handrail.runtime import load_plugins
+    from handrail.vision.backend import NoSettings
+
+    plugins = load_plugins(Settings(), environment)
+    registered = register_all(plugins, Settings())
+    return schema(
+        plugins={plugin.name: type(registered.configs.get(plugin.name, NoSettings())) for plugin in plugins.loaded},
+        backends={name: backend.Config for name, backend in registered.backends.items()},
+        sandboxes={name: sandbox.Config for name, sandbox in registered.sandboxes.items()},
+    )
 
 
 def _check_known(tables: Iterable[str], known: Iterable[str], *, table: str) -> None:

@@ -6,8 +6,17 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    StringConstraints,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from handrail.judging.verdicts import Decision, Mode, Route
 from handrail.tools.contract import KINDS, Layer, Tool
@@ -22,8 +31,16 @@ def _listed(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
 
 
+class _OneOrList:
+    """Says in the JSON Schema that one stands for a list of one."""
+
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        listed = handler(schema)
+        return {"anyOf": [listed["items"], listed]}
+
+
 # One, or a list of them.
-Several = Annotated[tuple[T, ...], BeforeValidator(_listed, json_schema_input_type=T | tuple[T, ...])]
+Several = Annotated[tuple[T, ...], BeforeValidator(_listed), _OneOrList()]
 Access = Literal["read", "write", "delete"]
 EFFECTS = tuple(sorted(effect.__name__.lower() for effect in KINDS))
 

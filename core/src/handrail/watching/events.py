@@ -176,9 +176,15 @@ class SessionEnded(Event):
     session: str
 
 
+def wire_name(event: type[Event]) -> str:
+    """What an event is called in JSON: `approval_asked`."""
+    name = event.__name__
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
+
+
 def event_wire(event: Event) -> dict[str, Any]:
     """An event as JSON types, with secrets taken out: `{"event": "finished", "call_id": …}`."""
-    return {"event": _snake(type(event).__name__), **_plain(event)}
+    return {"event": wire_name(type(event)), **_plain(event)}
 
 
 def _plain(value: Any, name: str = "") -> Any:
@@ -198,10 +204,6 @@ def _plain(value: Any, name: str = "") -> Any:
     if isinstance(value, list | tuple):
         return [_plain(item, name) for item in cast("list[Any]", value)]
     return _plain(str(value), name)
-
-
-def _snake(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name).lstrip("_")
 
 
 class Bus:
