@@ -65,15 +65,16 @@ class Tab:
 
 @dataclass
 class Browser:
-    """One Chromium, started with the flags of the configuration."""
+    """One Chromium, started with the flags of the configuration. `states`: what each load state is, as the page says it."""
 
     config: Mapping[str, Any]
     connection: Connection
     keeper: Any
+    states: Mapping[str, str]
     tabs: dict[str, Tab] = field(default_factory=dict)
 
     @classmethod
-    async def started(cls, config: Mapping[str, Any]) -> Browser:
+    async def started(cls, config: Mapping[str, Any], release: str) -> Browser:
         to, ours = os.pipe()
         answers, back = os.pipe()
         profile = Path(tempfile.mkdtemp(prefix="pinchtab-profile-"))
@@ -90,7 +91,7 @@ class Browser:
         keeper = kept(command, profile, dict(os.environ))
         os.close(to)
         os.close(back)
-        browser = cls(config, Connection(await Pipe.over(answers, ours)), keeper)
+        browser = cls(config, Connection(await Pipe.over(answers, ours)), keeper, FACTS["states"][release])
         browser.connection.listen(None, browser.told)
         await browser.connection.send("Target.setDiscoverTargets", {"discover": True})
         return browser
@@ -318,11 +319,10 @@ class Browser:
     async def wait(self, tab: Tab, asked: Mapping[str, Any]) -> dict[str, Any]:
         css = json.dumps(str(asked.get("selector", "")).removeprefix("css:"))
         hidden = "===" if asked.get("state") == "hidden" else "!=="
-        ask = (
-            f"document.querySelector({css}) {hidden} null"
-            if "selector" in asked
-            else "document.readyState === 'complete'"
-        )
+        if "selector" in asked:
+            ask = f"document.querySelector({css}) {hidden} null"
+        elif (ask := self.states.get(str(asked["load"]))) is None:
+            raise Refused(400, f"unsupported load state: {asked['load']} (supported: {', '.join(self.states)})")
         began = monotonic()
         while True:
             if await self.value(tab, ask):
@@ -372,8 +372,8 @@ def _within(raw: list[dict[str, Any]], backend: int) -> list[dict[str, Any]]:
 class PinchTab:
     """The server: one browser (`bridge`), or as many as are asked for (`server`)."""
 
-    def __init__(self, config: Mapping[str, Any], token: str, *, several: bool) -> None:
-        self.config, self.token, self.several = config, token, several
+    def __init__(self, config: Mapping[str, Any], token: str, *, several: bool, release: str) -> None:
+        self.config, self.token, self.several, self.release = config, token, several, release
         self.browsers: dict[str, Browser] = {}
 
     async def answer(
@@ -421,7 +421,7 @@ class PinchTab:
 
     async def one(self) -> Browser:
         if not self.browsers:
-            self.browsers[f"inst_{secrets.token_hex(4)}"] = await Browser.started(self.config)
+            self.browsers[f"inst_{secrets.token_hex(4)}"] = await Browser.started(self.config, self.release)
         return next(iter(self.browsers.values()))
 
     async def of(self, tab: str) -> Browser:
@@ -471,7 +471,7 @@ class PinchTab:
             return None
         if known == "POST /instances/start":
             id = f"inst_{secrets.token_hex(4)}"
-            self.browsers[id] = await Browser.started(self.config)
+            self.browsers[id] = await Browser.started(self.config, self.release)
             return {"id": id, "status": "starting", "headless": asked.get("mode") != "headed"}
         if id not in self.browsers:
             raise Refused(404, f'instance "{id}" not found')
@@ -541,9 +541,9 @@ async def serve(pinchtab: PinchTab, reader: asyncio.StreamReader, writer: asynci
     writer.close()
 
 
-async def run(argv: Sequence[str]) -> None:
+async def run(argv: Sequence[str], release: str) -> None:
     config = json.loads(Path(os.environ["PINCHTAB_CONFIG"]).read_text())
-    pinchtab = PinchTab(config, os.environ["PINCHTAB_TOKEN"], several=argv[0] == "server")
+    pinchtab = PinchTab(config, os.environ["PINCHTAB_TOKEN"], several=argv[0] == "server", release=release)
     server = await asyncio.start_server(
         lambda reader, writer: serve(pinchtab, reader, writer), config["server"]["bind"], int(config["server"]["port"])
     )
@@ -551,16 +551,16 @@ async def run(argv: Sequence[str]) -> None:
     await server.serve_forever()
 
 
-def main() -> None:
-    asyncio.run(run(sys.argv[1:]))
+def main(release: str) -> None:
+    asyncio.run(run(sys.argv[1:], release))
 
 
-def program(folder: Path, name: str = "pinchtab") -> Path:
-    """This as a program of one file, as the real one is."""
+def program(folder: Path, name: str = "pinchtab", release: str = "0.8.4") -> Path:
+    """This as a program of one file, as the real one is. `release`: whose load states it knows."""
     root = Path(__file__).parents[3]
     path = folder / name
     path.write_text(
-        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(root)!r})\nfrom tests.plugins.browser import pinchtab\npinchtab.main()\n"
+        f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(root)!r})\nfrom tests.plugins.browser import pinchtab\npinchtab.main({release!r})\n"
     )
     path.chmod(0o700)
     return path

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
+import threading
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import Any
 
 import pytest
 from tests.plugins.browser.pinchtab import program
-from tests.plugins.browser.site import Site, serving
+from tests.plugins.browser.site import Answer, Asked, Site, serving
 
-from handrail_browser.browsing.driver import Driver
+from handrail_browser.browsing.driver import Driver, Tab, Until
 from handrail_browser.browsing.service import Browsers
 from handrail_browser.config import BrowserConfig
 from handrail_browser.testing import DriverContract, Show
@@ -36,7 +37,9 @@ async def driven(environment: dict[str, str], **config: Any) -> AsyncGenerator[D
         await browsers.close()
 
 
-class Contract(DriverContract):
+class Drivers:
+    """What every test of a driver has."""
+
     @pytest.fixture
     async def driver(self, opened: Driver) -> AsyncGenerator[Driver, None]:
         """One browser for all tests; no tab of one is there in the next."""
@@ -53,8 +56,53 @@ class Contract(DriverContract):
 
         return shown
 
+    @pytest.fixture
+    def slow(self, site: Site) -> Iterator[Callable[[], None]]:
+        """A picture that does not come until this is called."""
+        come = threading.Event()
 
-class TestChromium(Contract):
+        def picture(asked: Asked) -> Answer:
+            come.wait(60)
+            return Answer(b"", 404)
+
+        site.pages["/slow.png"] = picture
+        yield come.set
+        come.set()
+
+
+async def state(driver: Driver, tab: Tab, until: Until, seconds: float) -> bool:
+    return await driver.wait(tab, text=None, gone=False, selector=None, url=None, until=until, seconds=seconds)
+
+
+class Contract(Drivers, DriverContract):
+    async def test_a_page_is_loaded_once_its_pictures_are_there(
+        self, driver: Driver, show: Show, site: Site, slow: Callable[[], None]
+    ) -> None:
+        tab = await driver.open_tab(None)
+        url = show("<p>words</p><img src=/slow.png>", "/slow")
+        assert (await driver.navigate(tab, url, until="load", seconds=2)).settled is False
+        assert not await state(driver, tab, "load", 0.3)
+        slow()
+        assert await state(driver, tab, "load", 20)
+        assert await state(driver, tab, "network", 20)
+
+
+class Told(Drivers):
+    """Drivers that can tell a document that is there from a page that is loaded."""
+
+    async def test_a_document_is_there_before_its_pictures(
+        self, driver: Driver, show: Show, slow: Callable[[], None]
+    ) -> None:
+        tab = await driver.open_tab(None)
+        url = show("<p>words</p><img src=/slow.png>", "/slow")
+        assert (await driver.navigate(tab, url, until="dom", seconds=20)).settled
+        assert await state(driver, tab, "dom", 20)
+        assert not await state(driver, tab, "load", 0.3)
+        slow()
+        assert await state(driver, tab, "load", 20)
+
+
+class TestChromium(Contract, Told):
     @pytest.fixture(scope="class")
     async def opened(self, environment: dict[str, str]) -> AsyncGenerator[Driver, None]:
         async for driver in driven(environment):
@@ -67,5 +115,15 @@ class TestPinchTab(Contract):
         self, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
     ) -> AsyncGenerator[Driver, None]:
         pinchtab = {"executable": program(tmp_path_factory.mktemp("pinchtab"))}
+        async for driver in driven(environment, driver="pinchtab", pinchtab=pinchtab):
+            yield driver
+
+
+class TestNewerPinchTab(Told):
+    @pytest.fixture(scope="class")
+    async def opened(
+        self, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
+    ) -> AsyncGenerator[Driver, None]:
+        pinchtab = {"executable": program(tmp_path_factory.mktemp("pinchtab"), release="0.15.0")}
         async for driver in driven(environment, driver="pinchtab", pinchtab=pinchtab):
             yield driver

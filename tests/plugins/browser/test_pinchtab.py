@@ -168,7 +168,7 @@ async def test_a_program_that_ends_or_leads_past_the_proxy_is_not_used(tmp_path:
     # It leaves out the switch that names the proxy.
     past = program(tmp_path, "past")
     past.write_text(
-        past.read_text().replace("pinchtab.main()", "pinchtab.Browser.flags = lambda config: []\npinchtab.main()")
+        past.read_text().replace("pinchtab.main(", "pinchtab.Browser.flags = lambda config: []\npinchtab.main(")
     )
     with pytest.raises(ToolUnavailable, match="does not keep to Handrail's proxy"):
         await browsers(tmp_path, pinchtab={"executable": past}).driver(allow_private=LOCAL, upstream=None)

@@ -228,9 +228,7 @@ class Acting(Driver):
         ends = monotonic() + seconds
         if url is not None and not await page.until(lambda: page.interrupted or url in page.url, seconds):
             return False
-        if until == "network":
-            return await settling.quiet(page, ends - monotonic())
-        if until is not None and not await page.until(lambda: page.interrupted or not page.loading, ends - monotonic()):
+        if until is not None and not await settling.reached(page, until, ends - monotonic()):
             return False
         while (text is not None or selector is not None) and (left := ends - monotonic()) > 0:
             args = {"text": text, "gone": gone, "selector": selector, "ms": left * 1000}

@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any
 
 from handrail import Downstream, TimedOut
-from handrail_browser.browsing.driver import Done, Interrupted
+from handrail_browser.browsing.driver import Done, Interrupted, Until
 from handrail_browser.chromium.cdp import Gone, Refused
 from handrail_browser.chromium.frames import Frame
 from handrail_browser.chromium.tabs import Page
@@ -116,7 +116,7 @@ def _seen(told: dict[str, Any]) -> list[str]:
     return found
 
 
-async def loaded(page: Page, until: str, seconds: float) -> bool:
+async def loaded(page: Page, until: Until, seconds: float) -> bool:
     """Whether a new document came as far as `until` says."""
     wanted = {"dom": "DOMContentLoaded", "load": "load", "network": "load"}[until]
     ends = monotonic() + seconds
@@ -128,11 +128,17 @@ async def loaded(page: Page, until: str, seconds: float) -> bool:
 
 async def shown(page: Page) -> None:
     """Wait for the document that a tab is on its way to, with a ceiling, so that what is looked at is that."""
-    if page.loading and not await page.until(
-        lambda: page.interrupted or not page.loading or "DOMContentLoaded" in page.reached, LOAD_S
-    ):
+    if not await reached(page, "dom", LOAD_S):
         # What did not come in that time is not waited for again.
         page.loading = False
+
+
+async def reached(page: Page, until: Until, seconds: float) -> bool:
+    """Whether the document that is there, or on its way, came as far as `until` says."""
+    if until == "network":
+        return await quiet(page, seconds)
+    there = {"DOMContentLoaded"} if until == "dom" else set[str]()
+    return await page.until(lambda: page.interrupted or not page.loading or bool(there & page.reached), seconds)
 
 
 async def quiet(page: Page, seconds: float, still: float = 0.5) -> bool:

@@ -30,6 +30,10 @@ STILL_S = 4.0
 VIEW = 800
 MOST_UPLOAD = 5_000_000
 RETURN = "\r"
+# What PinchTab calls what is waited for. Releases as 0.8 know one word alone, and mean by it that the page is loaded.
+STATES: Mapping[Until, str] = {"load": "ready-state", "dom": "content-loaded", "network": "network-idle"}
+LOADED = "networkidle"
+LONGEST_WAIT_S = 30.0
 
 
 def cannot(what: str) -> Downstream:
@@ -43,6 +47,7 @@ class Acting(Driver):
     def __init__(self, pages: Pages, uploads: Path | None) -> None:
         self._pages = pages
         self._uploads = uploads
+        self._knows_states = True
 
     @property
     def _client(self) -> Client:
@@ -249,7 +254,7 @@ class Acting(Driver):
     ) -> bool:
         page = await self._pages.page(tab.id)
         ends = monotonic() + seconds
-        if until is not None and not await self._waited(page, ends, {"load": "networkidle"}):
+        if until is not None and not await self._reached(page, until, ends):
             return False
         if selector is not None:
             state = "hidden" if gone else "visible"
@@ -267,13 +272,24 @@ class Acting(Driver):
 
     async def _idle(self, page: Page) -> bool:
         """Whether the page asks nothing of a server; one that goes on asking for longer does."""
-        return await self._waited(page, monotonic() + STILL_S, {"load": "networkidle"})
+        return await self._reached(page, "network", monotonic() + STILL_S)
+
+    async def _reached(self, page: Page, until: Until, ends: float) -> bool:
+        """Whether the document comes as far as `until` says."""
+        if self._knows_states:
+            try:
+                return await self._waited(page, ends, {"load": STATES[until]})
+            except InvalidArguments:
+                self._knows_states = False
+        return await self._waited(page, ends, {"load": LOADED})
 
     async def _waited(self, page: Page, ends: float, what: Mapping[str, Any]) -> bool:
-        left = max(ends - monotonic(), 0.1)
-        body = {**what, "timeout": min(int(left * 1000), 30_000)}
-        told = await self._client.post(tab_path(page.there, "wait"), body, seconds=left + 5)
-        return told.get("waited") is True
+        while True:
+            left = min(max(ends - monotonic(), 0.1), LONGEST_WAIT_S)
+            body = {**what, "timeout": int(left * 1000)}
+            told = await self._client.post(tab_path(page.there, "wait"), body, seconds=left + 5)
+            if told.get("waited") is True or monotonic() >= ends or "timeout" not in str(told.get("error")):
+                return told.get("waited") is True
 
     async def _text(self, page: Page) -> str:
         told = await self._pages.unless_asked(page, self._client.get(tab_path(page.there, "text"), {"mode": "raw"}))

@@ -31,7 +31,6 @@ from handrail_browser.pinchtab.rail import BROKEN, Rail, refused_at
 from handrail_browser.pinchtab.tabs import Page, Pages
 
 PNG = b"\x89PNG\r\n\x1a\n"
-WAITS = {"load": "dom", "dom": "dom", "network": "networkidle"}
 
 
 class PinchTabDriver(Acting):
@@ -84,10 +83,11 @@ class PinchTabDriver(Acting):
         was, ends = page.url, monotonic() + seconds
         self._refused += self._rail.taken()
         self._rail.trouble(url)
-        body = {"url": url, "timeout": seconds, "waitFor": WAITS[until]}
+        body = {"url": url, "timeout": seconds, "waitFor": "none"}
         try:
             await self._asked(page, "navigate", body, seconds + 5)
             still, found = await self._come(page, was, url, ends)
+            reached = await self._pages.unless_asked(page, self._reached(page, until, ends))
         except Interrupted:
             return asked(page)
         except Downstream as exc:
@@ -100,7 +100,7 @@ class PinchTabDriver(Acting):
             raise Downstream(f"{redact_text(url)[:300]!r} could not be opened: {why}")
         if shows.startswith(BROKEN):
             raise Downstream(f"{redact_text(url)[:300]!r} could not be opened: it gives no page")
-        return Done("confirmed", (f"now at {page.url[:300]}",), still)
+        return Done("confirmed", (f"now at {page.url[:300]}",), still and reached)
 
     async def _come(self, page: Page, was: str, url: str, ends: float) -> tuple[bool, Sequence[Node]]:
         """The page once it is there: PinchTab may answer while the old one is still shown."""
