@@ -812,6 +812,6 @@ async def test_a_toolset_that_hangs_takes_no_other_tools_away() -> None:
             raise AssertionError
 
     async with open_test_session(tools=[Hanging(), PLAIN]) as session:
-        session.pool.patience = 0.01
+        session.listing.pool.patience = 0.01
         assert await names(session) == ["plain"]
         assert (await session.call("nobody")).error_code == "unknown_tool"

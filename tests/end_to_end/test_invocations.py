@@ -112,7 +112,7 @@ async def test_its_question_is_of_the_kind_that_its_weightiest_effect_asks_for(t
             if not path.exists():
                 path.write_text("\n".join(texts(dict(call.args))), encoding="utf-8")
         try:
-            asked = call.confirmation(await session.judge(call))
+            asked = call.confirmation(await session.court.judge(call))
         except ToolError:
             # There is nothing to ask about: the call ends before, with its own error.
             return
@@ -145,7 +145,7 @@ def wanted(tool: Tool) -> set[str]:
 async def test_no_yes_for_later_covers_every_call_of_what_changes_something(tool: Tool, tmp_path: Path) -> None:
     async with session_in(tmp_path) as session:
         call = called(tool)
-        verdict = await session.judge(call)
+        verdict = await session.court.judge(call)
         offered = options(call, verdict)
     narrow = [o for o in offered if o.commands or o.paths or o.hosts or o.call_hash]
     assert len(narrow) == len(offered) or tool.read_only or verdict.decision == "allow"

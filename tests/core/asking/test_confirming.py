@@ -248,7 +248,7 @@ def granting(*options: GrantOption) -> Tool:
 
 async def granted(made: Tool, grant: GrantOption, args: dict[str, Any], folder: Path) -> bool:
     async with open_test_session(tools=[made], folder=folder) as session:
-        session.grant(grant)
+        session.court.grant(grant)
         return (await session.call(made.name, args)).ok
 
 

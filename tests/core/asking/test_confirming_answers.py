@@ -237,7 +237,7 @@ async def test_a_grant_that_was_not_offered_is_no_yes(caplog: pytest.LogCaptureF
     person = ScriptedConfirmer(Answer(Choice.SESSION, grant=GrantOption("everything", "*")))
     async with open_test_session(tools=[change], confirm=person) as session:
         assert (await session.call("change")).error_code == "no_confirmer"
-        assert session.policy.grants == ()
+        assert session.court.policy.grants == ()
 
 
 async def test_a_stop_ends_the_wait() -> None:

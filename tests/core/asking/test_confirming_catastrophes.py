@@ -28,7 +28,7 @@ async def catastrophic(confirmer: Any) -> AsyncGenerator[Session]:
         async def judge(invocation: object, *, seen: object = None) -> Verdict:
             return Verdict(Decision.CONFIRM, rule="policy:mine", catastrophic=True, grantable=False)
 
-        session.judge = judge
+        session.court.judge = judge
         yield session
 
 
@@ -54,7 +54,7 @@ async def test_a_person_at_the_terminal_is_asked_for_a_phrase_and_offered_nothin
 async def test_it_is_neither_remembered_nor_edited(answer: Any) -> None:
     async with catastrophic(ScriptedConfirmer(answer, at_terminal=True)) as session:
         assert (await session.call("wipe")).status == "denied"
-        assert session.policy.grants == ()
+        assert session.court.policy.grants == ()
 
 
 async def test_it_cannot_be_answered_by_id() -> None:

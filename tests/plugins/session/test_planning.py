@@ -61,9 +61,9 @@ async def test_a_yes_to_the_plan_brings_back_the_mode_that_was_before(mode: str)
         session.bus.subscribe(heard.append)
         before = await names(session)
         await session.call("enter_plan_mode", {})
-        assert session.judging.mode is Mode.PLAN
+        assert session.court.judging.mode is Mode.PLAN
         result = await session.call("exit_plan_mode", {"plan": "1. Paint the boat."})
-        assert (result["status"], result["mode"], session.judging.mode) == ("success", mode, mode)
+        assert (result["status"], result["mode"], session.court.judging.mode) == ("success", mode, mode)
         assert await names(session) == before
     (asked,) = person.asked
     assert getattr(asked.confirmation, "text", "") == "1. Paint the boat."
@@ -93,7 +93,7 @@ async def test_a_plan_that_the_person_changed_is_the_plan() -> None:
 async def test_where_nobody_can_approve_a_plan_none_is_begun() -> None:
     async with opened(None) as session:
         assert (await session.call("enter_plan_mode", {}))["error"]["code"] == "tool_unavailable"
-        assert session.judging.mode is Mode.DEFAULT
+        assert session.court.judging.mode is Mode.DEFAULT
 
 
 async def test_plan_mode_of_the_configuration_is_not_the_agents_to_leave() -> None:
@@ -108,7 +108,7 @@ async def test_a_rule_for_what_reads_does_not_answer_for_a_plan() -> None:
     async with opened(person, settings=rules) as session:
         await session.call("enter_plan_mode", {})
         await session.call("exit_plan_mode", {"plan": "x"})
-        assert session.judging.mode is Mode.PLAN
+        assert session.court.judging.mode is Mode.PLAN
     assert len(person.asked) == 1
 
 

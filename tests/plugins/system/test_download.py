@@ -764,7 +764,7 @@ async def test_what_is_judged_before_anything_is_asked_for(
     plugins = {"system": handrail_system.hooks}
     async with open_test_session(plugins=plugins, folder=tmp_path, confirm=nobody, settings=settings) as session:
         tool, args = download_file, {"url": url, "path": path}
-        verdict = await session.judge(Invocation(tool, args, tool.validate(args), "probe"))
+        verdict = await session.court.judge(Invocation(tool, args, tool.validate(args), "probe"))
     expected = Decision.DENY if mode == "headless" else decision
     if mode == "permissive" and verdict.decision is Decision.ALLOW:
         assert (url, path) == ("https://example.org/a.zip", "a.zip")
@@ -802,7 +802,7 @@ async def test_a_proxy_of_the_environment_is_not_used_and_that_is_said(tmp_path:
 async def test_what_was_downloaded_is_known_to_be_a_third_partys(session: Session, server: Served, work: Path) -> None:
     server.answers["/f"] = file(CONTENT)
     succeeded(await get(session, server.url("/f")))
-    seen = session.judging.untrusted
+    seen = session.court.judging.untrusted
     assert seen is not None
     assert seen.downloads == {str(work / "f.bin")}
 

@@ -36,7 +36,7 @@ async def confirm(
 
     `judge` gives the verdict on the call when it is looked at again, and on an edited one; default: the session's.
     """
-    judge = judge or session.judge
+    judge = judge or session.court.judge
     note = ""
     for _ in range(MAX_EDITS):
         outcome = await _asked(session, invocation, verdict, note, judge)
@@ -61,7 +61,7 @@ async def _asked(
     confirmer = session.confirmer
     if confirmer is None:
         return refused(verdict, "no_confirmer", "it needs a yes, and nobody is there to give it")
-    if verdict.catastrophic and not session.judging.at_terminal:
+    if verdict.catastrophic and not session.court.judging.at_terminal:
         return refused(verdict, "needs_terminal", "it is catastrophic: only a person at a terminal may say yes to it")
     approval = question(session, invocation, verdict, note)
     name = invocation.tool.name
@@ -106,7 +106,7 @@ def question(session: Session, invocation: Invocation, verdict: Verdict, note: s
         confirmation=invocation.confirmation(verdict),
         verdict=verdict,
         grants=grants.options(invocation, verdict),
-        steps=_steps(verdict.parts, invocation, session.judging.environment),
+        steps=_steps(verdict.parts, invocation, session.court.judging.environment),
         note=note,
         phrase=PHRASE if verdict.catastrophic else "",
         expires=session.settings.confirmation.expires,
@@ -128,7 +128,7 @@ def _decided(session: Session, invocation: Invocation, approval: Approval, answe
 
 def _remember(session: Session, invocation: Invocation, verdict: Verdict, answer: Answer) -> None:
     options = grants.options(invocation, verdict) if answer.choice in LASTING else ()
-    session.approved(verdict, answer.grant or next(iter(options), None), always=answer.choice is Choice.ALWAYS)
+    session.court.approved(verdict, answer.grant or next(iter(options), None), always=answer.choice is Choice.ALWAYS)
     session.approvals.reconsider()
 
 

@@ -92,7 +92,7 @@ class Respondent(Protocol):
 async def inquire(session: Session, invocation: Invocation, questions: Sequence[Question]) -> tuple[Reply, ...]:
     """A person's answers to the questions of a call, in order. Raises `NoConfirmer` or `DeniedByUser` when there is none at all."""
     respondent = session.confirmer
-    if not session.judging.interactive or not isinstance(respondent, Respondent):
+    if not session.court.judging.interactive or not isinstance(respondent, Respondent):
         raise NoConfirmer("nobody is there to answer", hint="go on without an answer, or say what is not known")
     inquiry = Inquiry(
         id=session.approvals.next_id(),

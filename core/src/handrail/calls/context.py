@@ -127,7 +127,7 @@ class ToolContext:
         found = paths.resolve(
             text, cwd=self.cwd, home=home, platform=self.session.runtime.platform, follow_last=kind != "delete"
         )
-        found = paths.privately(found, temporary=self.session.judging.temporary, workspace=self.workspace)
+        found = paths.privately(found, temporary=self.session.court.judging.temporary, workspace=self.workspace)
         if found.real not in judged:
             raise Denied(f"{text!r} leads to {found.real!r} by now, which was not judged", hint="call again")
         return Path(found.real)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from handrail.calls.invocation import ToolCall, hash_of
@@ -33,23 +34,28 @@ class TimeIsUp(TimedOut):
 class Limits:
     """The limits of one session, and what was used of them. Only calls that a host makes count.
 
-    `watching` is False as long as there is nothing to count: no limit is set, and no call has failed lately.
+    `watching` is False as long as there is nothing to count: no limit is set, and no call has failed lately. `over` is told when the time is up,
+    to stop what is under way.
     """
 
     __slots__ = (
+        "_alarm",
         "_began",
         "_calls",
         "_characters",
         "_counts",
         "_keyed",
         "_last",
+        "_over",
         "_set",
         "_settings",
         "_wrong",
         "watching",
     )
 
-    def __init__(self, settings: LimitSettings) -> None:
+    def __init__(self, settings: LimitSettings, *, over: Callable[[TimeIsUp], object]) -> None:
+        self._over = over
+        self._alarm: asyncio.TimerHandle | None = None
         self._began = time.monotonic()
         self._calls = 0
         self._characters = 0
@@ -68,6 +74,19 @@ class Limits:
         wanted = (settings.seconds, settings.calls, settings.output_tokens, settings.repeats or None)
         self._set = any(limit is not None for limit in wanted)
         self.watching = self._set or bool(self._last)
+        self._set_alarm()
+
+    def _set_alarm(self) -> None:
+        self.close()
+        if (left := self.seconds_left) is not None:
+            why = TimeIsUp(self.time_is_up, hint=OVER)
+            self._alarm = asyncio.get_running_loop().call_later(left, self._over, why)
+
+    def close(self) -> None:
+        """Nobody waits for the time to be up any more."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
 
     @property
     def seconds_left(self) -> float | None:

@@ -100,11 +100,11 @@ async def _stages(
             await session.scheduler.turn(running)
         if session.limits.watching:
             # By whatever name it is called, it is the same call.
-            call = running.call = _by_name(call, session.known(call.name))
+            call = running.call = _by_name(call, session.listing.known(call.name))
             session.limits.admit(call)
     if running.why is not None:
         raise running.why
-    tool = session.ready.get(call.name) if parent is None and call.name.__class__ is str else None
+    tool = session.listing.ready.get(call.name) if parent is None and call.name.__class__ is str else None
     if tool is None:
         tool = await find(session, call, nested=parent is not None)
     call = running.call = _by_name(call, tool)
@@ -112,9 +112,9 @@ async def _stages(
     handed_on: list[str] = []
     while True:
         if session.watch is None:
-            verdict = judged(session, invocation, await session.judge(invocation))
+            verdict = judged(session, invocation, await session.court.judge(invocation))
         else:
-            invocation, verdict = await considered(session, invocation, session.judge)
+            invocation, verdict = await considered(session, invocation, session.court.judge)
             running.invocation = invocation
         running.verdict = verdict
         if verdict.decision is Decision.CONFIRM:
@@ -185,7 +185,7 @@ async def _when_free(
 ) -> tuple[Invocation, Verdict]:
     """The call and the verdict on it, when nothing is in its way any more. Whatever ran meanwhile may have changed what it means."""
     while verdict.decision is Decision.ALLOW and await session.scheduler.claim(running):
-        now = judged(session, invocation, await session.judge(invocation))
+        now = judged(session, invocation, await session.court.judge(invocation))
         if now.decision is Decision.CONFIRM:
             if _same_question(invocation, verdict, now):
                 break
@@ -213,7 +213,7 @@ async def find(session: Session, call: ToolCall, *, nested: bool) -> Tool:
         raise ToolUnavailable("the session is over; nothing is run in it any more")
     if not isinstance(call.name, str):  # pyright: ignore[reportUnnecessaryIsInstance] # hosts pass what a model wrote
         raise InvalidArguments(f"a tool's name is a text, not {type(call.name).__name__}")
-    return await session.callable_tool(call.name, nested=nested)
+    return await session.listing.find(call.name, nested=nested)
 
 
 def bind(session: Session, call: ToolCall, tool: Tool, parent: Invocation | None) -> Invocation:
@@ -251,7 +251,7 @@ async def on_host(
     reason = Reason("sandbox_denied", f"a yes runs it again, on the host: {_refusal(denied)}")
 
     async def for_host(invocation: Invocation) -> Verdict:
-        verdict = judged(session, invocation, await session.judge(invocation))
+        verdict = judged(session, invocation, await session.court.judge(invocation))
         if verdict.decision is Decision.DENY:
             return verdict
         return replace(

@@ -23,7 +23,7 @@ def presented(session: Session, invocation: Invocation, verdict: Verdict | None,
     query = invocation.tool.reads_artifact is not None
     if query and session.intake.held_by(invocation) is None:
         return result
-    origin = session.intake.origin(invocation, verdict, session.judging)
+    origin = session.intake.origin(invocation, verdict, session.court.judging)
     source = Source(invocation.tool.name, invocation.call_id, origin)
     if session.artifacts.unclaimed:
         session.artifacts.claim(invocation.call_id, source)
@@ -45,9 +45,9 @@ def presented(session: Session, invocation: Invocation, verdict: Verdict | None,
         return result
     tainted = any(reason.code == "taint" for reason in verdict.reasons)
     if origin is not None:
-        session.intake.take(invocation, verdict, result, origin, session.judging)
+        session.intake.take(invocation, verdict, result, origin, session.court.judging)
     if tainted:
         session.intake.vouched(invocation)
     if tainted or origin is not None:
-        session.judge_anew()
+        session.court.judge_anew()
     return result

@@ -185,15 +185,15 @@ class Scheduler:
         """What a call uses, as far as that can be told now: one that cannot be bound yet may turn out to be anything."""
         session, call = self._session, running.call
         if running.invocation is not None:
-            return claim_of(running.invocation, session.judging)
-        tool = session.known(call.name)
+            return claim_of(running.invocation, session.court.judging)
+        tool = session.listing.known(call.name)
         if tool is None or not isinstance(call.args, MAPPINGS):
             return EVERYTHING
-        if session.unseeing(tool) is not None:
+        if session.listing.unseeing(tool) is not None:
             # It will be refused: no call chooses another backend, so none has to end first.
             return NOTHING
         try:
-            return claim_of(Invocation(tool, call.args, tool.validate(call.args), call.call_id), session.judging)
+            return claim_of(Invocation(tool, call.args, tool.validate(call.args), call.call_id), session.court.judging)
         except InvalidArguments:
             # It will be refused, and has nothing to wait for.
             return NOTHING
@@ -215,7 +215,7 @@ def waiting_apart(call: ToolCall, session: Session) -> ToolCall:
     """The call without the argument `wait_for_previous`, which the scheduler keeps to itself; a tool may have a parameter of that name."""
     if not isinstance(call.args, MAPPINGS) or WAIT_FOR_PREVIOUS not in call.args:
         return call
-    tool = session.known(call.name)
+    tool = session.listing.known(call.name)
     if tool is not None and WAIT_FOR_PREVIOUS in tool.fields:
         return call
     args = {key: value for key, value in call.args.items() if key != WAIT_FOR_PREVIOUS}

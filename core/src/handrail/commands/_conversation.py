@@ -22,7 +22,8 @@ from handrail.commands._stdio import Writer, lines
 from handrail.commands.tools import tool_wire
 from handrail.errors import Denied, DeniedByUser, HandrailError, NoConfirmer, Stopped
 from handrail.results.values import STATUSES, Status, ToolResult
-from handrail.session import Listed, Session
+from handrail.session import Session
+from handrail.tools.listing import Listed
 from handrail.watching.events import Event, event_wire
 from handrail.words import nearest
 

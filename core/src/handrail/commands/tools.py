@@ -24,7 +24,7 @@ from handrail.tools.families import DEFAULT, description_for, family_of, schema_
 if TYPE_CHECKING:
     from handrail.config.loading import Config
     from handrail.runtime import Runtime
-    from handrail.session import Listed
+    from handrail.tools.listing import Listed
 
 
 @click.command("tools")

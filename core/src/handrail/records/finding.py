@@ -116,7 +116,7 @@ class Eyes:
     async def _seen(self, window: str) -> ToolResult:
         assert self._look is not None
         self._looks += 1
-        tool = self._session.known(self._look.tool)
+        tool = self._session.listing.known(self._look.tool)
         given = {"window": window} if window and tool is not None and "window" in tool.fields else {}
         return await self._call(self._look.tool, {**self._look.args, **given}, f"look{self._looks}")
 

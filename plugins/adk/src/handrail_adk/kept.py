@@ -43,7 +43,7 @@ async def kept(session: Session, agent: str, state: Mapping[str, Any]) -> dict[s
 
 def _where(session: Session, skills: Set[str]) -> str:
     """The session's backend, working directory, loaded tools and stash, as JSON: ADK merges mappings of calls that run together."""
-    loaded = session.pool.loaded.items()
+    loaded = session.listing.pool.loaded.items()
     return json.dumps(
         {
             "backend": session.backend,

@@ -38,7 +38,7 @@ class Permitted:
     async def _verdict(self, path: str) -> Verdict:
         session, own = self._context.session, self._context.invocation
         if self._reader is None:
-            self._reader = await session.callable_tool("read_file", nested=True)
+            self._reader = await session.listing.find("read_file", nested=True)
         args = {"file_path": path}
         invocation = Invocation(self._reader, args, self._reader.validate(args), own.call_id, own)
-        return await session.judge(invocation, seen=self._seen)
+        return await session.court.judge(invocation, seen=self._seen)

@@ -298,7 +298,7 @@ class Work:
 
     def _placed(self, action: PlannedAction) -> Mapping[str, Any]:
         """The arguments, with places in pixels of the newest observation, for tools that take one."""
-        tool = self._context.session.known(action.tool)
+        tool = self._context.session.listing.known(action.tool)
         args = dict(action.args)
         named = [(x, y) for x, y in POINTS if _is_number(args.get(x)) and _is_number(args.get(y))]
         if tool is None or "observation_id" not in tool.fields or not named:

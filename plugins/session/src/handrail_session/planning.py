@@ -29,7 +29,7 @@ NOTE = "An outline by words, made of your tools' descriptions. Nobody has though
 async def enter_plan_mode(*, context: ToolContext) -> dict[str, Any]:
     """Only look, until a person approves your plan (exit_plan_mode). Returns mode."""
     session = context.session
-    if not session.judging.interactive:
+    if not session.court.judging.interactive:
         raise ToolUnavailable("nobody is there to approve a plan", hint="go on without plan mode")
     session.plan(True)
     return {"mode": session.mode.value}

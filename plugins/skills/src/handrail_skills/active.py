@@ -111,7 +111,7 @@ class Skills:
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise SkillError(f"the skill {skill.name!r} was not loaded: it defines the tool {twice!r} twice")
         for name in names:
-            known = self._session.known(name)
+            known = self._session.listing.known(name)
             if known is not None and known.skill != skill.name:
                 raise SkillError(f"the skill {skill.name!r} was not loaded: the tool name {name!r} is taken")
 

@@ -319,5 +319,5 @@ async def test_a_call_is_judged_by_default_as_one_that_is_asked_about(web: str) 
 
         tool = tools["mcp_docs_add"]
         args = {"a": 1, "b": 1}
-        verdict = await session.judge(Invocation(tool, args, tool.validate(args), "1"))
+        verdict = await session.court.judge(Invocation(tool, args, tool.validate(args), "1"))
     assert verdict.decision is Decision.CONFIRM
