@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import signal
 import subprocess
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from handrail_accessibility.atspi.bus import DBUS, Bus, BusLost
+from handrail_accessibility.atspi.bus import DBUS, Bus, BusLost, CallFailed
 
 
 @pytest.fixture
@@ -38,3 +39,19 @@ async def test_a_bus_that_ends_is_lost_for_every_call_and_reported_by_nothing_el
     del failures, bus
     gc.collect()
     assert reported == []
+
+
+async def test_more_than_the_kernel_takes_at_once_is_sent_when_it_can_be(daemon: subprocess.Popen[str]) -> None:
+    assert daemon.stdout is not None
+    bus = await Bus._open(daemon.stdout.readline().strip(), "session bus")
+    daemon.send_signal(signal.SIGSTOP)
+    asked = [
+        asyncio.ensure_future(bus.call(*DBUS, "GetNameOwner", "s", ["x" * 1_000_000], timeout=60)) for _ in range(3)
+    ]
+    # Each has been made, and the kernel's buffer is full.
+    for _ in range(20):
+        await asyncio.sleep(0)
+    daemon.send_signal(signal.SIGCONT)
+    answers = await asyncio.gather(*asked, return_exceptions=True)
+    assert [type(answer) for answer in answers] == [CallFailed] * 3
+    await bus.close()

@@ -7,8 +7,6 @@ would seem to hang just when its dialog has to be read. An action asked for over
 
 from __future__ import annotations
 
-import asyncio
-
 from dbus_fast import Message, MessageType
 
 from handrail_accessibility.atspi.bus import CALL_TIMEOUT_S, Bus, NoAnswer
@@ -24,8 +22,7 @@ async def call_directly(bus: Bus, app: str, path: str, interface: str, member: s
         return None
     message = Message(path=path, interface=interface, member=member, signature="i", body=[number])
     try:
-        async with asyncio.timeout(CALL_TIMEOUT_S):
-            reply = await peer.ask(message)
+        reply = await peer.ask(message, timeout=CALL_TIMEOUT_S)
     except TimeoutError as exc:
         raise NoAnswer(f"{app} did not answer within {CALL_TIMEOUT_S:g} s") from exc
     finally:
