@@ -40,12 +40,15 @@ bench:
 	@scripts/setup.sh bench
 	.venv-bench/bin/python -m benchmarks
 
+# Where `make build` puts what it builds.
+DIST = dist
+
 # Keeps the versions there are where they fit; `make constraints UPGRADE=1` takes the newest.
 constraints: setup
 	scripts/constraints.sh $(if $(UPGRADE),--upgrade)
 
 build: setup
-	.venv/bin/uv build -q --all-packages --no-build-isolation --python .venv/bin/python --out-dir dist
+	.venv/bin/uv build -q --all-packages --no-build-isolation --python .venv/bin/python --out-dir $(DIST)
 
 clean:
 	rm -rf .venv .venv-bench .uv build dist tests/node/node_modules benchmarks/node/node_modules

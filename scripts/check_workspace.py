@@ -43,6 +43,8 @@ def contract_faults(root: dict[str, Any], packages: set[str], plugins: set[str])
 def metapackage_faults(root: dict[str, Any], distributions: set[str]) -> Iterator[str]:
     extras: dict[str, list[str]] = root["project"]["optional-dependencies"]
     reached = names(root["project"]["dependencies"]).union(*(names(each) for each in extras.values()))
+    if root["project"]["scripts"] != load(ROOT / "core")["project"]["scripts"]:
+        yield "pyproject.toml: project.scripts differs from core's"
     everything = {extra for each in extras["all"] for extra in Requirement(each).extras}
     for extra in sorted(extras.keys() - everything - {"all"}):
         yield f"pyproject.toml: extra 'all' leaves out {extra!r}"
@@ -55,7 +57,7 @@ def metapackage_faults(root: dict[str, Any], distributions: set[str]) -> Iterato
 def member_faults(root: dict[str, Any], folder: Path) -> Iterator[str]:
     member, where = load(folder), folder.relative_to(ROOT)
     project = member["project"]
-    for key in ("requires-python", "license", "license-files", "dynamic"):
+    for key in ("requires-python", "license", "license-files", "dynamic", "classifiers"):
         if project.get(key) != root["project"][key]:
             yield f"{where}/pyproject.toml: project.{key} differs from the root's"
     if (folder / "LICENSE").read_bytes() != (ROOT / "LICENSE").read_bytes():

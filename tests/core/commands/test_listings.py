@@ -90,6 +90,44 @@ def test_doctor_names_a_plugin_that_did_not_load(handrail):
     assert "a_module_that_is_nowhere" in done.stdout
 
 
+def test_doctor_says_how_a_plugin_that_is_named_and_absent_is_had(handrail):
+    assert "cure: install it, or take it out of HANDRAIL_PLUGINS\n" in handrail("doctor", plugins="absent").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        pytest.param('mode = "wild"', "mode is 'wild'", id="value"),
+        pytest.param("mode = [", "this is not TOML", id="syntax"),
+        pytest.param("[plugins.stage]\ngreting = 'hi'", "plugins.stage.greting", id="key-of-a-plugin"),
+        pytest.param("plugins.require = ['nowhere']", "it is not installed", id="required-plugin"),
+    ],
+)
+def test_doctor_names_what_keeps_the_program_from_starting(handrail, text, told):
+    (handrail.folder / "wrong.toml").write_text(text)
+    checks = handrail.json("doctor", "--config", "wrong.toml", plugins="stage", code=1)
+    assert [(check["name"], check["ok"]) for check in checks] == [("handrail", True), ("start", False)]
+    assert told in checks[1]["detail"]
+
+
+def test_doctor_says_each_cure_once(handrail):
+    done = handrail("doctor", plugins="stage", STAGE_LACKS="no curtain is here; apt install curtain")
+    assert "MISSING  service prop: no curtain is here\n         cure: apt install curtain\n" in done.stdout
+
+
+def test_doctor_names_folders_that_cannot_be_written(handrail, mount):
+    handrail.home.mkdir()
+    mount(handrail.home, "-t", "tmpfs", "-o", "ro,mode=755", "none")
+    checks = handrail.json("doctor", "--desktop", "private", plugins="gui", code=1)
+    unwritable = [
+        check for check in checks if not check["ok"] and str(handrail.home) in check["name"] + check["detail"]
+    ]
+    assert {check["cure"] for check in unwritable} == {
+        "let it belong to you, or set HANDRAIL_HOME to a folder that does"
+    }
+    assert {"desktop private", f"folder {handrail.home / 'state'}"} <= {check["name"] for check in unwritable}
+
+
 def test_doctor_names_a_stop_switch_that_is_on(handrail):
     handrail("stop")
     assert "handrail resume" in handrail("doctor").stdout

@@ -105,3 +105,6 @@ def test_the_doctor_says_which_key_and_which_server_backends_lack(tmp_path: Path
         assert lacks in check["detail"]
         assert cure in check["cure"]
     assert checks["backend ocr"]["ok"]
+    # The one that is chosen has its line as the others have.
+    assert [name for name in checks if "accessibility" in name and "backend" in name] == ["backend accessibility"]
+    assert checks["vision on private"]["detail"] == "by accessibility"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -20,14 +21,20 @@ from handrail.commands._common import (
     session_options,
     without_audit,
 )
+from handrail.errors import HandrailError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from handrail.plugins.loading import Plugin
     from handrail.runtime import Runtime
     from handrail.session import Session
 
 NO_SANDBOX = "none is usable here: commands that could run in one are asked about instead"
+BUG = "this is a bug of what supplies it; `handrail --debug doctor` shows more"
+# What the system says of a folder that is read-only, somebody else's or full.
+UNWRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT})
+OWN_FOLDER = "let it belong to you, or set HANDRAIL_HOME to a folder that does"
 # Seconds that a desktop, a service or a backend may take to open.
 PATIENCE_S = 30
 
@@ -65,7 +72,8 @@ def command(context: click.Context, choices: Choices, as_json: bool) -> None:
 
 def _show(check: Check) -> None:
     mark = "ok" if check.ok else "MISSING" if check.needed else "absent"
-    click.echo(f"{mark:<8} {check.name}{': ' if check.detail else ''}{check.detail}")
+    detail = check.detail.removesuffix(f"; {check.cure}")
+    click.echo(f"{mark:<8} {check.name}{': ' if detail else ''}{detail}")
     if check.cure:
         click.echo(f"{'':<8} cure: {check.cure}")
 
@@ -73,43 +81,57 @@ def _show(check: Check) -> None:
 async def _examine(choices: Choices) -> Sequence[Check]:
     python = ".".join(map(str, sys.version_info[:3]))
     checks = [Check("handrail", True, f"{handrail.__version__} on Python {python}, {sys.platform}")]
-    config = without_audit(read_config(choices))
-    async with open_runtime_for(choices, config=config, follow=False) as runtime:
-        checks += [*_plugins(runtime), *_folders(runtime), *_stops(runtime), *_services(runtime)]
-        checks += [check async for check in _sandboxes(runtime)]
-        on_desktop = [check async for check in _desktop(runtime)]
-        # What was opened says more than what only looks usable.
-        opened = {check.name for check in on_desktop}
-        checks += [check for check in _backends(runtime) if check.name not in opened]
-        checks += on_desktop
-        checks += [check async for check in _examined(runtime)]
+    try:
+        config = without_audit(read_config(choices))
+        async with open_runtime_for(choices, config=config, follow=False) as runtime:
+            checks += [*_plugins(runtime), *_folders(runtime), *_stops(runtime), *_services(runtime)]
+            checks += [check async for check in _sandboxes(runtime)]
+            on_desktop = [check async for check in _desktop(runtime)]
+            # What was opened says more than what only looks usable.
+            opened = {check.name for check in on_desktop}
+            checks += [check for check in _backends(runtime) if check.name not in opened]
+            checks += on_desktop
+            checks += [check async for check in _examined(runtime)]
+    except HandrailError as exc:
+        # Without a configuration nothing starts, so nothing else can be looked at.
+        checks.append(Check("start", False, str(exc), exc.hint or ""))
+    except OSError as exc:
+        checks.append(_fault("start", exc))
     return checks
 
 
 def _plugins(runtime: Runtime) -> Iterator[Check]:
     for plugin in runtime.plugins.listed:
-        cure = (
-            ""
-            if plugin.state != "failed"
-            else f"mend or uninstall {plugin.distribution}; `handrail --debug plugins` shows more"
-        )
-        yield Check(f"plugin {plugin.name}", plugin.state != "failed", plugin.reason or plugin.state, cure)
+        failed = plugin.state == "failed"
+        yield Check(f"plugin {plugin.name}", not failed, plugin.reason or plugin.state, _mend(plugin) if failed else "")
+
+
+def _mend(plugin: Plugin) -> str:
+    if plugin.distribution == "?":
+        return "install it, or take it out of HANDRAIL_PLUGINS"
+    return f"mend or uninstall {plugin.distribution}; `handrail --debug plugins` shows more"
 
 
 def _folders(runtime: Runtime) -> Iterator[Check]:
     for folder in runtime.places.all:
         why = _unwritable(folder)
-        yield Check(
-            f"folder {folder}", why is None, why or "", "let it belong to you, or set HANDRAIL_HOME" if why else ""
-        )
+        yield Check(f"folder {folder}", why is None, why or "", OWN_FOLDER if why else "")
+
+
+def _fault(name: str, exc: Exception) -> Check:
+    """What plugin code, or the start, ran into: a folder that the system keeps from being written, or a bug."""
+    if isinstance(exc, OSError) and exc.errno in UNWRITABLE:
+        return Check(name, False, f"{exc.strerror}{f': {exc.filename}' if exc.filename else ''}", OWN_FOLDER)
+    return Check(name, False, f"{type(exc).__name__}: {exc}", BUG)
 
 
 def _unwritable(folder: Path) -> str | None:
     """Why the folder, or the one it would be made in, cannot be written."""
     import os
 
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    if not there.is_dir():
+    # Unlike `Path.exists`, this takes what may not be looked into for absent.
+    there = next(path for path in (folder, *folder.parents) if os.path.exists(path))
+    if not os.path.isdir(there):
         return f"{there} is not a folder"
     return None if os.access(there, os.W_OK | os.X_OK) else f"{there} cannot be written"
 
@@ -141,7 +163,7 @@ async def _examined(runtime: Runtime) -> AsyncGenerator[Check]:
                     yield Check(found.name, found.ok, found.detail, found.cure)
             # Services are plugin code; a doctor names what is ill instead of falling ill.
             except Exception as exc:  # noqa: BLE001 # it becomes the finding
-                yield Check(f"service {service.capability}", False, f"{type(exc).__name__}: {exc}")
+                yield _fault(f"service {service.capability}", exc)
 
 
 def _backends(runtime: Runtime) -> Iterator[Check]:
@@ -209,7 +231,7 @@ async def _desktop(runtime: Runtime) -> AsyncGenerator[Check]:
             for capability in _on_desktop(runtime):
                 yield await _try(f"{capability} on {choice}", session, capability=capability)
             if session.backend is not None:
-                yield await _try(f"backend {session.backend} on {choice}", session, backend=True)
+                yield await _try(f"vision on {choice}", session, vision=True)
             for name, backend in runtime.backends.items():
                 if runtime.lacks(backend) is None:
                     yield await _opens(name, runtime, session)
@@ -223,18 +245,16 @@ def _on_desktop(runtime: Runtime) -> Iterable[str]:
     ]
 
 
-async def _try(name: str, session: Session, *, capability: str | None = None, backend: bool = False) -> Check:
+async def _try(name: str, session: Session, *, capability: str | None = None, vision: bool = False) -> Check:
     """Open it, and say how that went."""
     import anyio
-
-    from handrail.errors import HandrailError
 
     try:
         with anyio.fail_after(PATIENCE_S):
             if capability is not None:
                 await session.service(capability)
-            elif backend:
-                return Check(name, True, f"{await session.vision.ready()} is open")
+            elif vision:
+                return Check(name, True, f"by {await session.vision.ready()}")
             else:
                 desktop = await session.desktop()
                 return Check(name, True, f"display {desktop.display}")
@@ -244,7 +264,7 @@ async def _try(name: str, session: Session, *, capability: str | None = None, ba
         return Check(name, False, f"it did not open in {PATIENCE_S} s", "try again, and see `handrail --debug doctor`")
     # Services and backends are plugin code; a doctor names what is ill instead of falling ill.
     except Exception as exc:  # noqa: BLE001 # it becomes the finding
-        return Check(name, False, f"{type(exc).__name__}: {exc}", "this is a bug of the plugin that supplies it")
+        return _fault(name, exc)
     return Check(name, True, "open")
 
 
