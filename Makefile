@@ -11,7 +11,7 @@ setup:
 demo: setup
 	@rm -rf build/demo && mkdir -p build/demo
 	@echo 'To give an MCP client such a desktop (`handrail serve --desktop private`), put this into its configuration:'
-	@.venv/bin/handrail serve --desktop private --print-entry
+	@.venv/bin/handrail mcp install --desktop private --print
 	@echo
 	@.venv/bin/handrail replay demo/desktop.yaml --config demo/handrail.toml --workspace build/demo \
 		--desktop private --deny --report build/demo/report.html

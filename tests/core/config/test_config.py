@@ -421,7 +421,7 @@ def test_variables_are_known_or_refused(person, variable, said):
     [
         ({"bakend": "x"}, "--bakend: unknown key 'bakend'; did you mean 'backend'?"),
         ({"mode": "yolo"}, "--mode: mode is 'yolo'"),
-        ({"tools.profile": "x"}, "--tools-profile: tools.profile is 'x'"),
+        ({"tools.profile": "x"}, "--profile: tools.profile is 'x'"),
     ],
 )
 def test_a_wrong_flag_is_named(person, flags, said):

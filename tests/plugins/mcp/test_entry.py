@@ -14,11 +14,13 @@ from .place import HANDRAIL, LEGACY, Place
 
 
 def test_the_entry_names_what_was_chosen_in_absolute_words(tmp_path: Path):
-    entry = client_entry(desktop="private", backend="ocr", mode="headless", workspace=("work",), config=Path("my.toml"))
+    entry = client_entry(
+        desktop="private", backend="ocr", mode="headless", profile="shell", workspace=("work",), config=Path("my.toml")
+    )
     server = entry["mcpServers"]["handrail"]
     here = Path.cwd()
     assert server["args"] == [
-        *("serve", "--desktop", "private", "--backend", "ocr", "--mode", "headless"),
+        *("serve", "--desktop", "private", "--backend", "ocr", "--mode", "headless", "--profile", "shell"),
         *("--workspace", str(here / "work"), "--config", str(here / "my.toml")),
     ]
     assert Path(server["command"]).is_absolute()
@@ -26,7 +28,7 @@ def test_the_entry_names_what_was_chosen_in_absolute_words(tmp_path: Path):
 
 async def test_the_printed_entry_starts_a_server(place: Place, tmp_path: Path):
     printed = await anyio.run_process(
-        [str(HANDRAIL), "serve", "--print-entry", "--desktop", "private", "--config", "handrail.toml"],
+        [str(HANDRAIL), "mcp", "install", "--print", "--desktop", "private", "--config", "handrail.toml"],
         env=place.environment,
         cwd=place.folder,
     )

@@ -320,7 +320,6 @@ def test_without_tokens_one_is_made_and_left_for_its_owner_alone(place: Place):
         (["--host", "192.0.2.1"], "", "this one only"),
         (["--host", "example.org"], "", "127.0.0.1"),
         (["--port", "70000"], "", "65535"),
-        (["--print-entry"], "", "when the server starts"),
         ([], '[serve]\ntokens = ["NO_SUCH"]\n', "serve.tokens"),
         ([], '[serve]\ntokens = ["SHORT"]\n', "at least 32"),
         ([], '[serve]\ntokens = ["ALICE", "SAME"]\n', "the same token"),

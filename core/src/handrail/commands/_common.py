@@ -30,6 +30,7 @@ class Choices:
     desktop: str | None = None
     backend: str | None = None
     mode: str | None = None
+    profile: str | None = None
     workspace: tuple[str, ...] = ()
     config: Path | None = None
 
@@ -40,6 +41,7 @@ class Choices:
             "desktop": self.desktop,
             "backend": self.backend,
             "mode": self.mode,
+            "tools.profile": self.profile,
             "workspace": self.workspace or None,
         }
 
@@ -48,13 +50,14 @@ OPTIONS = (
     click.option("--desktop", metavar="NAME", help="current, private (a new virtual one), or a started one's name."),
     click.option("--backend", metavar="NAME", help="What reads the screen (see `handrail plugins`)."),
     click.option("--mode", metavar="MODE", help="default, accept_edits, plan, permissive or headless."),
+    click.option("--profile", metavar="NAME", help="What is declared: files, shell, browser, desktop or all."),
     click.option("--workspace", metavar="FOLDER", multiple=True, help="A folder that may be written; repeatable."),
     click.option("--config", metavar="FILE", help="Use FILE for handrail.toml."),
 )
 
 
 def session_options(function: Callable[..., T]) -> Callable[..., T]:
-    """Add --desktop, --backend, --mode, --workspace and --config to a command; it is given `choices: Choices`."""
+    """Add --desktop, --backend, --mode, --profile, --workspace and --config to a command; it is given `choices: Choices`."""
 
     @functools.wraps(function)
     def wrapped(
@@ -62,11 +65,12 @@ def session_options(function: Callable[..., T]) -> Callable[..., T]:
         desktop: str | None,
         backend: str | None,
         mode: str | None,
+        profile: str | None,
         workspace: tuple[str, ...],
         config: str | None,
         **others: Any,
     ) -> T:
-        return function(choices=Choices(desktop, backend, mode, workspace, _path(config)), **others)
+        return function(choices=Choices(desktop, backend, mode, profile, workspace, _path(config)), **others)
 
     for option in reversed(OPTIONS):
         wrapped = option(wrapped)

@@ -205,7 +205,7 @@ def flag_layers(flags: Mapping[str, Any], *, arguments: bool) -> Iterator[Layer]
     for dotted, value in flags.items():
         if value is not None:
             key = tuple(dotted.split("."))
-            name = f"argument {dotted}" if arguments else f"--{dotted.replace('.', '-').replace('_', '-')}"
+            name = f"argument {dotted}" if arguments else f"--{key[-1].replace('_', '-')}"
             plain = list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
             check(nested({key: plain}), where=lambda _, name=name: name)
             source = name if arguments else f"flag {name}"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from handrail.commands import Choices, open_runtime_for, print_json, read_config, run, session_options
+from handrail.commands import Choices, open_runtime_for, read_config, run, session_options
 
 if TYPE_CHECKING:
     import socket
@@ -26,8 +26,7 @@ HOST, PORT = "127.0.0.1", 7347
 @click.option("--http", "web", is_flag=True, help="Serve streamable HTTP on this machine, one session a bearer token.")
 @click.option("--host", metavar="ADDRESS", help=f"With --http: a loopback address [{HOST}].")
 @click.option("--port", type=click.IntRange(0, 65_535), help=f"With --http: 0 takes a free one [{PORT}].")
-@click.option("--print-entry", is_flag=True, help="Print the entry for a client's configuration, and exit.")
-def command(choices: Choices, web: bool, host: str | None, port: int | None, print_entry: bool) -> None:
+def command(choices: Choices, web: bool, host: str | None, port: int | None) -> None:
     """Offer the tools to an MCP client on stdio.
 
     One process is one session. It ends when the client leaves, with everything it started. With --http, sessions are by bearer token, and the
@@ -37,11 +36,7 @@ def command(choices: Choices, web: bool, host: str | None, port: int | None, pri
     """
     if not web and (host is not None or port is not None):
         raise click.UsageError("--host and --port go with --http")
-    if web and print_entry:
-        raise click.UsageError("with --http the entry is written when the server starts; leave --print-entry out")
-    if print_entry:
-        _print_entry(choices)
-    elif web:
+    if web:
         _serve_web(choices, HOST if host is None else host, PORT if port is None else port)
     else:
         _serve_stdio(choices)
@@ -52,7 +47,7 @@ def _serve_stdio(choices: Choices) -> None:
 
     if sys.stdin.isatty():
         click.echo(
-            "Note: this speaks to MCP clients on stdin and stdout; --print-entry shows how they start it.", err=True
+            "Note: this speaks to MCP clients on stdin and stdout; `handrail mcp install` sets them up.", err=True
         )
     # Before plugins are loaded: whatever prints from now on prints to stderr.
     wire = claim()
@@ -107,16 +102,3 @@ async def _web(choices: Choices, opened: socket.socket, tokens: list[Token]) -> 
                 file = files.enter_context(written(runtime.places, opened, tokens[0]))
                 click.echo(f"The entry for a client, with its token, is in {file}", err=True)
             await serve_web(runtime, opened, tokens)
-
-
-def _print_entry(choices: Choices) -> None:
-    from handrail_mcp.entry import client_entry
-
-    entry = client_entry(
-        desktop=choices.desktop,
-        backend=choices.backend,
-        mode=choices.mode,
-        workspace=choices.workspace,
-        config=choices.config,
-    )
-    print_json(entry)

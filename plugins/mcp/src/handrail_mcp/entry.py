@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from handrail.errors import HandrailError
+from handrail_mcp.setup.clients import ANY, Server
 
 
 def client_entry(
@@ -12,25 +17,61 @@ def client_entry(
     desktop: str | None = "private",
     backend: str | None = None,
     mode: str | None = None,
+    profile: str | None = None,
     workspace: tuple[str, ...] = (),
     config: Path | None = None,
     command: str | None = None,
 ) -> dict[str, Any]:
-    """The `mcpServers` entry for a client's configuration: `{"mcpServers": {"handrail": {"command": …, "args": […]}}}`.
+    """The entry that most clients take: `{"mcpServers": {"handrail": {"command": …, "args": […]}}}`.
 
     Files and folders are written absolute, since a client starts servers in a folder of its own. `command` defaults to the `handrail`
-    beside this Python.
+    that belongs to this Python; raises `HandrailError` where there is none.
     """
+    server = own_server(
+        desktop=desktop,
+        backend=backend,
+        mode=mode,
+        profile=profile,
+        workspace=workspace,
+        config=config,
+        command=command,
+    )
+    return {ANY.key: {"handrail": ANY.entry("handrail", server)}}
+
+
+def own_server(
+    *,
+    desktop: str | None = None,
+    backend: str | None = None,
+    mode: str | None = None,
+    profile: str | None = None,
+    workspace: tuple[str, ...] = (),
+    config: Path | None = None,
+    command: str | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> Server:
+    """How a client starts `handrail serve` with these options."""
     options = [
         *(("--desktop", desktop) if desktop else ()),
         *(("--backend", backend) if backend else ()),
         *(("--mode", mode) if mode else ()),
+        *(("--profile", profile) if profile else ()),
         *(word for folder in workspace for word in ("--workspace", str(Path(folder).absolute()))),
         *(("--config", str(config.absolute())) if config else ()),
     ]
-    return {"mcpServers": {"handrail": {"command": command or _own_command(), "args": ["serve", *options]}}}
+    return Server(command or own_command(), ("serve", *options), environment or {})
 
 
-def _own_command() -> str:
+def own_command() -> str:
+    """The absolute path of the `handrail` that runs: clients have a PATH of their own. Raises `HandrailError` where it is not found."""
     beside = Path(sys.executable).with_name("handrail.exe" if sys.platform == "win32" else "handrail")
-    return str(beside) if beside.exists() else "handrail"
+    started = Path(sys.argv[0])
+    for found in (beside, started):
+        if found.stem == "handrail" and found.is_file():
+            return str(found.absolute())
+    if found := shutil.which("handrail"):
+        return str(Path(found).absolute())
+    raise HandrailError(
+        f"there is no program handrail beside {sys.executable}",
+        hint="install handrail-core into an environment of its own, and call its handrail",
+    )

@@ -9,11 +9,16 @@ import click
 
 from handrail.commands import Choices, open_runtime_for, print_json, run, session_options
 from handrail.commands._common import json_option, read_config, without_audit
+from handrail_mcp.setup.command import clients, install, uninstall
 
 
 @click.group("mcp")
 def command() -> None:
-    """Other servers whose tools are offered here."""
+    """Clients that have Handrail, and servers that it uses."""
+
+
+for each in (clients, install, uninstall):
+    command.add_command(each)
 
 
 @command.command("servers")

@@ -1,0 +1,241 @@
+"""The clients that can be set up, as data: where each keeps its servers, on which system, and how it wants one written.
+
+What is said here follows the documentation of each client; tests/plugins/mcp/setup/documented.py names the pages and when they were read.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path, PureWindowsPath
+from typing import Any, Literal, cast
+
+Scope = Literal["user", "project"]
+Format = Literal["json", "toml", "yaml"]
+System = Literal["linux", "darwin", "win32"]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """How the server is started: an absolute program, its arguments, variables to set, and names of those that it needs from the client."""
+
+    command: str
+    args: tuple[str, ...]
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    passed: tuple[str, ...] = ()
+
+    @property
+    def is_handrail(self) -> bool:
+        """Whether it is `handrail serve`, wherever that is installed."""
+        return PureWindowsPath(self.command).stem == "handrail" and self.args[:1] == ("serve",)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What a client calls the parts of an entry."""
+
+    command: str = "command"
+    args: str = "args"
+    environment: str = "env"
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """A client: the file of each scope, the key that its servers are under, and the form of one.
+
+    `user` gives the path by system, with `{home}`, `{config}` (XDG_CONFIG_HOME), `{support}` and `{appdata}` for the folders of macOS and Windows;
+    `moved` names a variable that the client reads, and the path below the folder in it, which then counts instead. `project` is below the
+    project's folder, None where the client reads no such file. `fixed` is in every entry, `named` the key that repeats the server's name,
+    `passing` the one that names variables which the client would keep back.
+    """
+
+    name: str
+    title: str
+    format: Format
+    key: str
+    user: Mapping[System, str]
+    after: str
+    moved: tuple[str, str] | None = None
+    project: str | None = None
+    names: Names = Names()
+    fixed: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    named: str | None = None
+    passing: str | None = None
+
+    def entry(self, name: str, server: Server) -> dict[str, Any]:
+        """The server as this client wants it."""
+        return {
+            **self.fixed,
+            **({self.named: name} if self.named else {}),
+            self.names.command: server.command,
+            self.names.args: list(server.args),
+            **({self.names.environment: dict(server.environment)} if server.environment else {}),
+            **({self.passing: list(server.passed)} if self.passing and server.passed else {}),
+        }
+
+    def server(self, entry: Any) -> Server | None:
+        """What such an entry starts; None where it is no program of this machine."""
+        if not isinstance(entry, dict):
+            return None
+        parts = cast("dict[str, Any]", entry)
+        command, args = parts.get(self.names.command), parts.get(self.names.args, [])
+        if not isinstance(command, str) or not isinstance(args, list):
+            return None
+        return Server(command, tuple(str(arg) for arg in cast("list[Any]", args)))
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        return ("user",) if self.project is None else ("user", "project")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Whose files they are: the system, the home folder, the environment, and the folder of the project."""
+
+    system: System
+    home: Path
+    environment: Mapping[str, str]
+    folder: Path
+
+    @classmethod
+    def here(cls, folder: Path) -> Machine:
+        """This one."""
+        from handrail.config.places import home_folder
+
+        system: System = "win32" if sys.platform == "win32" else "darwin" if sys.platform == "darwin" else "linux"
+        return cls(system, home_folder(os.environ), os.environ, folder)
+
+    def file(self, client: Client, scope: Scope) -> Path:
+        """Where the client keeps the servers of that scope."""
+        if scope == "project":
+            assert client.project is not None
+            return self.folder / client.project
+        if client.moved and (folder := self.environment.get(client.moved[0])):
+            return Path(folder).absolute() / client.moved[1]
+        return Path(client.user[self.system].format(**self._folders))
+
+    @property
+    def _folders(self) -> dict[str, str]:
+        return {
+            "home": str(self.home),
+            "config": self.environment.get("XDG_CONFIG_HOME") or str(self.home / ".config"),
+            "support": str(self.home / "Library" / "Application Support"),
+            "appdata": self.environment.get("APPDATA") or str(self.home / "AppData" / "Roaming"),
+        }
+
+
+def _everywhere(path: str) -> Mapping[System, str]:
+    return {"linux": path, "darwin": path, "win32": path}
+
+
+def _application(path: str) -> Mapping[System, str]:
+    """The folder that applications built on Electron have on each system."""
+    return {"linux": f"{{config}}/{path}", "darwin": f"{{support}}/{path}", "win32": f"{{appdata}}/{path}"}
+
+
+STDIO = {"type": "stdio"}
+
+# The form that most clients take, for those that are not in the list.
+ANY = Client("", "the client", "json", "mcpServers", user=_everywhere(""), after="")
+
+CLIENTS = (
+    Client(
+        "claude",
+        "Claude Code",
+        "json",
+        "mcpServers",
+        user=_everywhere("{home}/.claude.json"),
+        moved=("CLAUDE_CONFIG_DIR", ".claude.json"),
+        project=".mcp.json",
+        fixed=STDIO,
+        after="`claude mcp list` shows it; a running Claude Code has to be started again",
+    ),
+    Client(
+        "claude-desktop",
+        "Claude Desktop",
+        "json",
+        "mcpServers",
+        user=_application("Claude/claude_desktop_config.json"),
+        after="quit Claude Desktop, which closing its window does not, and start it again",
+    ),
+    Client(
+        "gemini",
+        "Gemini CLI",
+        "json",
+        "mcpServers",
+        user=_everywhere("{home}/.gemini/settings.json"),
+        moved=("GEMINI_CLI_HOME", ".gemini/settings.json"),
+        project=".gemini/settings.json",
+        after="`gemini mcp list` shows it, in a folder that Gemini CLI trusts",
+    ),
+    Client(
+        "vscode",
+        "Visual Studio Code",
+        "json",
+        "servers",
+        user=_application("Code/User/mcp.json"),
+        project=".vscode/mcp.json",
+        fixed=STDIO,
+        after="`MCP: List Servers` in the command palette shows it, and starts it",
+    ),
+    Client(
+        "cursor",
+        "Cursor",
+        "json",
+        "mcpServers",
+        user=_everywhere("{home}/.cursor/mcp.json"),
+        project=".cursor/mcp.json",
+        fixed=STDIO,
+        after="Cursor's settings show it under MCP, and switch it on",
+    ),
+    Client(
+        "codex",
+        "Codex",
+        "toml",
+        "mcp_servers",
+        user=_everywhere("{home}/.codex/config.toml"),
+        moved=("CODEX_HOME", "config.toml"),
+        project=".codex/config.toml",
+        passing="env_vars",
+        after="`codex mcp list` shows it; a project's file counts where Codex trusts the folder",
+    ),
+    Client(
+        "windsurf",
+        "Windsurf",
+        "json",
+        "mcpServers",
+        user=_everywhere("{home}/.codeium/windsurf/mcp_config.json"),
+        after="press refresh under MCP in Cascade's settings",
+    ),
+    Client(
+        "zed",
+        "Zed",
+        "json",
+        "context_servers",
+        user={
+            "linux": "{config}/zed/settings.json",
+            "darwin": "{home}/.config/zed/settings.json",
+            "win32": "{appdata}/Zed/settings.json",
+        },
+        project=".zed/settings.json",
+        after="Zed starts it at once; the settings of its agent panel show it",
+    ),
+    Client(
+        "goose",
+        "Goose",
+        "yaml",
+        "extensions",
+        user={
+            "linux": "{config}/goose/config.yaml",
+            "darwin": "{home}/.config/goose/config.yaml",
+            "win32": "{appdata}/Block/goose/config/config.yaml",
+        },
+        moved=("GOOSE_PATH_ROOT", "config/config.yaml"),
+        names=Names(command="cmd", environment="envs"),
+        fixed={"enabled": True, "type": "stdio", "description": "A computer, with a rail.", "timeout": 600},
+        named="name",
+        after="the next session of Goose has it",
+    ),
+)

@@ -1,0 +1,237 @@
+"""`handrail mcp install`, `uninstall` and `clients`"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from handrail.commands import Choices, print_json, session_options
+from handrail.commands._common import current_folder, json_option, named_values
+from handrail.errors import HandrailError
+
+if TYPE_CHECKING:
+    from handrail_mcp.setup.changing import Change
+    from handrail_mcp.setup.clients import Client, Machine, Scope, Server
+
+NAME = "handrail"
+
+
+class ForClient(click.Command):
+    """A command whose help names the clients there are."""
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        from handrail_mcp.setup.clients import CLIENTS
+
+        with formatter.section("Clients"):
+            formatter.write_dl([(client.name, client.title) for client in CLIENTS])
+
+
+def _client(ctx: click.Context, param: click.Parameter, value: str | None) -> Client | None:
+    """The client of that name; they are looked up when one is asked for."""
+    from handrail.words import nearest
+    from handrail_mcp.setup.clients import CLIENTS
+
+    known = {client.name: client for client in CLIENTS}
+    if value is not None and value not in known:
+        raise click.BadParameter(f"there is no client {value!r}{nearest(value, known)}", ctx, param)
+    return None if value is None else known[value]
+
+
+def _server_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    """A name that every client takes for a server."""
+    import re
+
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,39}", value):
+        raise click.BadParameter(
+            f"{value!r} is no name for a server: a letter, then letters, digits, - and _", ctx, param
+        )
+    return value
+
+
+def where_options(function: Callable[..., None]) -> Callable[..., None]:
+    """Which entry is meant, and whether it is written."""
+    for option in (
+        click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing."),
+        click.option("--force", is_flag=True, help="Also where the entry of this name is not Handrail's."),
+        click.option("--file", metavar="FILE", help="The client's file, where it is not the usual one."),
+        click.option(
+            "--name",
+            metavar="NAME",
+            callback=_server_name,
+            default=NAME,
+            help=f"The server's name in the client [{NAME}].",
+        ),
+        click.option("--scope", type=click.Choice(["user", "project"]), help="For you [user], or for this folder."),
+    ):
+        function = option(function)
+    return function
+
+
+@click.command("install", cls=ForClient)
+@click.argument("client", metavar="CLIENT", callback=_client, required=False)
+@click.option("--print", "only_print", is_flag=True, help="Print the entry, and touch no file.")
+@click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable for the server; repeatable.")
+@where_options
+@session_options
+def install(
+    choices: Choices,
+    client: Client | None,
+    only_print: bool,
+    env: tuple[str, ...],
+    scope: Scope | None,
+    name: str,
+    file: str | None,
+    force: bool,
+    dry_run: bool,
+) -> None:
+    """Write Handrail into an MCP client's configuration.
+
+    What else is in the file stays as it is, and a copy of it is kept. Done again, the entry is brought up to date. Without a client,
+    --print prints the entry that most others take.
+
+    Example: handrail mcp install gemini --desktop private
+    """
+    from handrail_mcp.setup.changing import installing, open_file, shown
+    from handrail_mcp.setup.clients import ANY
+
+    if client is None and not only_print:
+        raise click.UsageError("name a client, or add --print for the entry that most others take")
+    server = _server(choices, env)
+    if client is None:
+        click.echo(shown(ANY, name, server), nl=False)
+        return
+    path, scope = _where(client, scope, file)
+    if only_print:
+        click.echo(shown(client, name, server), nl=False)
+        click.echo(f"For {client.title} this goes into {path}", err=True)
+        return
+    change = installing(client, open_file(path), name, server, force=force)
+    if change.done == "unchanged":
+        click.echo(f"{client.title} has it already, as {name!r} in {path}")
+        return
+    _apply(client, change, f"{change.done} {name!r}", dry_run=dry_run)
+    if not dry_run:
+        if scope == "project":
+            click.echo("Note: the path in it is that of this machine; leave the file out of what others get.", err=True)
+        click.echo(f"Next: {client.after}.", err=True)
+
+
+@click.command("uninstall", cls=ForClient)
+@click.argument("client", metavar="CLIENT", callback=_client)
+@where_options
+def uninstall(client: Client, scope: Scope | None, name: str, file: str | None, force: bool, dry_run: bool) -> None:
+    """Take Handrail out of an MCP client's configuration.
+
+    Example: handrail mcp uninstall gemini
+    """
+    from handrail_mcp.setup.changing import open_file, uninstalling
+
+    path, _ = _where(client, scope, file)
+    change = uninstalling(client, open_file(path), name, force=force)
+    if change.done == "absent":
+        click.echo(f"{client.title} has no server {name!r} in {path}")
+        return
+    _apply(client, change, f"removed {name!r}", dry_run=dry_run)
+
+
+@click.command("clients")
+@json_option
+def clients(as_json: bool) -> None:
+    """Say which MCP clients have Handrail, and in which file.
+
+    Example: handrail mcp clients
+    """
+    from handrail_mcp.setup.clients import CLIENTS
+
+    machine = _machine()
+    rows = [row for client in CLIENTS for scope in client.scopes for row in _rows(client, scope, machine)]
+    if as_json:
+        print_json(rows)
+        return
+    width = max(len(row["client"]) for row in rows)
+    for row in rows:
+        click.echo(f"{row['client']:<{width}}  {row['scope']:<7}  {row['state']:<9}  {_said(row)}")
+
+
+def _rows(client: Client, scope: Scope, machine: Machine) -> Iterator[dict[str, Any]]:
+    """One for each entry of ours in a file, else one that says there is none."""
+    from handrail_mcp.setup.changing import open_file, servers
+
+    path = machine.file(client, scope)
+    row: dict[str, Any] = {"client": client.name, "scope": scope, "file": str(path)}
+    try:
+        opened = open_file(path)
+        found = servers(client, opened)
+    except HandrailError as exc:
+        yield {**row, "state": "broken", "problem": str(exc)}
+        return
+    for name, server in found.items():
+        state = "installed" if os.access(server.command, os.X_OK) else "dangling"
+        yield {**row, "state": state, "name": name, "command": server.command, "args": list(server.args)}
+    if not found:
+        yield {**row, "state": "no file" if opened.data is None else "none"}
+
+
+def _said(row: dict[str, Any]) -> str:
+    if row["state"] == "broken":
+        return row["problem"]
+    if "command" not in row:
+        return row["file"]
+    gone = ", which is not there any more: install it again" if row["state"] == "dangling" else ""
+    return f"{row['name']} in {row['file']}: {row['command']} {' '.join(row['args'])}{gone}"
+
+
+def _server(choices: Choices, env: tuple[str, ...]) -> Server:
+    from handrail.commands import read_config
+    from handrail_mcp.entry import own_server
+
+    # What is wrong in them is to be said now, not when the client starts it.
+    read_config(choices)
+    return own_server(
+        desktop=choices.desktop,
+        backend=choices.backend,
+        mode=choices.mode,
+        profile=choices.profile,
+        workspace=choices.workspace,
+        config=choices.config,
+        environment=named_values(env, "--env"),
+    )
+
+
+def _where(client: Client, scope: Scope | None, file: str | None) -> tuple[Path, Scope | None]:
+    """The file that is meant, and its scope unless the file was named."""
+    if file is not None:
+        if scope is not None:
+            raise click.UsageError("--file names the file; leave --scope out")
+        return Path(file).absolute(), None
+    chosen: Scope = scope or "user"
+    if chosen not in client.scopes:
+        raise click.UsageError(f"{client.title} keeps no servers for a folder of its own; leave --scope out")
+    return _machine().file(client, chosen), chosen
+
+
+def _machine() -> Machine:
+    from handrail_mcp.setup.clients import Machine
+
+    return Machine.here(current_folder())
+
+
+def _apply(client: Client, change: Change, said: str, *, dry_run: bool) -> None:
+    from handrail.config.places import Places
+    from handrail_mcp.setup.changing import write
+
+    path = change.file.path
+    if dry_run:
+        click.echo(change.diff, nl=False)
+        click.echo(f"{client.title}: {said}, if this were no dry run; nothing was changed", err=True)
+        return
+    if change.file.data is None and not path.parent.is_dir():
+        click.echo(f"Note: there was no {path.parent}; is {client.title} installed?", err=True)
+    kept = write(change, Places.of(os.environ).state / "clients")
+    click.echo(f"{client.title}: {said} in {path}")
+    if kept is not None:
+        click.echo(f"The file as it was: {kept}", err=True)

@@ -1,0 +1,207 @@
+"""JSON as people keep it, with comments and commas after the last member."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from handrail_mcp.setup.texts import BrokenError, Text, value_under
+
+STRING = r'"(?:[^"\\\n]|\\.)*"'
+COMMENTS = re.compile(rf"{STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
+# A comma with nothing before it is none of these, and is taken first.
+LAST_COMMAS = re.compile(rf"{STRING}|[{{\[]\s*,|,(?=\s*[}}\]])", re.DOTALL)
+# What may follow a member on its line without being of the next.
+REST_OF_LINE = re.compile(r"(?:[ \t]|/\*[^\n]*?\*/)*(?://[^\n]*)?(?=\n|\Z)")
+SPACE = re.compile(r"\s*")
+DECODER = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    key: str
+    start: int
+    value: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """Where an object opens and closes, and its members."""
+
+    start: int
+    close: int
+    members: tuple[_Member, ...]
+
+    def member(self, key: str) -> _Member | None:
+        found = [member for member in self.members if member.key == key]
+        if len(found) > 1:
+            raise BrokenError(f"the key {key!r} is there twice")
+        return found[0] if found else None
+
+
+class Jsonc(Text):
+    """JSON, with comments and trailing commas where there are some."""
+
+    def read(self, text: str) -> dict[str, Any]:
+        plain = _plain(text)
+        if not plain.strip():
+            return {}
+        try:
+            content: Any = json.loads(plain)
+        except json.JSONDecodeError as exc:
+            raise BrokenError(exc.msg, exc.lineno) from exc
+        except RecursionError as exc:
+            raise BrokenError("it is nested too deep") from exc
+        if not isinstance(content, dict):
+            raise BrokenError("it is not an object", 1)
+        return cast("dict[str, Any]", content)
+
+    def put(self, text: str, path: Sequence[str], value: Any) -> str:
+        plain = _plain(text)
+        if not plain.strip():
+            before = f"{text.rstrip()}\n" if text.strip() else ""
+            return f"{before}{_rendered(value_under(path, value), '', '  ')}\n"
+        parent = _root(plain)
+        unit = _unit(text, parent)
+        for index, key in enumerate(path):
+            member = parent.member(key)
+            if member is None:
+                return _inserted(text, parent, key, value_under(path[index + 1 :], value), unit)
+            if plain[member.value] != "{" or index == len(path) - 1:
+                new = _rendered(value_under(path[index + 1 :], value), _indent(text, member.start), unit)
+                return text[: member.value] + new + text[member.end :]
+            parent = _object(plain, member.value)
+        return text
+
+    def drop(self, text: str, path: Sequence[str]) -> str:
+        plain = _plain(text)
+        if not plain.strip():
+            return text
+        parent = _root(plain)
+        for key in path[:-1]:
+            member = parent.member(key)
+            if member is None or plain[member.value] != "{":
+                return text
+            parent = _object(plain, member.value)
+        member = parent.member(path[-1])
+        return text if member is None else _without(text, parent, member)
+
+
+def _plain(text: str) -> str:
+    """The same as strict JSON, every letter at its place: comments and last commas are blanks."""
+    return LAST_COMMAS.sub(lambda match: " " if match[0] == "," else match[0], _uncommented(text))
+
+
+def _uncommented(text: str) -> str:
+    return COMMENTS.sub(_blank, text)
+
+
+def _blank(match: re.Match[str]) -> str:
+    return match[0] if match[0].startswith('"') else re.sub(r"[^\n]", " ", match[0])
+
+
+def _skip(plain: str, at: int) -> int:
+    match = SPACE.match(plain, at)
+    assert match is not None
+    return match.end()
+
+
+def _root(plain: str) -> _Object:
+    return _object(plain, _skip(plain, 0))
+
+
+def _object(plain: str, start: int) -> _Object:
+    members = tuple(_members(plain, start))
+    last = members[-1].end if members else start + 1
+    return _Object(start, _skip(plain, last), members)
+
+
+def _members(plain: str, start: int) -> Iterator[_Member]:
+    at = _skip(plain, start + 1)
+    while plain[at] != "}":
+        key, end = DECODER.raw_decode(plain, at)
+        value = _skip(plain, _skip(plain, end) + 1)
+        _, end = DECODER.raw_decode(plain, value)
+        yield _Member(key, at, value, end)
+        at = _skip(plain, end)
+        if plain[at] == ",":
+            at = _skip(plain, at + 1)
+
+
+def _indent(text: str, at: int) -> str:
+    """The blanks that the line of this place begins with."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _unit(text: str, root: _Object) -> str:
+    """One step of indentation, as the file has it."""
+    return (_indent(text, root.members[0].start) if _is_tall(text, root) else "") or "  "
+
+
+def _is_tall(text: str, one: _Object) -> bool:
+    """Whether it has its members on lines of their own."""
+    return bool(one.members) and "\n" in text[one.start : one.members[0].start]
+
+
+def _inserted(text: str, parent: _Object, key: str, value: Any, unit: str) -> str:
+    name = json.dumps(key, ensure_ascii=False)
+    if not parent.members:
+        outer = _indent(text, parent.start)
+        inside = text[parent.start + 1 : parent.close].rstrip()
+        member = f"{name}: {_rendered(value, outer + unit, unit)}"
+        return f"{text[: parent.start + 1]}{inside}\n{outer}{unit}{member}\n{outer}{text[parent.close :]}"
+    last = parent.members[-1].end
+    if not _is_tall(text, parent):
+        return f"{text[:last]}, {name}: {json.dumps(value, ensure_ascii=False)}{text[last:]}"
+    indent = _indent(text, parent.members[0].start)
+    comma = _uncommented(text).find(",", last, parent.close)
+    rest = REST_OF_LINE.match(text, last if comma < 0 else comma + 1)
+    end = rest.end() if rest else (last if comma < 0 else comma + 1)
+    member = f"\n{indent}{name}: {_rendered(value, indent, unit)}"
+    if comma < 0:
+        return f"{text[:last]},{text[last:end]}{member}{text[end:]}"
+    return f"{text[:end]}{member},{text[end:]}"
+
+
+def _without(text: str, parent: _Object, member: _Member) -> str:
+    commas = _uncommented(text)
+    index = parent.members.index(member)
+    own = commas.find(",", member.end, _next_start(parent, index))
+    start, end = member.start, member.end if own < 0 else own + 1
+    if own < 0 and index > 0:
+        # The one before is the last now, and its comma goes.
+        before = commas.find(",", parent.members[index - 1].end, start)
+        text, shift = text[:before] + text[before + 1 :], 1
+        start, end = start - shift, end - shift
+    line = text.rfind("\n", 0, start) + 1
+    rest = REST_OF_LINE.match(text, end)
+    if text[line:start].strip() or rest is None:
+        # It shares its line.
+        until = end if own < 0 else len(text) - len(text[end:].lstrip(" "))
+        return text[:start].rstrip(" ") + text[until:] if own < 0 else text[:start] + text[until:]
+    text = text[: line - 1] + text[rest.end() :]
+    if len(parent.members) == 1 and not text[parent.start + 1 :].split("}", 1)[0].strip():
+        close = text.index("}", parent.start)
+        return text[: parent.start + 1] + text[close:]
+    return text
+
+
+def _next_start(parent: _Object, index: int) -> int:
+    return parent.members[index + 1].start if index + 1 < len(parent.members) else parent.close
+
+
+def _rendered(value: Any, indent: str, unit: str) -> str:
+    """JSON with a line for each member, and lists on one."""
+    if not isinstance(value, dict) or not value:
+        return json.dumps(value, ensure_ascii=False)
+    inner = indent + unit
+    members = cast("dict[str, Any]", value)
+    lines = (
+        f"{inner}{json.dumps(key, ensure_ascii=False)}: {_rendered(item, inner, unit)}" for key, item in members.items()
+    )
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"

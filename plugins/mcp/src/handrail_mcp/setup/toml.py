@@ -1,0 +1,95 @@
+"""TOML, by tomlkit, which keeps comments, order and blanks."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import tomlkit
+from tomlkit.exceptions import TOMLKitError
+
+from handrail_mcp.setup.texts import BrokenError, Text, table_at
+
+
+class Toml(Text):
+    """TOML."""
+
+    def read(self, text: str) -> dict[str, Any]:
+        try:
+            return tomllib.loads(text)
+        except tomllib.TOMLDecodeError as exc:
+            raise BrokenError(str(exc)) from exc
+        except RecursionError as exc:
+            raise BrokenError("it is nested too deep") from exc
+
+    def put(self, text: str, path: Sequence[str], value: Any) -> str:
+        if isinstance(value, Mapping) and not table_at(self.read(text), path):
+            added = f"{_ended(text)}{_table(path, cast('Mapping[str, Any]', value))}"
+            try:
+                self.read(added)
+            except BrokenError:
+                # The table above is written on one line, or by dotted keys.
+                return _edited(text, path, value)
+            return added
+        return _edited(text, path, value)
+
+    def drop(self, text: str, path: Sequence[str]) -> str:
+        document = _parsed(text)
+        parent: Any = document
+        for key in path[:-1]:
+            if key not in parent:
+                return text
+            parent = parent[key]
+        if path[-1] not in parent:
+            return text
+        del parent[path[-1]]
+        left = _written(document)
+        # The empty line before what was the last table belongs to the one before.
+        return left[:-1] if left.endswith("\n\n") and not text.endswith("\n\n") else left
+
+
+def _ended(text: str) -> str:
+    """The text with its last line ended, and an empty one after it."""
+    text = text if not text or text.endswith("\n") else f"{text}\n"
+    return text if not text or text.endswith("\n\n") else f"{text}\n"
+
+
+def _table(path: Sequence[str], value: Mapping[str, Any]) -> str:
+    table = tomlkit.table()
+    for key, item in value.items():
+        table.append(key, _item(item))
+    return f"[{'.'.join(path)}]\n{table.as_string()}"
+
+
+def _item(value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        made: Any = tomlkit.item
+        return made(value)
+    inline = tomlkit.inline_table()
+    for key, item in cast("Mapping[str, Any]", value).items():
+        inline.append(key, item)
+    return inline
+
+
+def _edited(text: str, path: Sequence[str], value: Any) -> str:
+    document = _parsed(text)
+    parent: Any = document
+    for key in path[:-1]:
+        parent = parent.setdefault(key, tomlkit.table())
+    parent[path[-1]] = _item(value)
+    return _written(document)
+
+
+def _parsed(text: str) -> tomlkit.TOMLDocument:
+    try:
+        return tomlkit.parse(text)
+    except TOMLKitError as exc:
+        raise BrokenError(str(exc)) from exc
+
+
+def _written(document: tomlkit.TOMLDocument) -> str:
+    try:
+        return tomlkit.dumps(document)
+    except TOMLKitError as exc:
+        raise BrokenError(str(exc)) from exc

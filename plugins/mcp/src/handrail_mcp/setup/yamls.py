@@ -1,0 +1,141 @@
+"""YAML, edited at the places where its parser says that things stand."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, cast
+
+import yaml
+
+from handrail_mcp.setup.texts import BrokenError, Text, table_at, value_under
+
+
+class Yaml(Text):
+    """YAML of one document."""
+
+    def read(self, text: str) -> dict[str, Any]:
+        try:
+            content: Any = yaml.safe_load(text)
+        except yaml.MarkedYAMLError as exc:
+            mark = exc.problem_mark
+            raise BrokenError(exc.problem or "it cannot be read", mark.line + 1 if mark else None) from exc
+        except (yaml.YAMLError, RecursionError) as exc:
+            raise BrokenError(str(exc) or "it is nested too deep") from exc
+        if content is None:
+            return {}
+        if not isinstance(content, dict):
+            raise BrokenError("it is not a mapping", 1)
+        return cast("dict[str, Any]", content)
+
+    def put(self, text: str, path: Sequence[str], value: Any) -> str:
+        parent = yaml.compose(text, yaml.SafeLoader)
+        if parent is None:
+            return f"{_ended(text)}{_rendered(value_under(path, value), 0)}"
+        for index, key in enumerate(path):
+            if _flows(parent):
+                return _rewritten(text, parent, path[index:], value)
+            found = _pair(parent, key)
+            rest = value_under(path[index + 1 :], value)
+            if found is None:
+                return _appended(text, parent, {key: rest})
+            name, below = found
+            if index == len(path) - 1 or not isinstance(below, yaml.MappingNode) or not below.value:
+                column = name.start_mark.column
+                return _replaced(text, name, below, _rendered({key: rest}, column)[column:])
+            parent = below
+        return text
+
+    def drop(self, text: str, path: Sequence[str]) -> str:
+        if not _has(self.read(text), path):
+            return text
+        parent = yaml.compose(text, yaml.SafeLoader)
+        holder: tuple[yaml.Node, yaml.Node] | None = None
+        for key in path[:-1]:
+            assert isinstance(parent, yaml.MappingNode)
+            if _flows(parent):
+                break
+            holder = _pair(parent, key)
+            assert holder is not None
+            parent = holder[1]
+        assert isinstance(parent, yaml.MappingNode)
+        if _flows(parent):
+            raise BrokenError("the extensions are written on one line")
+        found = _pair(parent, path[-1])
+        assert found is not None
+        if len(parent.value) == 1 and holder is not None:
+            return _replaced(text, *holder, f"{path[-2]}: {{}}\n")
+        start = text.rfind("\n", 0, found[0].start_mark.index) + 1
+        return text[:start] + text[_line_end(text, _end(found[1])) :]
+
+
+def _has(content: dict[str, Any], path: Sequence[str]) -> bool:
+    return path[-1] in table_at(content, path[:-1])
+
+
+def _pair(parent: yaml.Node, key: str) -> tuple[yaml.Node, yaml.Node] | None:
+    assert isinstance(parent, yaml.MappingNode)
+    found = [pair for pair in parent.value if isinstance(pair[0], yaml.ScalarNode) and pair[0].value == key]
+    if len(found) > 1:
+        raise BrokenError(f"the key {key!r} is there twice", found[1][0].start_mark.line + 1)
+    return found[0] if found else None
+
+
+def _flows(node: yaml.Node) -> bool:
+    return isinstance(node, yaml.MappingNode) and bool(node.flow_style) and bool(node.value)
+
+
+def _end(node: yaml.Node) -> int:
+    """Where the last of its content ends; a collection's own mark is after the comments that follow."""
+    if isinstance(node, yaml.MappingNode) and node.value and not node.flow_style:
+        return _end(node.value[-1][1])
+    if isinstance(node, yaml.SequenceNode) and node.value and not node.flow_style:
+        return _end(node.value[-1])
+    return node.end_mark.index
+
+
+def _line_end(text: str, at: int) -> int:
+    """The beginning of the line after this place."""
+    if at and text[at - 1] == "\n":
+        return at
+    newline = text.find("\n", at)
+    return len(text) if newline < 0 else newline + 1
+
+
+def _ended(text: str) -> str:
+    return text if not text or text.endswith("\n") else f"{text}\n"
+
+
+def _appended(text: str, parent: yaml.Node, content: dict[str, Any]) -> str:
+    assert isinstance(parent, yaml.MappingNode)
+    if not parent.value:
+        return text[: parent.start_mark.index] + _rendered(content, 0) + text[parent.end_mark.index :].lstrip("\n")
+    at = _line_end(text, _end(parent))
+    before = _ended(text[:at])
+    return f"{before}{_rendered(content, parent.value[0][0].start_mark.column)}{text[at:]}"
+
+
+def _replaced(text: str, name: yaml.Node, value: yaml.Node, new: str) -> str:
+    """`new` in the place of a key with its value; what follows on the last line stays."""
+    end = max(_end(value), text.index(":", name.end_mark.index) + 1)
+    new = new if text[end - 1] == "\n" else new.removesuffix("\n")
+    return text[: name.start_mark.index] + new + text[end:]
+
+
+def _rewritten(text: str, node: yaml.Node, path: Sequence[str], value: Any) -> str:
+    """A mapping that is written as JSON is, written anew."""
+    start, end = node.start_mark.index, node.end_mark.index
+    if "#" in text[start:end]:
+        raise BrokenError("there are comments in a mapping of one line", node.start_mark.line + 1)
+    content = yaml.safe_load(text[start:end])
+    inner = content
+    for key in path[:-1]:
+        inner = inner.setdefault(key, {})
+    inner[path[-1]] = value
+    return text[:start] + json.dumps(content, ensure_ascii=False) + text[end:]
+
+
+def _rendered(content: dict[str, Any], column: int) -> str:
+    lines = yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=math.inf).splitlines(keepends=True)
+    return "".join(" " * column + line for line in lines)

@@ -1,0 +1,201 @@
+"""What a person wrote stays as it is, to the byte, whatever is put in and taken out beside it."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import pytest
+
+from handrail.errors import HandrailError
+from handrail_mcp.setup.changing import BOM, TEXTS, Change, installing, open_file, uninstalling, write
+from handrail_mcp.setup.clients import CLIENTS, Client, Server
+
+from .kept import KEPT
+
+SERVER = Server("/opt/handrail", ("serve", "--desktop", "private"))
+NAMED = {client.name: client for client in CLIENTS}
+
+each_kept = pytest.mark.parametrize(("name", "text"), KEPT.items(), ids=list(KEPT))
+
+
+def made(tmp_path: Path, text: str | bytes) -> Path:
+    path = tmp_path / "settings"
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+def put(client: Client, path: Path, server: Server = SERVER, *, force: bool = False) -> Change:
+    change = installing(client, open_file(path), "handrail", server, force=force)
+    write(change, path.parent / "kept")
+    return change
+
+
+def take(client: Client, path: Path, *, force: bool = False) -> Change:
+    change = uninstalling(client, open_file(path), "handrail", force=force)
+    write(change, path.parent / "kept")
+    return change
+
+
+def gone(before: str, after: str) -> list[str]:
+    """The lines that are not there any more as they were, but for a comma at their end."""
+    lines = difflib.ndiff([line.rstrip(",") for line in before.splitlines()], after.replace(",\n", "\n").splitlines())
+    return [line[2:] for line in lines if line.startswith("- ")]
+
+
+@each_kept
+def test_nothing_that_was_there_is_changed(name: str, text: str, tmp_path: Path):
+    path = made(tmp_path, text)
+    assert put(NAMED[name], path).done == "added"
+    after = path.read_text()
+    assert [line for line in gone(text, after) if not line.rstrip().endswith("// the last one")] == []
+    content = TEXTS[NAMED[name].format]().read(after)[NAMED[name].key]
+    assert len(content) > 1
+    assert content["handrail"] == NAMED[name].entry("handrail", SERVER)
+
+
+@each_kept
+def test_what_was_put_in_is_taken_out_without_a_trace(name: str, text: str, tmp_path: Path):
+    path = made(tmp_path, text)
+    put(NAMED[name], path)
+    assert take(NAMED[name], path).done == "removed"
+    assert path.read_text() == text
+
+
+@each_kept
+@pytest.mark.parametrize("mark", [b"", BOM], ids=["plain", "marked"])
+def test_line_ends_and_marks_of_the_encoding_stay(name: str, text: str, mark: bytes, tmp_path: Path):
+    path = made(tmp_path, mark + text.replace("\n", "\r\n").encode())
+    put(NAMED[name], path)
+    data = path.read_bytes()
+    assert data.startswith(mark + text.replace("\n", "\r\n").encode()[:12])
+    assert data.count(b"\n") == data.count(b"\r\n") > text.count("\n")
+    take(NAMED[name], path)
+    assert path.read_bytes() == mark + text.replace("\n", "\r\n").encode()
+
+
+@each_kept
+def test_done_again_nothing_changes(name: str, text: str, tmp_path: Path):
+    path = made(tmp_path, text)
+    put(NAMED[name], path)
+    before = path.read_bytes()
+    again = installing(NAMED[name], open_file(path), "handrail", SERVER, force=False)
+    assert (again.done, again.after, again.diff) == ("unchanged", before.decode(), "")
+
+
+@each_kept
+def test_an_entry_of_ours_is_brought_up_to_date_and_keeps_what_was_added_to_it(name: str, text: str, tmp_path: Path):
+    client, path = NAMED[name], made(tmp_path, text)
+    put(client, path)
+    editor = TEXTS[client.format]()
+    path.write_text(editor.put(path.read_text(), (client.key, "handrail", "mine"), "kept"))
+    newer = Server("/other/handrail", ("serve", "--profile", "all"), {"A": "b"})
+    assert put(client, path, newer).done == "updated"
+    entry = editor.read(path.read_text())[client.key]["handrail"]
+    assert entry == {**client.entry("handrail", newer), "mine": "kept"}
+    assert [line for line in gone(text, path.read_text()) if not line.rstrip().endswith("// the last one")] == []
+
+
+@each_kept
+def test_an_entry_of_somebody_else_is_left_alone_unless_forced(name: str, text: str, tmp_path: Path):
+    client = NAMED[name]
+    theirs = client.entry("handrail", Server("/usr/bin/rails", ("server",)))
+    path = made(tmp_path, TEXTS[client.format]().put(text, (client.key, "handrail"), theirs))
+    before = path.read_bytes()
+    for act in (put, take):
+        with pytest.raises(HandrailError, match="not Handrail's"):
+            act(client, path)
+    assert path.read_bytes() == before
+    assert put(client, path, force=True).done == "updated"
+    assert TEXTS[client.format]().read(path.read_text())[client.key]["handrail"] == client.entry("handrail", SERVER)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("claude", '{\n  "a": 1,\n  "b" 2\n}', ":3: "),
+        ("claude", '{"a": 1', ":1: "),
+        ("claude", "{,}", ":1: "),
+        ("claude", '{"a": [ ,]}', ":1: "),
+        ("claude", "[]", "not an object"),
+        ("claude", '{"mcpServers": []}', "not a table"),
+        ("claude", '{"mcpServers": {}, "mcpServers": {}}', "there twice"),
+        ("claude", "[" * 100_000, "settings"),
+        ("codex", 'model = "a\n', "line 1"),
+        ("codex", "mcp_servers = 3\n", "not a table"),
+        ("goose", "extensions:\n  a: [1\n", "settings:3: "),
+        ("goose", "- a\n", "not a mapping"),
+        ("goose", "a: 1\n---\nb: 2\n", "settings"),
+        ("goose", "extensions: *gone\n", "settings:1: "),
+        ("goose", "extensions: {a: {b: 1}, # mine\n  c: {}}\n", "comments"),
+        ("goose", "x: &x {developer: {type: a}}\nextensions: *x\n", "cannot be edited"),
+    ],
+)
+def test_a_file_that_cannot_be_edited_is_told_with_the_cure_and_stays(name: str, text: str, said: str, tmp_path: Path):
+    path = made(tmp_path, text)
+    with pytest.raises(HandrailError) as caught:
+        put(NAMED[name], path)
+    assert said in str(caught.value)
+    assert "nothing was changed" in str(caught.value.hint)
+    assert f"install {name} --print" in str(caught.value.hint)
+    assert path.read_text() == text
+
+
+def test_a_file_in_another_encoding_is_refused(tmp_path: Path):
+    path = made(tmp_path, '{"a": "é"}'.encode("latin-1"))
+    with pytest.raises(HandrailError, match="not in UTF-8"):
+        put(NAMED["claude"], path)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("claude", ""),
+        ("claude", "\n\n"),
+        ("claude", "{}"),
+        ("claude", "{\n}\n"),
+        ("claude", '{"a":1}'),
+        ("claude", '{"mcpServers":{}}'),
+        ("claude", '{"mcpServers": null, "b": 2}'),
+        ("claude", '{"mcpServers":{"x":{"command":"y"}},"b":[1,2]}'),
+        ("claude", '{\n\t"a": 1\n}'),
+        ("claude", '{"a": "/* no comment */", "b": "\\"// nor this"}'),
+        ("zed", "// nothing yet\n"),
+        ("zed", "{\n  // nothing yet\n}\n"),
+        ("zed", '{\n  "context_servers": {\n    // none\n  },\n}\n'),
+        ("zed", '{\n  "a": 1, // one\n  "b": 2 /* two */ // more\n}\n'),
+        ("zed", '{\n  "a": [1, 2,],\n}'),
+        ("codex", ""),
+        ("codex", 'model = "a"'),
+        ("codex", "# only this\n"),
+        ("codex", 'mcp_servers = { docs = { command = "x" } }\n'),
+        ("codex", 'mcp_servers.docs.command = "x"\n'),
+        ("codex", '[mcp_servers]\n[mcp_servers.docs]\ncommand = """x\n[mcp_servers.handrail]\n"""\n'),
+        ("goose", ""),
+        ("goose", "# only this\n"),
+        ("goose", "a: 1"),
+        ("goose", "{}\n"),
+        ("goose", "extensions:\n"),
+        ("goose", "extensions:\n\n# next\nb: 1\n"),
+        ("goose", "extensions: {}\nb: 1\n"),
+        ("goose", 'extensions: {a: {type: builtin}}\nb: "2"\n'),
+        ("goose", '{"extensions": {"a": {"type": "builtin"}}, "b": 2}\n'),
+        ("goose", "extensions:\n    a:\n        text: |\n            one\n            two\n\nb: 1\n"),
+        ("goose", "extensions:\n  a:\n    text: >-\n      one\n      two"),
+        ("goose", "extensions:\n  a:\n    enabled:\n  b:\n"),
+        ("goose", '"extensions":\n  a: {enabled: true}   # yes\n'),
+    ],
+)
+def test_every_way_of_writing_it_takes_the_entry_and_gives_it_back(name: str, text: str, tmp_path: Path):
+    client, path = NAMED[name], made(tmp_path, text)
+    editor = TEXTS[client.format]()
+    before = editor.read(text)
+    assert put(client, path).done == "added"
+    content = editor.read(path.read_text())
+    assert content[client.key].pop("handrail") == client.entry("handrail", SERVER)
+    assert {key: value for key, value in content.items() if value} == {
+        key: value for key, value in before.items() if value
+    }
+    newer = Server("/b/handrail", ("serve",))
+    assert put(client, path, newer).done == "updated"
+    assert editor.read(path.read_text())[client.key]["handrail"] == client.entry("handrail", newer)
