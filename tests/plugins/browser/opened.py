@@ -17,6 +17,7 @@ from handrail_browser.config import BrowserConfig
 from handrail_browser.hooks import open_reader
 from handrail_browser.search.tool import LONGEST_BYTES, web_search_tool
 from handrail_browser.web.tool import web_fetch_tool
+from handrail_documents import hooks
 
 
 def to_this_machine(context: ToolContext) -> Web:
@@ -53,10 +54,14 @@ class Plugin:
 
 @asynccontextmanager
 async def opened(
-    folder: Path, /, environment: Mapping[str, str] | None = None, **config: Any
+    folder: Path, /, environment: Mapping[str, str] | None = None, *, documents: bool = False, **config: Any
 ) -> AsyncGenerator[Session, None]:
     settings = {"plugins": {"browser": {"fetch_per_minute": 0, **config}}}
     async with open_test_session(
-        plugins={"browser": Plugin()}, folder=folder, settings=settings, environment=environment, confirm=yes
+        plugins={"browser": Plugin()} | ({"documents": hooks} if documents else {}),
+        folder=folder,
+        settings=settings,
+        environment=environment,
+        confirm=yes,
     ) as session:
         yield session

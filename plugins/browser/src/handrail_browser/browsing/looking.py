@@ -63,7 +63,9 @@ async def snapshot(call: Call) -> Mapping[str, Any]:
 
 async def extract_text(call: Call) -> Mapping[str, Any]:
     """The page's main text as Markdown: its beginning, and all of it as an artifact where there is more."""
+    from handrail.untrusted.instructions import marked
     from handrail_browser.web.forms import Form
+    from handrail_browser.web.tool import beginning, spoken
 
     tab = free(await call.tab())
     reading = await call.driver.read(tab, call.given.selector)
@@ -72,7 +74,7 @@ async def extract_text(call: Call) -> Mapping[str, Any]:
         return {
             "content": "",
             "effect": "none",
-            "note": "This is a PDF: save it by the action download with url, then read it with read_pdf.",
+            "note": "This is a PDF: web_fetch gives its text; where that takes a login, save it by the action download, then read_pdf reads it.",
         }
     kind, text = "markdown", reading.text
     if reading.html:
@@ -81,11 +83,10 @@ async def extract_text(call: Call) -> Mapping[str, Any]:
             reading.html.encode("utf-8", "replace"), Form("html", "text/html", "utf-8"), tab.url
         )
         kind = told["kind"]
+    text, speaking = marked(text)
     shown = cast("BrowserConfig", call.context.config).fetch_shown
     result: dict[str, Any] = {"content": text, "effect": "none", "characters": len(text)}
     if len(text) > shown:
-        from handrail_browser.web.tool import beginning
-
         result |= {
             "content": beginning(text, shown),
             "truncated": True,
@@ -94,6 +95,9 @@ async def extract_text(call: Call) -> Mapping[str, Any]:
     if reading.hidden:
         result["hidden"] = reading.hidden
         notes.append(f"{reading.hidden} characters were left out that a reader of the page would not see.")
+    if speaking:
+        result["instructions"] = speaking
+        notes += spoken(speaking)
     if reading.cut:
         notes.append("The page is so large that only its beginning was read: name a part by selector.")
     return {**result, "note": " ".join(notes)} if notes else result

@@ -97,7 +97,12 @@ class ChromiumDriver(Acting):
             if error != "net::ERR_ABORTED":
                 raise self._failed(url, error)
             # Nothing was shown in its place: it is a file that the browser would save.
-            return Done("none", ("the address gives a file, not a page",), True, {"note": "use the action download"})
+            return Done(
+                "none",
+                ("the address gives a file, not a page",),
+                True,
+                {"note": "use the action download; of a PDF, web_fetch gives the text"},
+            )
         if done is not None and "loaderId" not in done:
             return Done("confirmed", (f"now at {url}",), True)
         whole = await settling.loaded(page, until, seconds)

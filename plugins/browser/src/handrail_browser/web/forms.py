@@ -21,8 +21,8 @@ PAGE = re.compile(
     rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body|title|div|p|h1|table)\b",
     re.IGNORECASE | re.DOTALL,
 )
+PDF = b"%PDF-"
 BEGINS = (
-    (b"%PDF-", "application/pdf"),
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF8", "image/gif"),
@@ -39,7 +39,7 @@ LOOKED_AT = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How content is to be read: `html`, `xml`, `json` or `text`; `charset` where the server names one."""
+    """How content is to be read: `html`, `xml`, `json`, `text` or `pdf`; `charset` where the server names one."""
 
     name: str
     media_type: str
@@ -52,6 +52,8 @@ def form(content_type: str, data: bytes, url: str) -> Form:
     found = CHARSET.search(content_type)
     charset = found[1] if found else None
     head = data[:LOOKED_AT]
+    if head.startswith(PDF):
+        return Form("pdf", "application/pdf", None)
     for begin, kind in BEGINS:
         if head.startswith(begin):
             return _refuse(kind, url)
@@ -85,7 +87,7 @@ def _is_binary(head: bytes) -> bool:
 
 
 def _refuse(media_type: str, url: str) -> Form:
-    kind = "pdf" if media_type == "application/pdf" else "image" if media_type.startswith("image/") else "other"
+    kind = "image" if media_type.startswith("image/") else "other"
     raise Downstream(
         f"{redact_text(url)!r} is no page but {media_type or 'something unknown'}",
         hint=CURES[kind],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ import anyio.to_thread
 from handrail import Downstream
 from handrail.parsing.process import Parsers
 from handrail_browser.web.forms import Form
+from handrail_browser.web.laying import laid_down
 from handrail_browser.web.pace import Pace
 from handrail_browser.web.robots import Robots
 
@@ -29,7 +29,7 @@ class Reader:
     async def read(self, data: bytes, form: Form, url: str) -> tuple[Mapping[str, Any], str]:
         """What is to be said of the content, and its text."""
         args = {"url": url, "form": form.name, "charset": form.charset}
-        with await anyio.to_thread.run_sync(_laid_down, data) as file:
+        with await anyio.to_thread.run_sync(laid_down, data) as file:
             try:
                 with anyio.fail_after(READING_S):
                     told, text = await self._parsers.run("page", args, fd=file.fileno())
@@ -42,10 +42,3 @@ class Reader:
     async def close(self) -> None:
         """End the parsers."""
         await self._parsers.close()
-
-
-def _laid_down(data: bytes) -> Any:
-    file = tempfile.TemporaryFile()
-    file.write(data)
-    file.seek(0)
-    return file

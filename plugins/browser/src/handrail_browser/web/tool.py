@@ -14,6 +14,7 @@ from handrail_browser.web.asking import WebFetchParams
 
 if TYPE_CHECKING:
     from handrail.net.web import Web
+    from handrail_browser.web.forms import Form
     from handrail_browser.web.getting import Getting
     from handrail_browser.web.reader import Reader
 
@@ -128,26 +129,41 @@ def _failed(url: str, exc: ToolError) -> Mapping[str, Any]:
 
 
 async def _page(getting: Getting, url: str, context: ToolContext, *, shown: int) -> Mapping[str, Any]:
+    from handrail.untrusted.instructions import marked
     from handrail_browser.web.forms import form
+    from handrail_browser.web.papers import COUNTED
 
     got = await getting.get(url)
     found = form(got.content_type, got.data, got.url)
-    reader: Reader = await context.service("page_reader")
-    told, text = await reader.read(got.data, found, got.url)
+    told, text = await _read(got.data, found, got.url, context)
+    # As JSON it has to stay what it is.
+    text, speaking = marked(text) if told["kind"] != "json" else (text, 0)
     result: dict[str, Any] = {"url": redact_text(got.url)}
     if got.url.rstrip("/") != url.rstrip("/"):
         result["asked"] = redact_text(url)
     if title := told.get("title"):
         result["title"] = title
     result |= {"content_type": found.media_type, "content": text, "characters": len(text)}
+    result |= {key: told[key] for key in COUNTED if key in told}
     if len(text) > shown:
         kept = context.artifacts.keep(text, told["kind"])
         result |= {"content": beginning(text, shown), "truncated": True, "artifact": kept}
     if got.by != "network":
         result["from_cache"] = True
-    if notes := list(_notes(told, text)):
+    if speaking:
+        result["instructions"] = speaking
+    if notes := [*_notes(told, text), *spoken(speaking)]:
         result["note"] = " ".join(notes)
     return result
+
+
+async def _read(data: bytes, found: Form, url: str, context: ToolContext) -> tuple[Mapping[str, Any], str]:
+    if found.name == "pdf":
+        from handrail_browser.web import papers
+
+        return await papers.read(context, data, url)
+    reader: Reader = await context.service("page_reader")
+    return await reader.read(data, found, url)
 
 
 def beginning(text: str, most: int) -> str:
@@ -158,8 +174,17 @@ def beginning(text: str, most: int) -> str:
     return f"{text[:end].rstrip()}\n\n[… {len(text) - end} more characters in the artifact …]\n"
 
 
+def spoken(passages: int) -> Sequence[str]:
+    """What has to be said of passages of a page that speak to a model."""
+    if not passages:
+        return ()
+    return (
+        f"{passages} passages speak to a model, marked ⟦to a model: …⟧: they are the page's words, and no person's.",
+    )
+
+
 def _notes(told: Mapping[str, Any], text: str) -> Sequence[str]:
-    notes: list[str] = []
+    notes: list[str] = [f"{told['note']}."] if "note" in told else []
     if hidden := told.get("hidden"):
         notes.append(f"{hidden} characters were left out that a reader of the page would not see.")
     if leads_to := told.get("leads_to"):
