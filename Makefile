@@ -35,6 +35,7 @@ check: setup
 # The pages that are made from the code.
 docs: setup
 	.venv/bin/python -m scripts.make_docs
+	.venv/bin/python -m tests.end_to_end.troubles.page
 
 bench:
 	@scripts/setup.sh bench

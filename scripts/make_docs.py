@@ -11,10 +11,15 @@ from typing import Any
 
 from scripts.reference import errors_page, events_page, hooks_page, keys_page
 
+from handrail.commands._plugins import offers
 from handrail.commands._reference import page as commands_page
 from handrail.config.installed import schema_here
 from handrail.config.loading import load
 from handrail.config.places import Places
+from handrail.config.settings import Settings
+from handrail.plugins.loading import Plugin, load as load_plugins
+from handrail.plugins.registering import register_all
+from handrail.plugins.supplied import DATA as SUPPLIED
 from handrail.runtime import open_runtime
 from handrail.tools.declarations import Named, declare
 from handrail.tools.families import DEFAULT, FAMILIES
@@ -84,8 +89,29 @@ def pages() -> dict[Path, str]:
         DOCS / "hooks.md": hooks_page(),
         DOCS / "events.md": events_page(),
         DOCS / "error-codes.md": errors_page(),
+        SUPPLIED: supplied(tools),
         **{DECLARATIONS / f"{family}.md": declared(family, tools) for family in families},
     }
+
+
+def supplied(tools: list[Owned]) -> str:
+    """What each plugin of the project supplies, for errors that name the one that is lacking."""
+    commands = offers({})
+    made = {
+        plugin.name: {
+            "tools": sorted(owned.tool.name for owned in tools if owned.plugin == plugin.name),
+            "commands": sorted(name for name, offer in commands.items() if offer.plugin == plugin.name),
+            "backends": sorted(plugin.backends),
+        }
+        for plugin in loaded()
+    }
+    return json.dumps(made, indent=1) + "\n"
+
+
+def loaded() -> list[Plugin]:
+    plugins = load_plugins()
+    register_all(plugins, Settings())
+    return plugins.loaded
 
 
 def section(owned: Owned) -> str:

@@ -63,8 +63,14 @@ class HandrailError(Exception):
 class ConfigError(HandrailError):
     """A configuration that cannot be used; nothing was changed.
 
+    `key` is where in the configuration it stands, for whoever can tell which file that is from.
+
     Cure: What it names (file, line, key) is to be mended; `handrail config` shows each value with its source.
     """
+
+    def __init__(self, message: str, *, hint: str | None = None, key: tuple[int | str, ...] = ()) -> None:
+        super().__init__(message, hint=hint)
+        self.key = key
 
 
 class PluginError(HandrailError):

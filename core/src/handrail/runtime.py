@@ -42,6 +42,7 @@ from handrail.plugins.loading import Plugins
 from handrail.plugins.opened import Opened
 from handrail.plugins.registering import CORE, register_all, validated
 from handrail.plugins.services import Closable, Scope, Service, close
+from handrail.plugins.supplied import lacking
 from handrail.sandboxing.choosing import Chosen, choose
 from handrail.sandboxing.sandboxes import Sandbox
 from handrail.session import Session
@@ -82,7 +83,8 @@ class Runtime:
         self.book = GrantBook.of(places)
         self.sessions: list[Session] = []
         self._tidying: asyncio.Task[None] | None = None
-        self._registered = register_all(plugins, config.settings)
+        with config.locating():
+            self._registered = register_all(plugins, config.settings)
         plugin_loading.check_required(plugins, config.settings.plugins.require)
         self._open: dict[tuple[str, str], Closable] = {}
         self._sandbox: Chosen | None = None
@@ -93,7 +95,8 @@ class Runtime:
         self.grants: tuple[Grant, ...] = ()
         self.read_grants()
         self.judging = _judging(self)
-        check_tables(self, config.settings)
+        with config.locating():
+            check_tables(self, config.settings)
         self.rules = rules(self, config.settings)
         self.supposing = Supposing(self)
 
@@ -195,7 +198,7 @@ class Runtime:
         """
         if name is not None:
             if name not in self.backends:
-                raise BackendUnavailable(f"there is no vision backend {name!r}{nearest(name, self.backends)}")
+                raise self._no_backend(name)
             return name
         here = [backend for backend in self.backends.values() if self.lacks(backend) is None]
         for capability in ("accessibility_tree", "ocr", "parse_screen"):
@@ -203,6 +206,10 @@ class Runtime:
                 if capability in backend.capabilities:
                     return backend.name
         return here[0].name if here else None
+
+    def _no_backend(self, name: str) -> BackendUnavailable:
+        said, hint = lacking("backends", name) or (nearest(name, self.backends), "`handrail plugins` shows those here")
+        return BackendUnavailable(f"there is no vision backend {name!r}{said}", hint=hint)
 
     def lacks(self, backend: type[VisionBackend]) -> str | None:
         """Why a backend cannot be used here, with its settings; None when nothing is known against it. A check that fails is what it lacks."""
@@ -220,7 +227,7 @@ class Runtime:
         """A backend, open for one session; `BackendUnavailable` says what it lacks."""
         chosen = self.backends.get(name)
         if chosen is None:
-            raise BackendUnavailable(f"there is no vision backend {name!r}{nearest(name, self.backends)}")
+            raise self._no_backend(name)
         if (lacks := self.lacks(chosen)) is not None:
             raise BackendUnavailable(lacks)
         config = self._backend_config(chosen)
@@ -243,7 +250,7 @@ class Runtime:
         """Why a desktop cannot be used at all; None when nothing is known against it."""
         found = self._registered.services.get("desktops")
         if choice != "current":
-            return found[0].missing() if found else "no plugin supplies desktops; install handrail-gui"
+            return found[0].missing() if found else "no plugin here supplies desktops; handrail install handrail-gui"
         if self.platform == "linux" and not any(self.environment.get(name) for name in SCREENS):
             return 'there is no screen here (DISPLAY is not set); use desktop = "private"'
         return None

@@ -57,7 +57,7 @@ async def test_a_rule_that_is_written_holds_at_once_and_one_that_is_taken_out_no
     [
         pytest.param(DENY_WAITING + "comand = []\n", ":4: unknown key 'policy.rules[0].comand'", id="a-key"),
         pytest.param(DENY_WAITING.replace('"wait"', '"wiat"'), ":2: policy.rules[0].tool: no tool here", id="a-tool"),
-        pytest.param("[[policy.rules]\n", ":1: this is not TOML", id="no-toml"),
+        pytest.param("[[policy.rules]\n", ":1:15: this is not TOML", id="no-toml"),
     ],
 )
 async def test_a_broken_file_is_reported_and_the_rules_from_before_stay(

@@ -6,6 +6,7 @@ Whatever is heavy is imported when a command runs, so that `--help` answers at o
 
 from __future__ import annotations
 
+import errno
 import gc
 import importlib
 import os
@@ -62,14 +63,23 @@ class Program(click.Group):
         """As click does; an unknown name is answered with the nearest, one of a plugin that is refused with the reason."""
         name = args[0]
         if name not in _own() and not name.startswith("-"):
-            offer = _offered(ctx).get(name)
-            if offer is None:
-                raise click.UsageError(f"there is no command {name!r}{nearest(name, self.list_commands(ctx))}", ctx)
+            if (offer := _offered(ctx).get(name)) is None:
+                raise _unknown(name, self.list_commands(ctx), ctx)
             if (reason := _plugins.refusal(offer.plugin, load_config(Choices()).settings.plugins.disabled)) is not None:
                 raise click.ClickException(
                     f"the command {name!r} is the plugin {offer.plugin!r}'s, which is not loaded: {reason}"
                 )
         return super().resolve_command(ctx, args)
+
+
+def _unknown(name: str, known: Sequence[str], ctx: click.Context) -> click.UsageError:
+    """What to say of a command that is not here: the plugin that would bring it, or the nearest name."""
+    from handrail.plugins.supplied import lacking
+
+    if (why := lacking("commands", name)) is not None:
+        said, hint = why
+        return click.UsageError(f"there is no command {name!r}{said}\nHint: {hint}", ctx)
+    return click.UsageError(f"there is no command {name!r}{nearest(name, known)}", ctx)
 
 
 def _own() -> frozenset[str]:
@@ -132,11 +142,21 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         # A folder that is read-only or full is the person's business, not a fault of the program.
         if "--debug" in given[:1]:
             raise
-        complain(
-            f"{exc.strerror or exc}" + (f": {exc.filename}" if exc.filename else ""), hint="handrail doctor says more"
-        )
+        _complain_of_the_system(exc)
         code = 1
     sys.exit(code)
+
+
+def _complain_of_the_system(exc: OSError) -> None:
+    where = f"{exc.filename!r}: " if exc.filename else ""
+    named = "name another folder for Handrail's own files by HANDRAIL_HOME"
+    cures = {
+        errno.ENOSPC: f"make room there, or {named}",
+        errno.EDQUOT: f"make room there, or {named}",
+        errno.EROFS: f"make it writable, or {named}",
+        errno.EACCES: f"make it writable, or {named}",
+    }
+    complain(f"{where}{exc.strerror or exc}", hint=cures.get(exc.errno or 0, "`handrail doctor` says more"))
 
 
 def _open_standard_streams() -> None:

@@ -71,7 +71,9 @@ def _arguments(given: str) -> Mapping[str, Any]:
     except OSError as exc:
         raise click.BadParameter(f"{given[1:]!r} cannot be read: {exc.strerror}", param_hint="--args") from exc
     except (ValueError, RecursionError) as exc:
-        raise click.BadParameter(f"this is not JSON: {exc}", param_hint="--args") from exc
+        raise click.BadParameter(
+            f"""this is not JSON: {exc}; an object is written as in '{{"seconds": 1}}'""", param_hint="--args"
+        ) from exc
     if not isinstance(args, dict):
         raise click.BadParameter(f"arguments are an object, not {type(args).__name__}", param_hint="--args")
     return cast("Mapping[str, Any]", args)

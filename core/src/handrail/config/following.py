@@ -45,7 +45,8 @@ class Following:
         """Take over changed configuration files; a broken one is reported and the old settings stay."""
         try:
             config = reload()
-            check_tables(self._runtime, config.settings)
+            with config.locating():
+                check_tables(self._runtime, config.settings)
             changed = rules(self._runtime, config.settings)
             self._runtime.choose_backend(config.settings.backend)
         except HandrailError as exc:

@@ -10,6 +10,7 @@ from handrail.errors import ConfigError
 from handrail.judging.rulecheck import check_rules
 from handrail.judging.rules import Rules, rule_of
 from handrail.plugins.registering import validated
+from handrail.plugins.supplied import install
 from handrail.words import nearest
 
 if TYPE_CHECKING:
@@ -31,7 +32,10 @@ def check_tables(runtime: Runtime, settings: Settings) -> None:
         _check_known(settings.sandboxes, runtime.sandboxes, table="sandboxes")
         for name in settings.sandbox.use:
             if name not in (*runtime.sandboxes, NO_SANDBOXES):
-                raise ConfigError(f"sandbox.use: there is no sandbox {name!r} here{nearest(name, runtime.sandboxes)}")
+                raise ConfigError(
+                    f"sandbox.use: there is no sandbox {name!r} here{nearest(name, runtime.sandboxes)}",
+                    key=("sandbox", "use"),
+                )
 
 
 def rules(runtime: Runtime, settings: Settings) -> Rules:
@@ -60,4 +64,8 @@ def _check_known(tables: Iterable[str], known: Iterable[str], *, table: str) -> 
     known = list(known)
     for name in tables:
         if name not in known:
-            raise ConfigError(f"[{table}.{name}]: there is no {name!r} here{nearest(name, known)}")
+            raise ConfigError(
+                f"[{table}.{name}]: there is no {name!r} here{nearest(name, known)}",
+                hint=install(name) if table == "plugins" else "`handrail plugins` shows those here",
+                key=(table, name),
+            )

@@ -101,7 +101,7 @@ def project_layer(candidates: Sequence[Path], *, named: bool, places: Places) ->
     if named:
         if not candidates[0].exists():
             raise ConfigError(
-                f"there is no configuration file {str(candidates[0])!r}", hint="see --config and HANDRAIL_CONFIG"
+                f"there is no configuration file {str(candidates[0])!r}", hint="--config or HANDRAIL_CONFIG names it"
             )
         yield from file_layer(candidates[0], "named")
         return
@@ -150,14 +150,14 @@ def read(file: Path) -> str:
     try:
         found = file.stat()
         if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
-            raise ConfigError(f"{file} is not a file of at most {MAX_BYTES:,} bytes")
+            raise ConfigError(f"{file} is not a file of at most {MAX_BYTES:,} bytes", hint="put a text file there")
         # Editors on Windows put a mark first.
         return file.read_bytes().decode("utf-8-sig")
     except OSError as exc:
-        raise ConfigError(f"{file} cannot be read: {exc.strerror}") from exc
+        raise ConfigError(f"{file} cannot be read: {exc.strerror}", hint=f"ls -l {file} shows whose it is") from exc
     except UnicodeDecodeError as exc:
         line = exc.object[: exc.start].count(b"\n") + 1
-        raise ConfigError(f"{file}:{line}: this is not UTF-8 text") from exc
+        raise ConfigError(f"{file}:{line}: this is not UTF-8 text", hint="save it as UTF-8") from exc
 
 
 def parse(text: str, file: Path) -> dict[str, Any]:
@@ -166,9 +166,12 @@ def parse(text: str, file: Path) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(exc))
-        line = at[1] if at else len(text.splitlines()) or 1
+        place = f"{at[1]}:{at[2]}" if at else str(len(text.splitlines()) or 1)
         said = re.sub(r"\s*\(at [^)]*\)$", "", str(exc))
-        raise ConfigError(f"{file}:{line}: this is not TOML: {said}") from exc
+        raise ConfigError(
+            f"{file}:{place}: this is not TOML: {said[:1].lower()}{said[1:]}",
+            hint='text stands in quotes, as in mode = "plan"; a list in brackets, as in workspace = ["."]',
+        ) from exc
     except RecursionError as exc:
         raise ConfigError(f"{file}: it is nested too deep") from exc
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -34,6 +35,7 @@ from handrail.config.merging import Merge, add, decide_mode, left_out
 from handrail.config.places import Places, home_folder
 from handrail.config.settings import PluginSettings, RuleSettings, Settings
 from handrail.errors import ConfigError
+from handrail.tools.mistakes import dotted
 
 PROJECT_FILE = "handrail.toml"
 # The platform's own place for all users; on Linux `/etc` itself, where an administrator looks first.
@@ -57,6 +59,34 @@ class Config:
     sources: Mapping[str, str]
     ignored: tuple[str, ...]
     files: tuple[Path, ...]
+
+    @contextmanager
+    def locating(self) -> Generator[None]:
+        """A `ConfigError` that leaves the block says from which file and line, variable or flag its key is."""
+        try:
+            yield
+        except ConfigError as exc:
+            if not (source := self._source(exc.key)):
+                raise
+            raise ConfigError(f"{source}: {exc}", hint=exc.hint, key=()) from exc
+
+    def _source(self, key: tuple[int | str, ...]) -> str:
+        """What sets a key, or something in it, or what it is in."""
+        set_here = {name: source for name, source in self.sources.items() if source != "default"}
+        for length in range(len(key), 1, -1):
+            name = dotted(key[:length])
+            for each, source in set_here.items():
+                if each == name or each.startswith(f"{name}."):
+                    return _line(source, key)
+        return ""
+
+
+def _line(source: str, key: tuple[int | str, ...]) -> str:
+    """`FILE:LINE` where the source is a file that still says so."""
+    try:
+        return f"{source}:{line_of(key, read(Path(source)))}" if Path(source).is_file() else source
+    except ConfigError:
+        return source
 
 
 def load(

@@ -35,7 +35,7 @@ def trust(folder: Path, *, places: Places) -> Path:
     """Trust a folder from now on; gives its real path. Raises `ConfigError` when there is no such folder."""
     real = folder.resolve()
     if not real.is_dir():
-        raise ConfigError(f"there is no folder {str(folder)!r}")
+        raise ConfigError(f"there is no folder {str(folder)!r}", hint="name one that is there, or none for this one")
     _write({*folders(places), real}, places)
     return real
 

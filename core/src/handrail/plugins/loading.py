@@ -15,6 +15,7 @@ import pluggy
 
 from handrail import hookspecs
 from handrail.errors import PluginError
+from handrail.plugins.supplied import install
 from handrail.words import nearest
 
 log = logging.getLogger(__name__)
@@ -167,9 +168,9 @@ def check_required(plugins: Plugins, require: Sequence[str], *, by: str = "`requ
         plugin = plugins.get(name)
         if plugin is None or plugin.state != "loaded":
             reason = plugin.reason or plugin.state if plugin else "it is not installed"
+            cure = "mend it (`handrail plugins` shows all)" if plugin else install(name)
             raise PluginError(
-                f"the plugin {name!r} is required and did not load: {reason}",
-                hint=f"see `handrail plugins`; mend it, or take it out of {by}",
+                f"the plugin {name!r} is required and did not load: {reason}", hint=f"{cure}, or take it out of {by}"
             )
 
 
@@ -243,8 +244,19 @@ def _wrong_core(found: Found) -> str | None:
         except ValueError:
             return f"its requirement {requirement!r} cannot be read"
         if not fits:
-            return f"it needs handrail-core{ranges}, and this is {version}"
+            return f"it needs handrail-core{ranges}, and this is {_told(version)}"
     return None
+
+
+def _told(version: str) -> str:
+    """The version of the core; where several are installed, as after one that was not removed, all of them and where they are."""
+    copies = {
+        found.version: str(found.locate_file("")) for found in importlib.metadata.distributions(name=DISTRIBUTION)
+    }
+    if len(copies) < 2:
+        return f"{version}; install versions that fit each other"
+    told = " and ".join(f"{copy} in {folder!r}" for copy, folder in sorted(copies.items()))
+    return f"{version}, since there are two: {told}; remove one"
 
 
 def _holds(requirement: str, marker: str | None) -> bool:

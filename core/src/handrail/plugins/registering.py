@@ -115,7 +115,10 @@ def _register_one(before: Registered, plugin: Plugin, plugins: Plugins, settings
             raise PluginError("handrail_register_config gave something that is not a pydantic model")
         after.configs[name] = validated(model, settings.plugins.table(name), table=f"plugins.{name}")
     elif table := settings.plugins.table(name):
-        raise ConfigError(f"[plugins.{name}]: the plugin has no settings, and {next(iter(table))!r} is given")
+        given = next(iter(table))
+        raise ConfigError(
+            f"[plugins.{name}]: the plugin has no settings, and {given!r} is given", key=("plugins", name, given)
+        )
     plugin.tools = [entry.tool.name for entry in own]
     plugin.backends = [backend for backend in after.backends if backend not in before.backends]
     plugin.sandboxes = [sandbox for sandbox in after.sandboxes if sandbox not in before.sandboxes]
@@ -133,4 +136,5 @@ def validated(model: type[BaseModel], values: Mapping[str, Any], *, table: str) 
     try:
         return model.model_validate(dict(values))
     except ValidationError as exc:
-        raise ConfigError(mistakes.told(mistakes.first(exc), model, table=table)) from exc
+        error = mistakes.first(exc)
+        raise ConfigError(mistakes.told(error, model, table=table), key=(*table.split("."), *error["loc"])) from exc

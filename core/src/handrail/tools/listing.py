@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from handrail.errors import ToolUnavailable, UnknownTool
+from handrail.plugins.supplied import lacking
 from handrail.tools.contract import Tool, Toolset
 from handrail.tools.pool import Pool
 from handrail.tools.registry import Owned
@@ -77,7 +78,8 @@ class Listing:
             owned = self.pool.get(name)
         if owned is None:
             listed = [entry.tool.name for entry in self.pool if self._reason(entry) is None]
-            raise UnknownTool(f"there is no tool {name!r}{nearest(name, listed)}", details={"available": listed})
+            said, hint = lacking("tools", name) or (nearest(name, listed), None)
+            raise UnknownTool(f"there is no tool {name!r}{said}", hint=hint, details={"available": listed})
         reason = self._barred(owned) if nested else self._reason(owned)
         if reason is not None:
             raise ToolUnavailable(f"{name} cannot be called now: {reason}")

@@ -1,0 +1,39 @@
+"""What the plugins of this project supply, also where they are not installed: an error can name the one that is lacking."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+Kind = Literal["tools", "commands", "backends"]
+# Made from the plugins by `make docs`.
+DATA = Path(__file__).with_name("supplied.json")
+
+
+def supplier(kind: Kind, name: str) -> str | None:
+    """The plugin that supplies the tool, command or vision backend of that name; None when none of this project's does."""
+    return next((plugin for plugin, supplies in _supplied().items() if name in supplies[kind]), None)
+
+
+def lacking(kind: Kind, name: str) -> tuple[str, str] | None:
+    """What to say of a name that is not here since its plugin is not, and the cure; None when no plugin of this project has it."""
+    if (plugin := supplier(kind, name)) is None:
+        return None
+    from handrail.plugins.loading import installed
+
+    if any(found.name == plugin for found in installed()):
+        return f"; the plugin {plugin!r} supplies it, and is not loaded", "`handrail plugins` says why"
+    return f"; the plugin {plugin!r} supplies it, and is not installed", install(plugin)
+
+
+def install(plugin: str) -> str:
+    """The cure where a plugin of this project is not installed; what else there is to do where it is not one of them."""
+    known = plugin in _supplied()
+    return f"handrail install handrail-{plugin.replace('_', '-')}" if known else "`handrail plugins` shows those here"
+
+
+@cache
+def _supplied() -> dict[str, dict[Kind, list[str]]]:
+    return json.loads(DATA.read_text(encoding="utf-8"))
