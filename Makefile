@@ -49,6 +49,7 @@ constraints: setup
 	scripts/constraints.sh $(if $(UPGRADE),--upgrade)
 
 build: setup
+	@rm -f $(DIST)/handrail*.whl $(DIST)/handrail*.tar.gz
 	.venv/bin/uv build -q --all-packages --no-build-isolation --python .venv/bin/python --out-dir $(DIST)
 
 clean:

@@ -39,27 +39,11 @@ def printed(code: str, folder: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_the_ten_lines_of_the_readme_read_and_are_refused(tmp_path: Path) -> None:
-    (code,) = python_blocks("README.md")
-    tools, first, *_, last = printed(code, tmp_path)
-    assert {"execute_cli", "read_file", "wait"} <= set(tools.split(", "))
-    assert first.startswith("success ")
-    assert last.startswith("denied execute_cli was not run")
-
-
 def test_the_lines_of_the_python_page_list_call_batch_and_follow(tmp_path: Path) -> None:
     first, *others = python_blocks("docs/python.md")
     lines = printed("\n".join([first, *others]), tmp_path)
     assert lines[0] == "True"
     assert {"one", "execute_cli success", "wait success", "['success', 'success']"} <= set(lines)
-
-
-def test_the_tutorial_shows_the_tools_asks_and_is_told_no(tmp_path: Path) -> None:
-    (code,) = python_blocks("docs/tutorial.md")
-    lines = printed(code, tmp_path)
-    assert {"execute_cli", "observe_screen", "read_file", "wait"} <= set(lines)
-    assert lines[-2] == "it wants to: Run a command"
-    assert lines[-1] == "denied denied_by_user"
 
 
 def test_the_pages_that_are_made_from_the_code_show_it_as_it_is() -> None:
