@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import socket
 
     from handrail.config.settings import Settings
-    from handrail_mcp.tokens import Token
+    from handrail.net.tokens import Token
 
 HOST, PORT = "127.0.0.1", 7347
 
@@ -66,7 +66,8 @@ async def _serve(choices: Choices, wire: tuple[int, int] | None) -> None:
 
 
 def _serve_web(choices: Choices, host: str, port: int) -> None:
-    from handrail_mcp.web import listening, url_of
+    from handrail.net.loopback import listening
+    from handrail_mcp.web import url_of
     from handrail_mcp.wire import claim
 
     config = read_config(choices)
@@ -87,7 +88,7 @@ def _tokens(settings: Settings) -> list[Token]:
 
 
 async def _web(choices: Choices, opened: socket.socket, tokens: list[Token]) -> None:
-    from handrail_mcp.tokens import made
+    from handrail.net.tokens import made
     from handrail_mcp.web import serve_web, written
 
     # A session's own commands must not learn how to open another one.

@@ -1,39 +1,11 @@
-"""Bearer tokens: each opens one session, and nothing else does."""
+"""The bearer tokens that a configuration names: each opens one session, and nothing else does."""
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 from handrail import ConfigError
-
-SHORTEST = 32
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """One token. `name` is what it is called where it must not be shown."""
-
-    name: str
-    value: str = field(repr=False)
-
-    @property
-    def _digest(self) -> bytes:
-        return hashlib.sha256(self.value.encode()).digest()
-
-    def is_shown_by(self, authorization: str) -> bool:
-        """Whether a request's Authorization header carries it; takes as long whether it does or not."""
-        scheme, _, given = authorization.partition(" ")
-        digest = hashlib.sha256(given.strip().encode("utf-8", "surrogatepass")).digest()
-        return hmac.compare_digest(digest, self._digest) and scheme.lower() == "bearer"
-
-
-def made() -> Token:
-    """A token that nobody has seen."""
-    return Token("token", secrets.token_urlsafe(SHORTEST))
+from handrail.net.tokens import SHORTEST, Token
 
 
 def named(names: Sequence[str], environment: Mapping[str, str]) -> list[Token]:

@@ -12,9 +12,9 @@ import anyio.abc
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 from handrail import Session
+from handrail.net.tokens import Token
 from handrail.runtime import Runtime
 from handrail_mcp.serving import CONNECTIONS, offered
-from handrail_mcp.tokens import Token
 
 log = logging.getLogger(__name__)
 
