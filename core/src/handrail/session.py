@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from handrail.artifacts.store import Artifacts
 from handrail.asking.approvals import Approvals
-from handrail.asking.confirm import Confirmer
+from handrail.asking.confirm import Approval, Confirmer
 from handrail.bag import Bag
 from handrail.calls import pipeline
 from handrail.calls.invocation import Invocation, ToolCall
@@ -44,6 +44,7 @@ from handrail.watching.observers import Observer
 from handrail.watching.observing import Watch
 
 if TYPE_CHECKING:
+    from handrail.asking.pending import Left
     from handrail.runtime import Runtime
     from handrail.sandboxing.confining import Confinement, Confines
     from handrail.watching.event_stream import EventStream
@@ -94,7 +95,7 @@ class Session:
         self.scheduler = Scheduler(self)
         # The calls that have arrived and not ended, by their id, in the order they came.
         self.running: dict[str, Running] = self.scheduler.under_way
-        self.approvals = Approvals()
+        self.approvals = Approvals(self._leave)
         self.limits = Limits(settings.limits, over=lambda why: self.cancel(why=why))
         self._desktop: Desktop | None = None
         self._opening = anyio.Lock()
@@ -246,6 +247,12 @@ class Session:
         self.court.judge_anew()
         self.listing.look_again()
 
+    def _leave(self, approval: Approval) -> Left:
+        """A question, left for a person at this machine."""
+        from handrail.asking.pending import leave
+
+        return leave(approval, places=self.runtime.places, session=self.id)
+
     def keep(self, *, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
         """Change the working directory or the variables for the calls that follow."""
         if cwd is not None:
@@ -314,6 +321,7 @@ class Session:
         async with self._opening:
             if self._desktop is None:
                 self._desktop = await self.runtime.desktop(self.settings.desktop, session=self.id)
+                self.recorder.opened(self._desktop)
             return self._desktop
 
     @property

@@ -33,13 +33,14 @@ class Answer:
     """A person's answer.
 
     `grant`: which of the question's grants a lasting yes means; None for the narrowest. `args`: with edit, all arguments as they shall be.
-    `feedback`: with deny, what the model is told.
+    `feedback`: with deny, what the model is told. `by`: where the person is, when it is not where they were asked.
     """
 
     choice: Choice
     grant: GrantOption | None = None
     args: Mapping[str, Any] | None = None
     feedback: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

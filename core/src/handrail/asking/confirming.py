@@ -67,8 +67,8 @@ async def _asked(
     name = invocation.tool.name
     session.bus.publish(ApprovalAsked(invocation.call_id, name, approval.confirmation, approval.id))
     outcome = await _outcome(session, confirmer, approval, lambda: judge(invocation))
-    answered = outcome.choice if isinstance(outcome, Answer) else str(outcome.decision)
-    session.bus.publish(ApprovalAnswered(invocation.call_id, name, answered, approval.id))
+    answered, by = (outcome.choice, outcome.by) if isinstance(outcome, Answer) else (str(outcome.decision), "")
+    session.bus.publish(ApprovalAnswered(invocation.call_id, name, answered, approval.id, by))
     if isinstance(outcome, Verdict) or outcome.choice is Choice.EDIT:
         return outcome
     return _decided(session, invocation, approval, outcome)
@@ -117,12 +117,13 @@ def question(session: Session, invocation: Invocation, verdict: Verdict, note: s
 def _decided(session: Session, invocation: Invocation, approval: Approval, answer: Answer) -> Verdict:
     """What a yes or a no makes of the verdict; a yes that lasts is remembered."""
     verdict = approval.verdict
+    who = f"a person {answer.by}" if answer.by else "a person"
     if answer.choice is Choice.DENY:
-        said = f"a person said no: {answer.feedback}" if answer.feedback else "a person said no"
+        said = f"{who} said no: {answer.feedback}" if answer.feedback else f"{who} said no"
         return refused(verdict, "denied_by_user", said)
     if not verdict.catastrophic:
         _remember(session, invocation, verdict, answer)
-    reasons = (*verdict.reasons, Reason("approved", "a person said yes"))
+    reasons = (*verdict.reasons, Reason("approved", f"{who} said yes"))
     return replace(verdict, decision=Decision.ALLOW, reasons=reasons, approved=approval.confirmation)
 
 

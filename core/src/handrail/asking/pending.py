@@ -1,13 +1,13 @@
-"""Questions that are left for a person at this machine, who answers them with `handrail approvals`.
+"""Questions as they are left for a person at this machine, who answers them with `handrail approvals` or in the console.
 
-Each is a file in the state folder that only the person's own user can read, and so is its answer. An answer counts once, for the question whose
-nonce it carries. Nobody there, nothing read, nothing understood: that is a no.
+Each is a file in the state folder that only the person's own user can read, and so is its answer. Whoever takes the question away was first,
+and their answer counts, in whatever process they are. An answer counts once, for the question whose nonce it carries. Nobody there, nothing
+read, nothing understood: that is a no.
 """
 
 from __future__ import annotations
 
 import json
-import logging
 import os
 import secrets
 import stat
@@ -23,9 +23,7 @@ import anyio
 from handrail.asking.confirm import Answer, Approval, Choice
 from handrail.asking.questions import question
 from handrail.config.places import Places, private_folder, write_private
-from handrail.errors import NoConfirmer, NotFound
-
-log = logging.getLogger(__name__)
+from handrail.errors import NotFound
 
 FOLDER = "approvals"
 POLL_S = 0.2
@@ -33,18 +31,22 @@ POLL_S = 0.2
 MOST_BYTES = 4 * 2**20
 # Terminals have at least so many columns; a line that wraps could pass for one of ours.
 WIDTH = 79
+# What a telephone shows in one line.
+NARROW = 40
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """One question as it is left: what a person is shown, and what may be answered."""
+    """One question as it is left: what a person is shown (`narrow`: the same for a telephone), and what may be answered."""
 
     id: str
     session: str
     nonce: str
     tool: str
+    call_id: str
     call_hash: str
     text: str
+    narrow: str
     args: Mapping[str, Any]
     choices: tuple[str, ...]
     grants: tuple[str, ...]
@@ -52,36 +54,68 @@ class Pending:
     process: int
 
 
-async def ask_here(approval: Approval, *, places: Places, session: str) -> Answer:
-    """A person's answer, from wherever they run `handrail approvals`. It waits until it is cancelled, which the question's expiry does."""
-    folder = _folder(places) / session
-    left = Pending(
+def leave(approval: Approval, *, places: Places, session: str) -> Left:
+    """The question, left for whoever comes. Raises OSError where it cannot be."""
+    pending = Pending(
         id=approval.id,
         session=session,
         nonce=secrets.token_urlsafe(32),
         tool=approval.tool,
+        call_id=approval.call_id,
         call_hash=approval.call_hash,
         text=question(approval, width=WIDTH),
+        narrow=question(approval, width=NARROW),
         args=approval.args,
         choices=tuple(choice.value for choice in approval.choices),
         grants=tuple(grant.label for grant in approval.grants),
         expires=time.time() + approval.expires,
         process=os.getpid(),
     )
-    file = folder / f"{approval.id}.question"
-    reply = folder / f"{approval.id}.answer"
-    try:
-        write_private(file, json.dumps(asdict(left), default=str))
-        log.warning("a question waits for a person at this machine: handrail approvals")
-        while (given := _read(reply)) is None:
+    left = Left(approval, pending, _folder(places) / session)
+    left.write()
+    return left
+
+
+class Left:
+    """A question that was left."""
+
+    def __init__(self, approval: Approval, pending: Pending, folder: Path) -> None:
+        self._approval = approval
+        self._pending = pending
+        self._question, self._taken, self._answer = _files(folder, approval.id)
+
+    def write(self) -> None:
+        """Leave it."""
+        write_private(self._question, json.dumps(asdict(self._pending), default=str))
+
+    def take(self) -> bool:
+        """Take it away, as it is answered here; False when somebody else was first."""
+        try:
+            self._question.unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+    async def given(self) -> Answer:
+        """The answer that is given to it, as soon as there is one."""
+        while (given := _read(self._answer)) is None:
             await anyio.sleep(POLL_S)
-        return _answer(given, left, approval)
-    except OSError as exc:
-        raise NoConfirmer(
-            f"it needs a yes, and the question could not be left at this machine: {exc.strerror}"
-        ) from exc
-    finally:
-        _forget(file, reply)
+        return _answer(given, self._pending, self._approval)
+
+    def close(self) -> None:
+        """Nothing is left of it."""
+        for each in (self._question, self._taken, self._answer):
+            each.unlink(missing_ok=True)
+        try:
+            self._question.parent.rmdir()
+        except OSError:
+            # Another question of the session waits.
+            return
+
+
+def _files(folder: Path, id: str) -> tuple[Path, Path, Path]:
+    """The question as it waits, as it is taken, and its answer."""
+    return folder / f"{id}.question", folder / f"{id}.taken", folder / f"{id}.answer"
 
 
 def pending(places: Places) -> list[Pending]:
@@ -97,12 +131,22 @@ def give(
     grant: int | None = None,
     args: Mapping[str, Any] | None = None,
     feedback: str = "",
+    by: str = "at this machine",
 ) -> None:
-    """Answer a question; `grant` is a place in its grants. Raises `NotFound` when it is no longer open."""
+    """Answer a question; `grant` is a place in its grants, `by` says where the person is. Raises `NotFound` when it is no longer open: it was
+    answered, cancelled, or its time is over.
+    """
+    waiting, taken, reply = _files(_folder(places) / left.session, left.id)
+    gone = NotFound(f"no question {left.id!r} is open in the session {left.session}")
     if left not in pending(places):
-        raise NotFound(f"no question {left.id!r} is open in the session {left.session}")
-    told = {"nonce": left.nonce, "choice": choice.value, "grant": grant, "args": args, "feedback": feedback}
-    write_private(_folder(places) / left.session / f"{left.id}.answer", json.dumps(told))
+        raise gone
+    try:
+        # Only one can take it away.
+        waiting.rename(taken)
+    except FileNotFoundError as exc:
+        raise gone from exc
+    told = {"nonce": left.nonce, "choice": choice.value, "grant": grant, "args": args, "feedback": feedback, "by": by}
+    write_private(reply, json.dumps(told))
 
 
 def _open(places: Places) -> Iterator[Pending]:
@@ -130,7 +174,8 @@ def _answer(given: Mapping[str, Any], left: Pending, approval: Approval) -> Answ
         return Answer(Choice.DENY, feedback="the answer was none that was offered")
     args = given.get("args")
     edited = cast("Mapping[str, Any]", args) if isinstance(args, dict) else None
-    answer = Answer(choice, grant=grant, args=edited, feedback=str(given.get("feedback") or ""))
+    told = {key: str(given.get(key) or "") for key in ("feedback", "by")}
+    answer = Answer(choice, grant=grant, args=edited, **told)
     return answer if approval.misfit(answer) is None else Answer(Choice.DENY)
 
 
@@ -156,16 +201,6 @@ def _read(file: Path) -> Mapping[str, Any] | None:
         except (ValueError, RecursionError):
             return {}
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _forget(file: Path, reply: Path) -> None:
-    for each in (file, reply):
-        each.unlink(missing_ok=True)
-    try:
-        file.parent.rmdir()
-    except OSError:
-        # Another question of the session waits.
-        return
 
 
 def _lives(process: int) -> bool:

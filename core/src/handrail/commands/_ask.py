@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import shutil
@@ -65,7 +66,12 @@ class Person:
         if self._turn.locked():
             _say("\n(One more question waits.)")
         async with self._turn:
-            return await _ask(approval)
+            try:
+                return await _ask(approval)
+            except asyncio.CancelledError:
+                if (answer := approval.among.given(approval.id)) is not None:
+                    _say(f"\n(It was answered {answer.by or 'elsewhere'}: {answer.choice}.)")
+                raise
 
     async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
         """What a person types for each question; a line with nothing in it leaves the question open."""

@@ -89,8 +89,18 @@ class Asking:
             self._writer.write(
                 {"approval": approval.id, "id": host_id(approval.call_id, self.ids), **_question(approval)}
             )
-        await self._nobody.wait()
+        try:
+            await self._nobody.wait()
+        except anyio.get_cancelled_exc_class():
+            self._say_who(approval)
+            raise
         raise NoConfirmer(NOBODY)
+
+    def _say_who(self, approval: Approval) -> None:
+        """A host whose question somebody else has answered is told, and need not ask its person any longer."""
+        answer = approval.among.given(approval.id)
+        if answer is not None and answer.by:
+            self._writer.write({"answered": approval.id, "answer": answer.choice, "by": answer.by})
 
     async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
         """Write the questions of a call, and wait for the line that answers them."""

@@ -24,9 +24,10 @@ POLL_S = 0.3
 @click.option("--list", "only_list", is_flag=True, help="Print what waits, and exit.")
 @json_option
 def command(only_list: bool, as_json: bool) -> None:
-    """Answer what servers ask a person at this machine.
+    """Answer what sessions ask a person at this machine.
 
-    Questions come here where `[serve] approvals = "local"` is set. Each is shown as soon as it is asked, until Ctrl-C.
+    The questions of every session of yours come here, beside where it asks; whoever is first answers. With `[serve] approvals = "local"`, a
+    server's come here alone. Each is shown as soon as it is asked, until Ctrl-C.
 
     Example: handrail approvals
     """

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from handrail.calls.invocation import Invocation, ToolCall
@@ -19,6 +21,7 @@ from handrail.vision.observation import Observations
 from handrail.watching.observing import Outcome, observed_wire
 
 if TYPE_CHECKING:
+    from handrail.desktops.desktop import Desktop
     from handrail.records.recording import Tape
 
 
@@ -82,6 +85,13 @@ class Recorder:
             raise Downstream(
                 f"the audit cannot be written ({exc}), so nothing was done", hint="free some space, or turn [audit] off"
             ) from exc
+
+    def opened(self, desktop: Desktop) -> None:
+        """Say which desktop the session works, so that a person finds it."""
+        if self._audit is None:
+            return
+        with contextlib.suppress(OSError):
+            self._audit.write("desktop", {**asdict(desktop), "switch": desktop.switch})
 
     def finished(
         self,

@@ -58,12 +58,13 @@ class ApprovalAsked(Event):
 @dataclass(frozen=True, slots=True)
 class ApprovalAnswered(Event):
     """The question `approval` is closed: `answer` is what a person chose (once, session, always, edit, deny), or, where nobody did, the decision
-    (allow, deny).
+    (allow, deny). `by` says where the person is, when it is not where the session asks.
     """
 
     tool: str
     answer: str
     approval: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

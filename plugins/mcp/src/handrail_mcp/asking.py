@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol, cast
 
+import anyio
 from mcp import types
 
 from handrail import Answer, Approval, Asked, Choice, Inquiry, Question, Reply, Session
-from handrail.asking.pending import ask_here
 from handrail.asking.questions import data, question, short
 from handrail.errors import DeniedByUser, NoConfirmer
+
+log = logging.getLogger(__name__)
 
 MEANINGS: Mapping[Choice, str] = {
     Choice.ONCE: "yes, this time",
@@ -43,7 +46,9 @@ class Asker:
 
     async def __call__(self, approval: Approval) -> Answer:
         if self._local:
-            return await ask_here(approval, places=self._session.runtime.places, session=self._session.id)
+            # It is left at this machine, as every question is, and nobody else is asked.
+            log.warning("a question waits for a person at this machine: handrail approvals, or handrail console")
+            await anyio.sleep_forever()
         return await self._client.confirm(approval)
 
     async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
