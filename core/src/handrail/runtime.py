@@ -312,16 +312,18 @@ class Runtime:
         self,
         *,
         confirm: Confirmer | None = None,
-        desktop: str | None = None,
+        desktop: str | Desktop | None = None,
         cwd: Path | None = None,
         workspace: Iterable[Path] | None = None,
         by_hand: bool = False,
     ) -> AsyncGenerator[Session, None]:
         """A session, closed at the end with everything it started. Raises `ConfigError` for a root of the workspace that is no folder.
 
-        `by_hand`: a person makes the calls. They say yes by making them, and the mode that agents work in is not theirs.
+        `desktop`: how it is chosen, or one that is there already, in whatever process. `by_hand`: a person makes the calls.
+        They say yes by making them, and the mode that agents work in is not theirs.
         """
-        settings = self.settings if desktop is None else self.settings.model_copy(update={"desktop": desktop})
+        name = desktop.name if isinstance(desktop, Desktop) else desktop
+        settings = self.settings if name is None else self.settings.model_copy(update={"desktop": name})
         if by_hand:
             settings, confirm = settings.model_copy(update={"mode": Mode.DEFAULT}), yes
         folder = (cwd or self.cwd).absolute()
@@ -333,6 +335,7 @@ class Runtime:
             cwd=folder,
             workspace=[Path(root).resolve() for root in roots],
             by_hand=by_hand,
+            desktop=desktop if isinstance(desktop, Desktop) else None,
         )
         self.sessions.append(session)
         self._tidy(settings)

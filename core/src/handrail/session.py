@@ -69,6 +69,7 @@ class Session:
         cwd: Path,
         workspace: Sequence[Path],
         by_hand: bool = False,
+        desktop: Desktop | None = None,
     ) -> None:
         self.runtime = runtime
         # Whether a person makes the calls: they may use tools that agents may not, and their stop switch does not stop themselves.
@@ -90,14 +91,14 @@ class Session:
         self.stash = Bag()
         self.turn_stash = Bag()
         self.secrets = Secrets(runtime.environment, settings.secrets, self.bus, self.artifacts)
-        self.recorder = Recorder(self.history, self._audit(), self.secrets, self.observations)
+        self.recorder = Recorder(self.history, self._audit(), self.secrets, self.observations, self.artifacts)
         self._calls = 0
         self.scheduler = Scheduler(self)
         # The calls that have arrived and not ended, by their id, in the order they came.
         self.running: dict[str, Running] = self.scheduler.under_way
         self.approvals = Approvals(self._leave)
         self.limits = Limits(settings.limits, over=lambda why: self.cancel(why=why))
-        self._desktop: Desktop | None = None
+        self._desktop = desktop
         self._opening = anyio.Lock()
         self._confines: Confines | None = None
         self._backend = runtime.choose_backend(settings.backend)

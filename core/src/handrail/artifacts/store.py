@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import FileIO
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 # A living session holds a lock on this file in its folder.
 LOCK = ".lock"
+PNG = b"\x89PNG"
 # A file up to this size is looked through for its number of lines when it is kept; of a larger one they are counted when asked for.
 COUNTED = 8 * 2**20
 
@@ -241,6 +243,7 @@ class Artifacts:
         self._held: dict[str, Artifact] = {}
         self._writing: list[Spool] = []
         self._made = 0
+        self._pictures = count(1)
         self._tools: Sequence[Tool] | None = None
         self._lock: int | None = None
 
@@ -269,6 +272,16 @@ class Artifacts:
         with open(descriptor, "wb") as file:
             file.write(data)
         return path
+
+    def picture(self, data: bytes) -> str:
+        """Keep a picture of a result beside them, for whoever looks at the session's record; the name of its file. Raises OSError when there is
+        no room.
+        """
+        path = self._in_folder(f"p{next(self._pictures)}.{'png' if data.startswith(PNG) else 'jpg'}")
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        return path.name
 
     def claim(self, call_id: str, source: Source | None) -> None:
         """A call is over: what it made is this source's."""
@@ -330,10 +343,13 @@ class Artifacts:
         return artifact
 
     def _new(self, suffix: str) -> Path:
+        self._made += 1
+        return self._in_folder(f"a{self._made}{suffix}")
+
+    def _in_folder(self, name: str) -> Path:
         if self._lock is None:
             self._lock = _locked(self._folder)
-        self._made += 1
-        return self._folder / f"a{self._made}{suffix}"
+        return self._folder / name
 
     def __iter__(self) -> Iterator[Artifact]:
         return iter(tuple(self._held.values()))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -42,6 +41,7 @@ def newest_calls(count: int, *, session: str | None = None) -> Sequence[dict[str
 
     folder = Places.of(os.environ).audit
     from handrail.records.audit import parts_of, session_of
+    from handrail.records.reading import calls_in
 
     files = [folder / f"{session}.jsonl"] if session else sorted(folder.glob("*.jsonl"), key=_modified, reverse=True)
     # The newest part of each session stands for the whole.
@@ -50,7 +50,7 @@ def newest_calls(count: int, *, session: str | None = None) -> Sequence[dict[str
         raise HandrailError(f"there is no session {session!r}", hint="`handrail history --json` names those there are")
     found: list[dict[str, Any]] = []
     for parts in sessions.values():
-        found += _calls(parts, count)
+        found += calls_in(parts, count)
         if len(found) >= count:
             break
     return sorted(found, key=lambda call: call["at"])[-count:]
@@ -58,59 +58,6 @@ def newest_calls(count: int, *, session: str | None = None) -> Sequence[dict[str
 
 def _modified(file: Path) -> float:
     return file.stat().st_mtime
-
-
-def _calls(parts: Sequence[Path], count: int) -> Iterator[dict[str, Any]]:
-    """The last calls of one session's audit. Lines that cannot be read are left to `handrail audit verify`."""
-    session = parts[0].name.split(".")[0]
-    calls: deque[dict[str, Any]] = deque(maxlen=count)
-    running: dict[str, dict[str, Any]] = {}
-    for line in (line for part in parts for line in read_lines(part)):
-        call_id = line.get("call_id")
-        if line.get("event") == "call":
-            running[str(call_id)] = call = _begun(line, session=session)
-            calls.append(call)
-        elif line.get("event") == "result":
-            call = running.pop(str(call_id), None)
-            if call is None:
-                call = _begun(line, session=session)
-                calls.append(call)
-            result = line.get("result", {})
-            call |= {"status": line.get("status"), "result": result, "duration_ms": result.get("duration_ms")}
-    yield from calls
-
-
-def read_lines(file: Path) -> Iterator[dict[str, Any]]:
-    """The lines of one audit file that can be read."""
-    import json
-
-    with file.open("rb") as lines:
-        for raw in lines:
-            try:
-                line = json.loads(raw)
-            except ValueError:
-                continue
-            if isinstance(line, dict):
-                yield line
-
-
-def _begun(line: dict[str, Any], *, session: str) -> dict[str, Any]:
-    from datetime import UTC, datetime
-
-    return {
-        "session": session,
-        "call_id": line.get("call_id"),
-        "tool": line.get("tool"),
-        "args": line.get("args", {}),
-        "at": datetime.fromtimestamp(line.get("at", 0), UTC).isoformat(timespec="milliseconds"),
-        "parent": line.get("parent"),
-        "decision": line.get("decision"),
-        "rule": line.get("rule"),
-        "reasons": line.get("reasons", []),
-        "status": "unfinished",
-        "result": None,
-        "duration_ms": None,
-    }
 
 
 def _line(call: dict[str, Any]) -> str:

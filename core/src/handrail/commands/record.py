@@ -58,8 +58,8 @@ async def recorded(made: Sequence[Made], session: Session, wishes: Wishes) -> Re
 
 def calls_of(session: str, folder: Path) -> tuple[list[Made], str]:
     """The calls that a session's audit in this folder holds, and its first workspace; empty where the audit does not say."""
-    from handrail.commands.history import read_lines
     from handrail.records.audit import parts_of
+    from handrail.records.reading import read_lines
     from handrail.records.recording import made_in
 
     parts = parts_of(folder / f"{Path(session).name}.jsonl")

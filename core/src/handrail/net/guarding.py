@@ -57,10 +57,13 @@ ANOTHER_USER = Refusal(403, "another user of this machine is not answered")
 
 
 class Gate:
-    """Lets in requests that name this server and come from no other page. `names` are what the Host header may say."""
+    """Lets in requests that name this server and come from no other page. `names` are what the Host header may say, else `unknown` is said."""
 
-    def __init__(self, names: Iterable[str], *, schemes: Sequence[str] = ("http",)) -> None:
+    def __init__(
+        self, names: Iterable[str], *, schemes: Sequence[str] = ("http",), unknown: Refusal = UNKNOWN_HOST
+    ) -> None:
         self._hosts = frozenset(name.lower() for name in names)
+        self._unknown = unknown
         self._origins = frozenset(f"{scheme}://{name}" for name in self._hosts for scheme in schemes)
 
     def refusal(self, scope: Scope) -> Refusal | None:
@@ -68,7 +71,7 @@ class Gate:
         headers: Sequence[tuple[bytes, bytes]] = scope["headers"]
         hosts = header_values(headers, b"host")
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
-            return UNKNOWN_HOST
+            return self._unknown
         if not set(header_values(headers, b"origin")) <= self._origins:
             return FOREIGN
         return None

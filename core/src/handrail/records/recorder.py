@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
+
+from pydantic import SecretStr
 
 from handrail.calls.invocation import Invocation, ToolCall
 from handrail.calls.named_secrets import MARK, Secrets
@@ -15,14 +18,18 @@ from handrail.records.audit import Audit
 from handrail.records.history import History
 from handrail.records.locators import front_of, meaning, types_secretly
 from handrail.records.redaction import REDACTED
-from handrail.results.values import ToolResult
+from handrail.results.values import PICTURES, ToolResult
 from handrail.tools.contract import Input
 from handrail.vision.observation import Observations
 from handrail.watching.observing import Outcome, observed_wire
 
 if TYPE_CHECKING:
+    from handrail.artifacts.store import Artifacts
     from handrail.desktops.desktop import Desktop
     from handrail.records.recording import Tape
+
+# The picture of a result that the agent sees.
+SHOWN = PICTURES[0]
 
 
 class Recorder:
@@ -31,13 +38,21 @@ class Recorder:
     `tape`: what keeps whole calls for a plan; None where nobody records one.
     """
 
-    __slots__ = ("_audit", "_history", "_known_by", "_observations", "_secrets", "tape")
+    __slots__ = ("_artifacts", "_audit", "_history", "_known_by", "_observations", "_secrets", "tape")
 
-    def __init__(self, history: History, audit: Audit | None, secrets: Secrets, observations: Observations) -> None:
+    def __init__(
+        self,
+        history: History,
+        audit: Audit | None,
+        secrets: Secrets,
+        observations: Observations,
+        artifacts: Artifacts,
+    ) -> None:
         self._history = history
         self._audit = audit
         self._secrets = secrets
         self._observations = observations
+        self._artifacts = artifacts
         self.tape: Tape | None = None
         # What had been seen when something was last done on the screen: it may look otherwise since.
         self._known_by: str | None = None
@@ -111,6 +126,8 @@ class Recorder:
         fields: dict[str, object] = {"call_id": call.call_id, "tool": call.name, "status": result["status"]}
         if invocation is None:
             fields["args"] = self._shown(call.args)
+        if SHOWN in result and (picture := self._kept(result[SHOWN])) is not None:
+            fields["picture"] = picture
         if looked is not None and looked.did:
             fields["observed"] = self._shown(observed_wire(looked.did))
         if looked is not None and looked.original is not None:
@@ -119,6 +136,13 @@ class Recorder:
             self._audit.write("result", {**fields, "result": self._shown(result)})
         except OSError as exc:
             result.setdefault("note", f"the audit could not be written: {exc}")
+
+    def _kept(self, picture: object) -> str | None:
+        """The name of the file that keeps the picture of a result, as the agent sees it; None where there is no room for it."""
+        try:
+            return self._artifacts.picture(base64.b64decode(str(picture), validate=True))
+        except (OSError, ValueError):
+            return None
 
     def _meant(self, invocation: Invocation) -> dict[str, Any]:
         """What the ids and points of a call stand for in words that last (`locators`), or which window is in front of it."""
@@ -131,8 +155,13 @@ class Recorder:
         return {"front": front} if front else {}
 
     def _args(self, invocation: Invocation) -> Mapping[str, Any]:
-        """The arguments without what is typed into a field that hides it."""
-        if not invocation.tool.inputs or not types_secretly(invocation.args, self._observations):
+        """The arguments without what is typed into a field that hides it, and without what a person types by hand."""
+        if not invocation.tool.inputs:
+            return invocation.args
+        if invocation.tool.by_hand:
+            hidden = {name for name, value in invocation.params if isinstance(value, SecretStr)}
+            return {name: REDACTED if name in hidden else value for name, value in invocation.args.items()}
+        if not types_secretly(invocation.args, self._observations):
             return invocation.args
         typed = {effect.arg for effect in invocation.tool.effects if isinstance(effect, Input)}
         return {

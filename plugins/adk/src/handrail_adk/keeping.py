@@ -16,10 +16,10 @@ from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from google.genai import types
 
 from handrail import HandrailError, NotFound, Session
-from handrail.commands.history import read_lines
 from handrail.config.places import Places, private_folder
 from handrail.files.locks import try_lock
 from handrail.records.audit import parts_of
+from handrail.records.reading import read_lines
 from handrail.words import nearest
 
 if TYPE_CHECKING:

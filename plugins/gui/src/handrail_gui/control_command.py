@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from handrail import ToolResult
 
 DEVICE = ("lock_screen", "keep_awake_on", "keep_awake_off")
-MANUAL = ("move", "click", "right_click", "scroll", "key_combo", "mouse_down", "mouse_up")
+MANUAL = ("move", "click", "right_click", "scroll", "key_combo", "type", "mouse_down", "mouse_up")
 
 
 @click.command("control")
@@ -23,6 +23,7 @@ MANUAL = ("move", "click", "right_click", "scroll", "key_combo", "mouse_down", "
 @click.option("--dx", type=int, help="Pixels to the right of where the pointer is.")
 @click.option("--dy", type=int, help="Pixels down.")
 @click.option("--keys", metavar="CHORD", help='For key_combo: "ctrl+s".')
+@click.option("--text", metavar="TEXT", help="For type: what to type, by keys.")
 @click.option("--amount", type=int, help="For scroll: notches down; negative: up.")
 @session_options
 @json_option

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 
 from handrail import Input, InvalidArguments, ToolContext, Write, tool
 from handrail_gui.config import GuiConfig
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from handrail_gui.hands import Hands
 
 DeviceAction = Literal["lock_screen", "keep_awake_on", "keep_awake_off"]
-ManualAction = Literal["move", "click", "right_click", "scroll", "key_combo", "mouse_down", "mouse_up"]
+ManualAction = Literal["move", "click", "right_click", "scroll", "key_combo", "type", "mouse_down", "mouse_up"]
 Pixels = Annotated[int | None, Field(ge=-65536, le=65536)]
 
 
@@ -57,6 +57,7 @@ async def manual_control(
     dx: Annotated[Pixels, Field(description="Pixels to the right of where the pointer is.")] = None,
     dy: Annotated[Pixels, Field(description="Pixels down.")] = None,
     keys: Annotated[str | None, Field(description='key_combo: "ctrl+s".')] = None,
+    text: Annotated[SecretStr | None, Field(max_length=10_000, description="type: what to type, by keys.")] = None,
     amount: Annotated[int, Field(ge=-100, le=100, description="scroll: notches down; negative: up.")] = 3,
     *,
     context: ToolContext,
@@ -68,6 +69,8 @@ async def manual_control(
     chord = chord_of(keys) if keys else None
     if action == "key_combo" and chord is None:
         raise InvalidArguments("there is no key to press", hint='give keys, for example "ctrl+s"')
+    if action == "type" and not text:
+        raise InvalidArguments("there is nothing to type", hint="give text")
     if (to := await _target(hands, (x, y), (dx, dy))) is not None:
         await hands.move(*to)
     elif action == "move":
@@ -89,6 +92,12 @@ async def manual_control(
         case "key_combo":
             assert chord is not None
             await hands.chord(chord)
+        case "type":
+            for piece in await hands.pieces(text.get_secret_value() if text else ""):
+                context.checkpoint()
+                await hands.type_piece(piece)
+            await hands.worked_through()
+            await hands.release_all()
     at = await hands.pointer()
     return {"action": action, "x": at[0], "y": at[1], "description": f"{action.replace('_', ' ')} done"}
 

@@ -1,0 +1,1 @@
+"""Handrail's console: what agents do, on one page, for the person whose agents they are."""

@@ -1,0 +1,224 @@
+"""What the page asks for, and what it is answered. Whoever comes here has passed the door."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from typing import Any, Literal
+
+import anyio.to_thread
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from handrail.asking.confirm import Choice
+from handrail.asking.pending import give
+from handrail.commands._common import to_json
+from handrail.errors import HandrailError, NotFound
+from handrail.net.guarding import Refusal, body_of
+from handrail.records.reading import Telling
+from handrail.runtime import Runtime
+from handrail_console.hands import Hands
+from handrail_console.page import HEADERS, PAGE
+from handrail_console.watch import Watch, past, session_wire
+
+# Bytes of what the page sends.
+BODY = 2 * 2**20
+# Past sessions that are listed.
+LISTED = 100
+SESSION = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
+PICTURE = re.compile(r"p[0-9]{1,9}\.(jpg|png)")
+BY = "in the console"
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+class Asked(BaseModel):
+    """What the page sends; an unknown key is an error."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class AnswerAsked(Asked):
+    """An answer to the question `id` of a session about the call with this hash. `grant` is a place in its grants."""
+
+    session: str
+    id: str
+    call_hash: str
+    choice: Choice
+    grant: int | None = Field(default=None, ge=0)
+    args: dict[str, Any] | None = None
+    feedback: str = Field(default="", max_length=10_000)
+
+
+class StopAsked(Asked):
+    """The stop switch of one desktop, or of all, on or off."""
+
+    action: Literal["stop", "resume"]
+    desktop: str | None = None
+
+
+class ControlAsked(Asked):
+    """What to do on a session's desktop by hand."""
+
+    session: str
+    args: dict[str, Any]
+
+
+class Answers:
+    """The console's requests, one method each."""
+
+    def __init__(self, runtime: Runtime, watch: Watch, hands: Hands) -> None:
+        self._runtime = runtime
+        self._watch = watch
+        self._hands = hands
+
+    def app(self) -> Starlette:
+        """The application behind the door."""
+        return Starlette(
+            routes=[
+                Route("/page", _told(self.page)),
+                Route("/live", _told(self.live)),
+                Route("/sessions", _told(self.sessions)),
+                Route("/sessions/{id}", _told(self.session)),
+                Route("/sessions/{id}/pictures/{name}", _told(self.kept_picture)),
+                Route("/sessions/{id}/screen", _told(self.screen)),
+                Route("/answer", _told(self.answer), methods=["POST"]),
+                Route("/stops", _told(self.stop), methods=["POST"]),
+                Route("/control", _told(self.control), methods=["POST"]),
+            ]
+        )
+
+    async def page(self, request: Request) -> Response:
+        """The page itself."""
+        return Response(PAGE, media_type="text/html")
+
+    async def live(self, request: Request) -> Response:
+        """Lines of JSON, as long as the page listens."""
+        return StreamingResponse(self._lines(), media_type="application/x-ndjson")
+
+    async def _lines(self) -> AsyncGenerator[str]:
+        async for line in self._watch.lines():
+            yield f"{to_json(line)}\n"
+
+    async def sessions(self, request: Request) -> Response:
+        """Sessions that there are records of."""
+        places = self._runtime.places
+        return _json(await anyio.to_thread.run_sync(lambda: past(places, most=LISTED)))
+
+    async def session(self, request: Request) -> Response:
+        """The calls of one of them."""
+        telling = self._telling(request)
+        await anyio.to_thread.run_sync(telling.read)
+        calls = [call.told for call in telling.calls.values()]
+        return _json({**session_wire(telling), "running": telling.running, "calls": calls})
+
+    async def kept_picture(self, request: Request) -> Response:
+        """The picture of a result."""
+        telling, name = self._telling(request), request.path_params["name"]
+        file = self._runtime.places.artifacts / telling.id / name
+        if not PICTURE.fullmatch(name) or file.is_symlink() or not file.is_file():
+            raise NotFound("this picture is not kept any longer")
+        data = await anyio.to_thread.run_sync(file.read_bytes)
+        return Response(data, media_type="image/png" if name.endswith("png") else "image/jpeg")
+
+    async def screen(self, request: Request) -> Response:
+        """What the desktop of a running session shows now, and which part of the screen that is."""
+        picture = await self._hands.picture(self._desktop(request.path_params["id"]))
+        shown = picture.transform.screen
+        place = {"x": shown.x, "y": shown.y, "width": shown.width, "height": shown.height}
+        return Response(picture.data, media_type="image/jpeg", headers={"handrail-screen": json.dumps(place)})
+
+    async def answer(self, request: Request) -> Response:
+        """A person's answer to a question."""
+        asked = AnswerAsked.model_validate_json(await _body(request))
+        left = self._watch.question(asked.session, asked.id, asked.call_hash)
+        if left is None:
+            raise NotFound("this question is no longer open: it was answered elsewhere, cancelled, or came to its end")
+        if asked.choice.value not in left.choices:
+            raise HandrailError(f"this question is not answered with {asked.choice!s}")
+        give(
+            self._runtime.places,
+            left,
+            asked.choice,
+            grant=asked.grant,
+            args=asked.args,
+            feedback=asked.feedback,
+            by=BY,
+        )
+        return _json({"ok": True})
+
+    async def stop(self, request: Request) -> Response:
+        """The stop switch."""
+        asked = StopAsked.model_validate_json(await _body(request))
+        stops = self._runtime.stops
+        if asked.action == "stop":
+            stops.engage(asked.desktop)
+        elif asked.desktop is None:
+            # Whoever resumes all of them means those that were stopped one by one, too.
+            for name in stops.all():
+                stops.release(None if name == "every" else name)
+        else:
+            stops.release(asked.desktop)
+        return _json({"ok": True, "stops": stops.all()})
+
+    async def control(self, request: Request) -> Response:
+        """A person's own hand."""
+        asked = ControlAsked.model_validate_json(await _body(request))
+        result = await self._hands.act(self._desktop(asked.session), asked.args)
+        return _json(result.wire())
+
+    def _telling(self, request: Request) -> Telling:
+        id = request.path_params["id"]
+        file = self._runtime.places.audit / f"{id}.jsonl"
+        if not SESSION.fullmatch(id) or not file.is_file():
+            raise NotFound(f"there is no record of a session {id!r}")
+        return Telling(file, id)
+
+    def _desktop(self, session: str) -> Mapping[str, Any]:
+        telling = self._watch.running(session)
+        if telling is None or telling.desktop is None:
+            raise NotFound(f"no session {session!r} runs here with a desktop that it has used")
+        return telling.desktop
+
+
+class Refused(Exception):
+    """A request that did not arrive as it should."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.error)
+        self.refusal = refusal
+
+
+async def _body(request: Request) -> bytes:
+    body = await body_of(request.scope, request.receive, most=BODY)
+    if isinstance(body, Refusal):
+        raise Refused(body)
+    return body
+
+
+def _told(handler: Handler) -> Handler:
+    """The handler's answer with the headers of every answer; what goes wrong is said in words."""
+
+    async def told(request: Request) -> Response:
+        try:
+            response = await handler(request)
+        except ValidationError as exc:
+            response = _json({"error": f"this is no such request: {exc.error_count()} faults"}, 400)
+        except Refused as exc:
+            response = _json({"error": exc.refusal.error}, exc.refusal.status)
+        except NotFound as exc:
+            response = _json({"error": str(exc)}, 404)
+        except HandrailError as exc:
+            response = _json({"error": str(exc), "hint": exc.hint}, 409)
+        response.headers.update(HEADERS)
+        return response
+
+    return told
+
+
+def _json(value: Any, status: int = 200) -> Response:
+    return Response(to_json(value), status, media_type="application/json")

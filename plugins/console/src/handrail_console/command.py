@@ -1,0 +1,81 @@
+"""`handrail console`"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import click
+
+from handrail.commands import Choices, open_runtime_for, run
+
+if TYPE_CHECKING:
+    import socket
+    from pathlib import Path
+
+    from handrail.config.places import Places
+    from handrail.net.tokens import Token
+
+HOST, PORT = "127.0.0.1", 7348
+
+
+@click.command("console")
+@click.option("--host", metavar="ADDRESS", default=HOST, show_default=True, help="A loopback address.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=PORT, show_default=True, help="0 takes a free one.")
+@click.option(
+    "--name",
+    "names",
+    metavar="NAME",
+    multiple=True,
+    help="Where a tunnel of yours leads here: a host name, with the port unless it is that of https; repeatable.",
+)
+def command(host: str, port: int, names: tuple[str, ...]) -> None:
+    """Show what your agents do, and answer them, on a page.
+
+    It prints the page's link, with its token, and serves it on this machine only until Ctrl-C. The page shows the calls of every session of
+    yours with verdicts, effects and pictures, and those of past sessions; there you approve, edit or deny calls, stop agents, and work their
+    desktops by hand.
+
+    Example: handrail console
+    """
+    from handrail.net.loopback import listening
+    from handrail.net.tokens import made
+
+    token = made()
+    with listening(host, port) as opened:
+        run(lambda: _serve(opened, token, names))
+
+
+async def _serve(opened: socket.socket, token: Token, names: tuple[str, ...]) -> None:
+    from handrail_console.serving import serve
+
+    async with open_runtime_for(Choices()) as runtime:
+        with _written(runtime.places, link := _link(opened, token)) as file:
+            click.echo(link)
+            click.echo(
+                f"Open this link in a browser of yours; it is also in {file}. Ctrl-C ends the console.", err=True
+            )
+            await serve(runtime, opened, token, names)
+
+
+def _link(opened: socket.socket, token: Token) -> str:
+    """Where the page is. What stands after # is kept by the browser, and sent to nobody."""
+    from handrail.net.loopback import names_of
+
+    return f"http://{names_of(opened)[0]}/#{token.value}"
+
+
+@contextlib.contextmanager
+def _written(places: Places, link: str) -> Generator[Path]:
+    """A file with the link that only its owner reads, there as long as the console is."""
+    from handrail.config.places import write_private
+
+    file = places.state / "console" / f"{os.getpid()}.json"
+    write_private(file, json.dumps({"link": link}) + "\n")
+    try:
+        yield file
+    finally:
+        file.unlink(missing_ok=True)

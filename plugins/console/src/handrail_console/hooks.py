@@ -1,0 +1,19 @@
+"""What this plugin registers. Light: it is imported at every start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from handrail import hookimpl
+
+if TYPE_CHECKING:
+    import click
+
+
+@hookimpl
+def handrail_register_commands() -> Iterable[click.Command]:
+    """`handrail console`"""
+    from handrail_console.command import command
+
+    return (command,)

@@ -1,0 +1,530 @@
+"use strict";
+(() => {
+  const token = sessionStorage.getItem("handrail-token") || "";
+  const at = (id) => document.getElementById(id);
+  const state = { sessions: new Map(), questions: [], stops: [], selected: null, view: "live", past: null };
+  const HISTORY_S = 1200;
+  const LONGEST = 160;
+
+  // Everything that is shown goes through here, as text and never as HTML. What has no form of its own, or would turn the text around it, is
+  // shown by its number.
+  const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
+  const shown = (value) => String(value).replace(UNSEEN, (c) => `\\u{${c.codePointAt(0).toString(16)}}`);
+  const json = (value) => JSON.stringify(value, null, 2);
+
+  function el(tag, given = {}, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(given)) {
+      if (value === undefined || value === null || value === false) continue;
+      if (name === "text") made.textContent = shown(value);
+      else if (name === "class") made.className = value;
+      else if (name === "on") for (const [event, act] of Object.entries(value)) made.addEventListener(event, act);
+      else if (name === "value") made.value = value;
+      else made.setAttribute(name, value === true ? "" : value);
+    }
+    made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+    return made;
+  }
+  const button = (text, act, given = {}) => el("button", { type: "button", text, on: { click: act }, ...given });
+  const badge = (text, kind = "") => el("span", { class: `badge ${kind}`, text });
+
+  // Asking the server
+
+  const headers = () => ({ authorization: `Bearer ${token}` });
+  async function get(path) {
+    const answer = await fetch(path, { headers: headers() });
+    if (!answer.ok) throw new Error(await reason(answer));
+    return answer;
+  }
+  async function send(path, body) {
+    const answer = await fetch(path, {
+      method: "POST", headers: { ...headers(), "content-type": "application/json" }, body: JSON.stringify(body),
+    });
+    if (!answer.ok) throw new Error(await reason(answer));
+    return answer.json();
+  }
+  async function reason(answer) {
+    if (answer.status === 401) return "this link is no longer good: open the one that the console printed last";
+    try {
+      const told = await answer.json();
+      return told.hint ? `${told.error} (${told.hint})` : told.error;
+    } catch {
+      return `the console answered ${answer.status}`;
+    }
+  }
+  let noticeTimer = 0;
+  function notice(text) {
+    at("notice").textContent = shown(text);
+    at("notice").hidden = false;
+    clearTimeout(noticeTimer);
+    noticeTimer = setTimeout(() => { at("notice").hidden = true; }, 6000);
+  }
+  const told = (act) => (...args) => act(...args).catch((error) => notice(error.message));
+
+  // What goes on
+
+  async function follow() {
+    for (;;) {
+      try {
+        await listen();
+      } catch { /* The console has ended, or the connection has: it is tried again. */ }
+      at("link").textContent = "not connected";
+      at("link").classList.remove("on");
+      await new Promise((go) => setTimeout(go, HISTORY_S));
+    }
+  }
+  async function listen() {
+    const answer = await get("/live");
+    state.sessions.clear();
+    at("link").textContent = "connected";
+    at("link").classList.add("on");
+    renderSessions();
+    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      const lines = (rest + value).split("\n");
+      rest = lines.pop();
+      lines.forEach((line) => heard(JSON.parse(line)));
+      settle();
+    }
+  }
+  const changed = { sessions: false, calls: new Set() };
+  function heard(line) {
+    switch (line.kind) {
+      case "session": {
+        const known = state.sessions.get(line.session);
+        state.sessions.set(line.session, { about: line, calls: known ? known.calls : new Map() });
+        changed.sessions = true;
+        break;
+      }
+      case "call":
+        state.sessions.get(line.session)?.calls.set(line.key, line);
+        changed.calls.add(line.session);
+        break;
+      case "over":
+        state.sessions.delete(line.session);
+        changed.sessions = true;
+        break;
+      case "questions":
+        renderQuestions(line.questions);
+        changed.sessions = true;
+        break;
+      case "stops":
+        state.stops = line.stops;
+        renderStops();
+        break;
+    }
+  }
+  function settle() {
+    if (changed.sessions || changed.calls.size) renderSessions();
+    changed.sessions = false;
+    changed.calls.clear();
+  }
+
+  // Sessions
+
+  const when = (value) => {
+    const date = typeof value === "number" ? new Date(value * 1000) : new Date(value);
+    return Number.isNaN(date.getTime()) ? "" : date.toLocaleString([], { dateStyle: "short", timeStyle: "medium" });
+  };
+  const folder = (about) => (about.workspace && about.workspace[0] ? String(about.workspace[0]).split("/").pop() || "/" : "");
+  function renderSessions() {
+    if (!state.sessions.has(state.selected)) state.selected = [...state.sessions.keys()].pop() || null;
+    const list = [...state.sessions.values()].reverse().map(({ about, calls }) => {
+      const waits = state.questions.filter((question) => question.session === about.session).length;
+      return el("button", {
+        type: "button", class: "pick", "aria-pressed": String(about.session === state.selected), "data-session": about.session,
+        on: { click: () => { state.selected = about.session; renderSessions(); } },
+      },
+      el("span", { class: "row spread" }, el("strong", { text: folder(about) || about.session }), waits ? badge(`${waits} waiting`, "warn") : badge("running", "good")),
+      el("span", { class: "small", text: `${about.session}, process ${about.pid}` }),
+      el("span", { class: "small", text: `${calls.size} calls${about.desktop ? `, desktop ${about.desktop.name}` : ""}` }));
+    });
+    at("sessions").replaceChildren(...(list.length ? list : [el("p", { class: "empty", text: "No session is running." })]));
+    renderSession();
+  }
+
+  // One session that runs
+
+  const panel = { session: null, screen: null, calls: null, cards: new Map() };
+  function renderSession() {
+    const session = state.sessions.get(state.selected);
+    if (!session) {
+      panel.session = null;
+      stopScreen();
+      at("session").replaceChildren(el("p", { class: "empty", text: "What an agent does is shown here as soon as one runs: handrail serve, run, session, or Python." }));
+      return;
+    }
+    const hasDesktop = Boolean(session.about.desktop);
+    if (panel.session !== session.about.session || Boolean(panel.screen) !== hasDesktop) {
+      stopScreen();
+      panel.session = session.about.session;
+      panel.cards.clear();
+      panel.calls = el("div", { id: "calls" });
+      panel.screen = hasDesktop ? screenCard(session.about) : null;
+      at("session").replaceChildren(...[panel.screen, el("h2", { text: "Calls, newest first" }), panel.calls].filter(Boolean));
+    }
+    renderCalls(panel.calls, panel.cards, [...session.calls.values()].reverse());
+  }
+  function renderCalls(place, cards, calls) {
+    if (!calls.length) {
+      place.replaceChildren(el("p", { class: "empty", text: "No call yet." }));
+      return;
+    }
+    const wanted = calls.map((call) => {
+      const text = JSON.stringify(call);
+      const known = cards.get(call.key);
+      if (known && known.text === text) return known.card;
+      const card = callCard(call, Boolean(known && known.card.open));
+      cards.set(call.key, { text, card });
+      return card;
+    });
+    wanted.forEach((card, number) => {
+      if (place.children[number] !== card) place.insertBefore(card, place.children[number] || null);
+    });
+    while (place.children.length > wanted.length) place.lastChild.remove();
+  }
+
+  // One call
+
+  const STATUS = { success: "good", error: "bad", denied: "bad", cancelled: "warn", timeout: "bad", unfinished: "warn" };
+  const DECISION = { allow: "good", confirm: "warn", deny: "bad" };
+  const EFFECT = { confirmed: "good", unverified: "warn" };
+  function callCard(call, open = false) {
+    const args = Object.keys(call.args || {}).length ? JSON.stringify(call.args) : "";
+    const result = call.result && typeof call.result === "object" ? call.result : {};
+    const effect = typeof result.effect === "string" ? result.effect : null;
+    const badges = [
+      call.decision ? badge(call.decision, DECISION[call.decision] || "") : null,
+      effect ? badge(effect, EFFECT[effect] || "") : null,
+      badge(call.status === "unfinished" ? "running" : call.status, STATUS[call.status] || ""),
+    ];
+    const body = el("div", { class: "body" });
+    const card = el("details", { class: "call", "data-call": call.call_id },
+      el("summary", {},
+        el("span", { class: "what" }, el("span", { class: "tool", text: call.tool }), " ", el("bdi", { class: "args", text: args.length > LONGEST ? `${args.slice(0, LONGEST)}…` : args })),
+        el("span", { class: "row" }, badges)),
+      body);
+    const fill = () => { if (card.open && !body.firstChild) body.append(...callBody(call, result)); };
+    card.addEventListener("toggle", fill);
+    card.open = open;
+    fill();
+    return card;
+  }
+  function callBody(call, result) {
+    const facts = [
+      ["Began", when(call.at)],
+      ["Took", call.duration_ms === null || call.duration_ms === undefined ? "" : `${call.duration_ms} ms`],
+      ["Verdict", [call.decision, call.route ? `on the ${call.route}` : ""].filter(Boolean).join(", ")],
+      ["Rule", call.rule || ""],
+      ["Reasons", (call.reasons || []).join("; ")],
+      ["Effect", textOf(result.effect)],
+      ["Evidence", textOf(result.evidence)],
+      ["Changed by", (call.changed_by || []).join(", ")],
+      ["Part of", call.parent || ""],
+    ].filter(([, value]) => value);
+    return [
+      el("dl", {}, facts.flatMap(([name, value]) => [el("dt", { text: name }), el("dd", { text: value })])),
+      el("pre", { text: json(call.args || {}), "aria-label": "Arguments" }),
+      call.before ? el("pre", { text: `Before it was changed:\n${json(call.before)}` }) : null,
+      call.result === null ? null : el("pre", { class: "result", text: json(call.result), "aria-label": "Result" }),
+      call.picture ? keptPicture(call) : null,
+    ].filter(Boolean);
+  }
+  const textOf = (value) => (value === undefined || value === null ? "" : typeof value === "string" ? value : json(value));
+  function keptPicture(call) {
+    const image = el("img", { class: "shot", alt: "The screen, as the agent saw it" });
+    get(`/sessions/${call.session}/pictures/${encodeURIComponent(call.picture)}`)
+      .then((answer) => answer.blob())
+      .then((blob) => showBlob(image, blob))
+      .catch((error) => image.replaceWith(el("p", { class: "small", text: error.message })));
+    return image;
+  }
+  function showBlob(image, blob) {
+    const address = URL.createObjectURL(blob);
+    const done = () => URL.revokeObjectURL(address);
+    image.addEventListener("load", done, { once: true });
+    image.addEventListener("error", done, { once: true });
+    image.src = address;
+  }
+
+  // Questions
+
+  const asked = new Map();
+  const keyOf = (question) => `${question.session} ${question.id}`;
+  function renderQuestions(questions) {
+    const open = new Set(questions.map(keyOf));
+    for (const [key, card] of asked) {
+      if (open.has(key)) continue;
+      if (!card.dataset.answered) notice("A question was answered elsewhere, or is over.");
+      card.remove();
+      asked.delete(key);
+    }
+    for (const question of questions) {
+      if (asked.has(keyOf(question))) continue;
+      const card = questionCard(question);
+      asked.set(keyOf(question), card);
+      at("questions").append(card);
+    }
+    state.questions = questions;
+    document.title = questions.length ? `(${questions.length}) Handrail console` : "Handrail console";
+  }
+  function questionCard(question) {
+    const card = el("article", { class: "card ask", "data-question": question.id, "data-session": question.session });
+    const feedback = el("input", { placeholder: "Why not: told to the agent", "aria-label": "Feedback" });
+    const answer = told(async (choice, more = {}) => {
+      card.dataset.answered = "yes";
+      card.querySelectorAll("button").forEach((each) => { each.disabled = true; });
+      try {
+        const { session, id, call_hash } = question;
+        await send("/answer", { session, id, call_hash, choice, ...more });
+        card.remove();
+      } catch (error) {
+        delete card.dataset.answered;
+        card.querySelectorAll("button").forEach((each) => { each.disabled = false; });
+        throw error;
+      }
+    });
+    const grants = question.grants.length ? el("select", { "aria-label": "What is allowed from now on" },
+      question.grants.map((label, number) => el("option", { value: String(number), text: label }))) : null;
+    const lasting = ["session", "always"].filter((choice) => question.choices.includes(choice) && grants);
+    const editor = el("div", { hidden: true });
+    const edit = question.choices.includes("edit")
+      ? button("Edit", () => {
+        if (!editor.firstChild) editor.append(argumentsForm(question, (args) => answer("edit", { args })));
+        editor.hidden = !editor.hidden;
+      }, { class: "edit" }) : null;
+    card.append(
+      el("div", { class: "row spread" }, el("h3", { text: `${question.tool} waits for your yes` }), el("span", { class: "small", text: `session ${question.session}` })),
+      el("pre", { class: "asked wide", text: question.text }),
+      el("pre", { class: "asked narrow", text: question.narrow }),
+      el("div", { class: "row gap answers" },
+        button("Approve", () => answer("once"), { class: "main approve" }), edit,
+        button("Deny", () => answer("deny", feedback.value ? { feedback: feedback.value } : {}), { class: "danger deny" })),
+      el("div", { class: "row gap" }, feedback),
+      ...(lasting.length ? [el("div", { class: "row gap" }, grants, lasting.map((choice) =>
+        button(choice === "session" ? "Yes, this session" : "Yes, always", () => answer(choice, { grant: Number(grants.value) }))))] : []),
+      editor,
+    );
+    return card;
+  }
+  function argumentsForm(question, done) {
+    // Texts are written as they are, anything else as JSON.
+    const fields = Object.entries(question.args).map(([name, value]) => {
+      const plain = typeof value === "string";
+      const rows = Math.min(10, Math.max(1, (plain ? value : json(value)).split("\n").length));
+      const input = el("textarea", { rows, spellcheck: "false", "data-argument": name });
+      input.value = plain ? value : json(value);
+      return { name, plain, input };
+    });
+    const whole = el("textarea", { rows: 8, spellcheck: "false", "aria-label": "All arguments as JSON" });
+    const form = el("div", {}, fields.map(({ name, plain, input }) => el("label", { class: "field" }, el("span", { text: plain ? name : `${name} (JSON)` }), input)));
+    const all = el("div", { hidden: true, class: "gap" }, whole);
+    const read = () => Object.fromEntries(fields.map(({ name, plain, input }) => [name, plain ? input.value : JSON.parse(input.value)]));
+    const toggle = button("As JSON", () => {
+      try {
+        if (all.hidden) whole.value = json(read());
+        form.hidden = all.hidden;
+        all.hidden = !all.hidden;
+        toggle.setAttribute("aria-pressed", String(!all.hidden));
+      } catch (error) { notice(`This is no JSON: ${error.message}`); }
+    }, { "aria-pressed": "false" });
+    const go = button("Do it with these", () => {
+      try {
+        done(all.hidden ? read() : JSON.parse(whole.value));
+      } catch (error) { notice(`This is no JSON: ${error.message}`); }
+    }, { class: "main edited" });
+    return el("div", { class: "gap" }, el("p", { class: "small", text: "The changed call is judged anew." }), form, all, el("div", { class: "row gap" }, go, toggle));
+  }
+
+  // Stop
+
+  function renderStops() {
+    const stopped = state.stops;
+    at("stopped").hidden = !stopped.length;
+    at("stopped-what").textContent = shown(stopped.includes("every") ? "Every agent is stopped." : `Stopped: ${stopped.join(", ")}.`);
+    at("stop").disabled = stopped.includes("every");
+  }
+  at("stop").addEventListener("click", told(() => send("/stops", { action: "stop" })));
+  at("resume").addEventListener("click", told(() => send("/stops", { action: "resume" })));
+
+  // The live picture, and a person's hands on it
+
+  const live = { timer: 0, place: null, taken: false };
+  function stopScreen() {
+    clearTimeout(live.timer);
+    Object.assign(live, { timer: 0, place: null, taken: false });
+    panel.screen = null;
+  }
+  function screenCard(about) {
+    const id = about.session;
+    const image = el("img", { class: "screen", alt: "The desktop now", tabindex: "0", draggable: "false" });
+    const told_ = el("span", { class: "small", text: "" });
+    let queue = Promise.resolve();
+    // One after the other, in the order they were made.
+    const act = (args) => {
+      queue = queue.then(async () => {
+        const result = await send("/control", { session: id, args });
+        told_.textContent = shown(result.status === "success" ? result.description : result.error.message);
+      }).catch((error) => notice(error.message));
+      return queue;
+    };
+    const point = (event) => {
+      const box = image.getBoundingClientRect();
+      const { x, y, width, height } = live.place;
+      return {
+        x: Math.round(x + (event.clientX - box.left) / box.width * (width - 1)),
+        y: Math.round(y + (event.clientY - box.top) / box.height * (height - 1)),
+      };
+    };
+    const ready = () => live.taken && live.place;
+    let turned = 0;
+    const hands = el("div", { hidden: true });
+    const right = button("Right click", () => right.setAttribute("aria-pressed", String(right.getAttribute("aria-pressed") !== "true")), { "aria-pressed": "false" });
+    image.addEventListener("click", (event) => {
+      if (!ready()) return;
+      image.focus({ preventScroll: true });
+      act({ action: right.getAttribute("aria-pressed") === "true" ? "right_click" : "click", ...point(event) });
+      right.setAttribute("aria-pressed", "false");
+    });
+    image.addEventListener("contextmenu", (event) => {
+      if (!ready()) return;
+      event.preventDefault();
+      act({ action: "right_click", ...point(event) });
+    });
+    image.addEventListener("wheel", (event) => {
+      if (!ready()) return;
+      event.preventDefault();
+      turned += event.deltaY;
+      const notches = Math.trunc(turned / 60);
+      if (notches) act({ action: "scroll", amount: Math.max(-20, Math.min(20, notches)), ...point(event) });
+      turned -= notches * 60;
+    }, { passive: false });
+    image.addEventListener("keydown", (event) => {
+      const args = ready() ? keyed(event) : null;
+      if (!args) return;
+      event.preventDefault();
+      act(args);
+    });
+    const text = el("input", { placeholder: "Text to type", "aria-label": "Text to type", autocomplete: "off", autocapitalize: "off", id: "type-text" });
+    const keys = el("input", { placeholder: "Keys, such as ctrl+s", "aria-label": "Keys to press", autocomplete: "off", autocapitalize: "off", id: "press-keys" });
+    const press = (chord) => () => act({ action: "key_combo", keys: chord });
+    hands.append(
+      el("div", { class: "row gap" }, text, button("Type", () => { if (text.value) act({ action: "type", text: text.value }); text.value = ""; }, { id: "type" })),
+      el("div", { class: "row gap" }, keys, button("Press", () => { if (keys.value) press(keys.value)(); keys.value = ""; }, { id: "press" })),
+      el("div", { class: "row gap" }, right, button("Enter", press("enter")), button("Tab", press("tab")), button("Esc", press("escape")),
+        button("Scroll up", () => act({ action: "scroll", amount: -3 })), button("Scroll down", () => act({ action: "scroll", amount: 3 }))),
+    );
+    const take = button("Take over", () => {
+      live.taken = !live.taken;
+      take.setAttribute("aria-pressed", String(live.taken));
+      take.textContent = live.taken ? "Let go" : "Take over";
+      image.classList.toggle("taken", live.taken);
+      hands.hidden = !live.taken;
+    }, { id: "take", "aria-pressed": "false" });
+    const stopOne = button("Stop this desktop", told(() => send("/stops", { action: "stop", desktop: about.desktop.switch })), { class: "danger" });
+    const card = el("div", { class: "card" },
+      el("div", { class: "row spread" }, el("h3", { text: `Desktop ${about.desktop.name}` }), el("div", { class: "row" }, take, stopOne)),
+      el("div", { class: "gap" }, image), told_, hands);
+    const look = async () => {
+      let pause = 700;
+      if (!document.hidden && state.view === "live") {
+        try {
+          const answer = await get(`/sessions/${id}/screen`);
+          live.place = JSON.parse(answer.headers.get("handrail-screen"));
+          showBlob(image, await answer.blob());
+          card.dataset.seen = "yes";
+        } catch (error) {
+          told_.textContent = shown(error.message);
+          pause = 3000;
+        }
+      }
+      if (panel.session === id && card.isConnected) live.timer = setTimeout(look, pause);
+    };
+    live.timer = setTimeout(look, 0);
+    return card;
+  }
+  const NAMED = {
+    Enter: "enter", Tab: "tab", Escape: "escape", Backspace: "backspace", Delete: "delete", ArrowLeft: "left", ArrowRight: "right",
+    ArrowUp: "up", ArrowDown: "down", Home: "home", End: "end", PageUp: "pageup", PageDown: "pagedown", " ": "space",
+  };
+  function keyed(event) {
+    if (["Control", "Shift", "Alt", "Meta"].includes(event.key) || event.isComposing) return null;
+    const held = [event.ctrlKey && "ctrl", event.altKey && "alt", event.metaKey && "super"].filter(Boolean);
+    if (!held.length && event.key.length === 1) return { action: "type", text: event.key };
+    const name = NAMED[event.key] || (event.key.length === 1 || /^F[0-9]+$/.test(event.key) ? event.key.toLowerCase() : null);
+    if (!name) return null;
+    if (event.shiftKey) held.push("shift");
+    return { action: "key_combo", keys: [...held, name].join("+") };
+  }
+
+  // Past sessions, step by step
+
+  async function loadPast() {
+    const sessions = await (await get("/sessions")).json();
+    const list = sessions.map((about) => el("button", {
+      type: "button", class: "pick", "aria-pressed": "false", "data-session": about.session,
+      on: { click: told(() => replay(about.session)) },
+    },
+    el("span", { class: "row spread" }, el("strong", { text: when(about.at) || about.session }), about.running ? badge("running", "good") : null),
+    el("span", { class: "small", text: `${about.calls} calls in ${folder(about) || "no folder"}` }),
+    el("span", { class: "small", text: about.tools.join(", ") })));
+    at("past").replaceChildren(...(list.length ? list : [el("p", { class: "empty", text: "There are no records." })]));
+    if (!at("replay").firstChild) at("replay").append(el("p", { class: "empty", text: "Choose a session: its calls are shown step by step." }));
+  }
+  async function replay(id) {
+    const session = await (await get(`/sessions/${id}`)).json();
+    at("past").querySelectorAll("button").forEach((each) => each.setAttribute("aria-pressed", String(each.dataset.session === id)));
+    const calls = session.calls;
+    if (!calls.length) {
+      at("replay").replaceChildren(el("p", { class: "empty", text: "This session made no call." }));
+      return;
+    }
+    let step = 0;
+    let timer = 0;
+    const place = el("div");
+    const count = el("strong", { id: "step" });
+    const slider = el("input", { type: "range", min: "1", max: String(calls.length), value: "1", "aria-label": "Step" });
+    const go = (number) => {
+      step = Math.max(0, Math.min(calls.length - 1, number));
+      slider.value = String(step + 1);
+      count.textContent = `${step + 1} of ${calls.length}`;
+      place.replaceChildren(callCard(calls[step], true));
+      if (step === calls.length - 1) pause();
+    };
+    const pause = () => { clearInterval(timer); timer = 0; play.textContent = "Play"; };
+    const play = button("Play", () => {
+      if (timer) { pause(); return; }
+      if (step === calls.length - 1) go(0);
+      if (calls.length < 2) return;
+      play.textContent = "Pause";
+      timer = setInterval(() => { if (place.isConnected) go(step + 1); else pause(); }, 1500);
+    });
+    slider.addEventListener("input", () => go(Number(slider.value) - 1));
+    const all = el("div");
+    at("replay").replaceChildren(
+      el("div", { class: "card" },
+        el("div", { class: "row spread" }, el("h3", { text: `Session ${id}` }), count),
+        el("div", { class: "steps gap" }, slider),
+        el("div", { class: "row gap" }, button("Back", () => go(step - 1), { id: "back" }), play, button("Next", () => go(step + 1), { id: "next" }))),
+      place, el("h2", { class: "gap", text: "All calls" }), all);
+    renderCalls(all, new Map(), calls);
+    go(0);
+  }
+
+  function show(view) {
+    state.view = view;
+    for (const name of ["live", "history"]) {
+      at(name).hidden = name !== view;
+      at(`show-${name}`).setAttribute("aria-pressed", String(name === view));
+    }
+    if (view === "history") told(loadPast)();
+  }
+  at("show-live").addEventListener("click", () => show("live"));
+  at("show-history").addEventListener("click", () => show("history"));
+
+  renderSessions();
+  follow();
+})();

@@ -1,0 +1,167 @@
+"""What goes on in every session of this user, read from what the sessions themselves leave: their audits, their questions, the stop switches.
+
+The sessions are the truth, and the console only shows it: nothing here has to be kept in step with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from handrail.asking.pending import Pending, pending
+from handrail.config.places import Places
+from handrail.desktops.stops import Stops
+from handrail.records.reading import Telling, audits, is_held
+
+LOOK_S = 0.25
+# A line now and then tells the page that we are still there.
+BEAT_S = 10.0
+# Calls of a running session that a page is told first.
+FIRST = 100
+
+
+@dataclass(slots=True)
+class Told:
+    """What one page has been told."""
+
+    sessions: dict[str, int] = field(default_factory=dict[str, int])
+    questions: list[dict[str, Any]] | None = None
+    stops: list[str] | None = None
+
+
+class Watch:
+    """Looks again and again as long as `run` runs. `own`: the console's own sessions, which are not shown among those of agents."""
+
+    def __init__(self, places: Places, *, own: Callable[[], Collection[str]]) -> None:
+        self.ended = anyio.Event()
+        self._places = places
+        self._own = own
+        self._running: dict[str, Telling] = {}
+        # Files of sessions that are over.
+        self._over: set[str] = set()
+        self._questions: list[Pending] = []
+        self._stops: list[str] = []
+        self._news = anyio.Event()
+
+    def end(self) -> None:
+        """Tell every page that this is the end."""
+        self.ended.set()
+        self._tell()
+
+    async def run(self) -> None:
+        """Look until it is cancelled."""
+        while True:
+            if await anyio.to_thread.run_sync(self._look):
+                self._tell()
+            await anyio.sleep(LOOK_S)
+
+    def running(self, session: str) -> Telling | None:
+        """A session that runs."""
+        return self._running.get(session)
+
+    def question(self, session: str, id: str, call_hash: str) -> Pending | None:
+        """An open question, which is about exactly this call."""
+        open_ = (each for each in pending(self._places) if (each.session, each.id) == (session, id))
+        return next((each for each in open_ if each.call_hash == call_hash), None)
+
+    async def lines(self) -> AsyncGenerator[dict[str, Any]]:
+        """All there is to tell, then whatever is new."""
+        told = Told()
+        while not self.ended.is_set():
+            news = self._news
+            for line in list(self._told(told)):
+                yield line
+            with anyio.move_on_after(BEAT_S):
+                await news.wait()
+            yield {"kind": "beat"}
+
+    def _tell(self) -> None:
+        self._news.set()
+        self._news = anyio.Event()
+
+    # In a thread
+
+    def _look(self) -> bool:
+        before = self._questions, self._stops, set(self._running)
+        changed = False
+        for file in audits(self._places.audit):
+            if file.stem in self._over or file.stem in self._running or file.stem in self._own():
+                continue
+            found = Telling(file, file.stem)
+            found.read()
+            if found.running:
+                self._running[file.stem] = found
+            else:
+                self._over.add(file.stem)
+        for id, telling in list(self._running.items()):
+            running = telling.running
+            changed |= telling.read()
+            if not running:
+                del self._running[id]
+                self._over.add(id)
+        self._questions = pending(self._places)
+        self._stops = Stops(self._places.state / "stops").all()
+        return changed or before != (self._questions, self._stops, set(self._running))
+
+    # What a page is told
+
+    def _told(self, told: Told) -> Iterator[dict[str, Any]]:
+        for id in [id for id in told.sessions if id not in self._running]:
+            del told.sessions[id]
+            yield {"kind": "over", "session": id}
+        for id, telling in sorted(self._running.items()):
+            since = told.sessions.get(id)
+            if since is None or since != telling.version:
+                yield {"kind": "session", **session_wire(telling)}
+            calls = [call for call in telling.calls.values() if since is None or call.version > since]
+            for call in calls[-FIRST:]:
+                yield {"kind": "call", **call.told}
+            told.sessions[id] = telling.version
+        questions = [question_wire(each) for each in self._questions]
+        if questions != told.questions:
+            told.questions = questions
+            yield {"kind": "questions", "questions": questions}
+        if self._stops != told.stops:
+            told.stops = list(self._stops)
+            yield {"kind": "stops", "stops": told.stops}
+
+
+def session_wire(telling: Telling) -> dict[str, Any]:
+    """A session as the page is told of it."""
+    shown = ("name", "display", "private", "switch")
+    desktop = {key: telling.desktop.get(key) for key in shown} if telling.desktop is not None else None
+    return {"session": telling.id, **telling.about, "desktop": desktop}
+
+
+def question_wire(left: Pending) -> dict[str, Any]:
+    """A question as the page is told of it."""
+    return {
+        "session": left.session,
+        "id": left.id,
+        "tool": left.tool,
+        "call_hash": left.call_hash,
+        "text": left.text,
+        "narrow": left.narrow,
+        "args": left.args,
+        "choices": left.choices,
+        "grants": left.grants,
+        "expires": left.expires,
+    }
+
+
+def past(places: Places, *, most: int) -> list[dict[str, Any]]:
+    """The newest sessions that there are records of, newest first."""
+    found: list[dict[str, Any]] = []
+    for file in audits(places.audit)[:most]:
+        telling = Telling(file, file.stem)
+        telling.read()
+        calls = [call.told for call in telling.calls.values()]
+        tools = list(dict.fromkeys(str(call["tool"]) for call in calls))
+        found.append(
+            {**session_wire(telling), "calls": len(calls), "tools": tools[:6], "running": is_held(telling.file)}
+        )
+    return found
