@@ -63,7 +63,7 @@ def _cd(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
 def _enter(weighing: Weighing, folders: Sequence[object], word: Word, effects: Effects) -> None:
     from pathlib import PurePath
 
-    weighing.secrets.clear()
+    weighing.alarms.forget()
     if not weighing.places.enter([folder for folder in folders if isinstance(folder, PurePath)]):
         effects.warn("unknown_path", "it goes through more folders than are followed", word)
 

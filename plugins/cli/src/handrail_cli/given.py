@@ -1,18 +1,32 @@
-"""What commands are given by others of the line: the names that a program lists, put in place of a mark."""
+"""What commands are given by others: the names that a program lists or finds, put to the command that it runs, in place of a mark or after it."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, takewhile
+from pathlib import PurePosixPath
 
+from handrail.files import paths
 from handrail_cli.commandline import Analysis, Word
+from handrail_cli.globs import GLOB, fitting_secret
 from handrail_cli.producing import Feed
+from handrail_cli.programs import Inner, Use
+from handrail_cli.wrappers import INTERPRETER, SHELLS
+
+# More items than these, and longer texts, are not put in one by one.
+MAX_ITEMS = 8
+MAX_FED = 2_000
 
 # What narrows the files that `find` finds.
 NARROWING = re.compile(
     r"-(i?l?name|i?path|i?wholename|i?regex|[acm](min|time)|newer.*|size|empty|user|group|perm|uid|gid|links|inum|samefile|nouser)"
 )
+# Over whatever files `find` may find: programs that tell names, sizes and sums, not what is in them.
+NAMING = frozenset((
+    "ls", "stat", "du", "file", "wc", "basename", "dirname", "realpath", "readlink", "echo", "test", "rm", "chmod", "touch",
+))  # fmt: skip
 # Programs that print names of files below where they work.
 LISTERS = frozenset(("find", "fd", "fdfind", "ls", "grep", "rg"))
 PASSING = frozenset(("sort", "uniq", "head", "tail", "grep"))
@@ -60,6 +74,73 @@ def names_listed(feed: Feed) -> str | None:
 def narrows(texts: Sequence[str]) -> bool:
     """Whether tests of `find` pick some of the files; `-name '*'` picks all."""
     return any(NARROWING.fullmatch(text) and set(texts[at + 1 : at + 2]) != {"*"} for at, text in enumerate(texts))
+
+
+def filled(inner: Inner, use: Use, words: Sequence[Word], feed: Feed, *, at_home: bool) -> Iterator[Sequence[Word]]:
+    """The words of an inner command with what is put to them. `at_home`: the names that a program lists are those of the workspace."""
+    own = list(words[inner.start : inner.end])
+    if inner.gets == "nothing":
+        yield own
+    elif inner.gets == "found":
+        for start in _starts(use, words):
+            yield [put_in(word, "{}", start) for word in own]
+    else:
+        yield from _fed(inner, own, feed, at_home=at_home)
+
+
+def filled_code(inner: Inner, feed: Feed, *, at_home: bool) -> Iterator[str]:
+    """The code with what is put to it, quoted; a value that is not known is a variable that is not known."""
+    items = _items(feed)
+    if items is None:
+        listed = names_listed(feed) if at_home else None
+        items = [listed] if listed is not None else None
+    code = inner.code or ""
+    for put in map(shlex.quote, items) if items is not None else ['"$1"']:
+        yield code.replace(inner.mark, put) if inner.mark else f"{code} {put}"
+
+
+def secrets_picked(words: Sequence[Word], own: Sequence[Word]) -> Iterator[Word]:
+    """The names of secrets by which `find` (`words`) chooses files for a command (`own`) that tells more than their names."""
+    if not own or own[0].guess.rpartition("/")[2] in NAMING:
+        return
+    for option, word in pairwise(words):
+        if re.fullmatch(r"-i?(name|path|wholename)", option.guess):
+            plain = GLOB.search(word.guess) is None
+            if paths.secret(PurePosixPath(word.guess)) if plain else fitting_secret(word.guess):
+                yield word
+
+
+def _starts(use: Use, words: Sequence[Word]) -> Iterator[Word]:
+    """What stands for the files that are found: something below each start, or, with nothing to narrow them, the start itself."""
+    narrowed = narrows([word.guess for word in words])
+    starts = [words[named.word_index] for named in use.named if named.role in ("list", "read") and named.value is None]
+    for start in starts or [Word(".", ".", words[0].span)]:
+        below = f"{start.text.rstrip('/')}/file" if narrowed and start.text is not None else start.text
+        yield Word(below, below or "", start.span, start.glob)
+
+
+def _fed(inner: Inner, own: list[Word], feed: Feed, *, at_home: bool) -> Iterator[Sequence[Word]]:
+    """The words of a command with what it is fed: put in one by one, or what stands for all."""
+    items, span = _items(feed), own[0].span
+    if items is None:
+        runs = own[0].guess.rpartition("/")[2]
+        runs_names = runs in SHELLS or runs in ("eval", "env") or INTERPRETER.fullmatch(runs) is not None
+        text = names_listed(feed) if not runs_names and at_home else None
+        item = Word(text, text or "", span, text is None)
+        yield [put_in(word, inner.mark, item) for word in own] if inner.mark else [*own, item]
+    elif inner.mark:
+        for text in items or [""]:
+            item = Word(text, text, span)
+            yield [put_in(word, inner.mark, item, whole=False) for word in own]
+    else:
+        yield [*own, *(Word(text, text, span) for text in items)]
+
+
+def _items(feed: Feed) -> list[str] | None:
+    """The words that are fed; None when they are not known, or too many."""
+    text = feed.text
+    items = text.split() if text is not None and len(text) < MAX_FED else None
+    return items if items is None or len(items) <= MAX_ITEMS else None
 
 
 def put_in(word: Word, mark: str | None, item: Word, *, whole: bool = True) -> Word:

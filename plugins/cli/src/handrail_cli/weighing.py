@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
-from pathlib import PurePath, PurePosixPath
+from pathlib import PurePath
 
 from handrail import Decision, Judging, Part, Reason, Touch
-from handrail.files import paths
 from handrail.judging.verdicts import OPAQUE
-from handrail.net import urls
-from handrail.records.redaction import is_credential
 from handrail_cli import builtins
+from handrail_cli.alarms import TELLING, Alarms, doubts_of_handrail
 from handrail_cli.analysis import Codes
 from handrail_cli.commandline import Analysis, Command, Redirect, Word
-from handrail_cli.given import feeders_of, names_listed, narrows, put_in
-from handrail_cli.globs import GLOB, fitting_secret
+from handrail_cli.given import feeders_of, filled, filled_code, secrets_picked
+from handrail_cli.operands import Operand, judge_operand
 from handrail_cli.placing import Doubt, Effects, Places
 from handrail_cli.producing import NOTHING, Feed
 from handrail_cli.programs import Inner, Named, Use
@@ -31,7 +26,6 @@ from handrail_cli.variables import EXECUTING, harmless
 from handrail_cli.wrappers import INTERPRETER, SHELLS, inside, reads_code
 
 MAX_NESTING = 6
-MAX_ITEMS = 8
 MAX_STEPS = 300
 SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin")
 # What was not read to its end: nothing but a person's yes may stand for that.
@@ -42,37 +36,10 @@ PROJECT_WRAPPERS = frozenset(("gradlew", "mvnw"))
 PRIVILEGE = frozenset(
     ("sudo", "doas", "su", "pkexec", "runuser", "run0", "runas", "ssh", "nsenter", "chroot", "sudoedit", "visudo")
 )
-# Programs whose words are not names of files.
-TELLING = frozenset(("echo", "printf", "git", "test", "[", "[[", ":", "true", "false"))
-SECRET_SETTING = re.compile(r"(?i)token|passw|secret|cred|auth|header|key|url|proxy|cookie")
-HARMLESS_OF_HANDRAIL = frozenset(("--help", "--version", "tools", "doctor", "plugins"))
-LOOKS = re.compile(
-    r"(ls|cat|cd|which|whereis|type|man|pgrep|pidof|grep|rg|find|stat|file|du|head|tail|wc|echo|printf)$"
-)
-# Over whatever files `find` may find: programs that tell names, sizes and sums, not what is in them.
-NAMING = frozenset(
-    (
-        "ls",
-        "stat",
-        "du",
-        "file",
-        "wc",
-        "basename",
-        "dirname",
-        "realpath",
-        "readlink",
-        "echo",
-        "test",
-        "rm",
-        "chmod",
-        "touch",
-    )
-)
 # Programs that a file named like an option can make do little else: a pattern that picks by a part of the name is taken for its files.
 PICKING = frozenset(
     ("rm", "cp", "mv", "touch", "ln", "file", "chmod", "cat", "wc", "head", "tail", "ls", "md5sum", "sha256sum", "jq")
 )
-SOURCE = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
 
 class Weighing:
@@ -101,7 +68,7 @@ class Weighing:
         self.depth = 0
         # Where the command stands whose own code is looked at, in the outermost text.
         self.at: tuple[int, int] | None = None
-        self.secrets: dict[str, str | None] = {}
+        self.alarms = Alarms(judging, self.places)
         # Links that the command at hand makes.
         self.linked: set[str] = set()
         # Whether the line names Handrail anywhere.
@@ -159,7 +126,8 @@ class Weighing:
         for name, word in command.assignments:
             self.prefix(name, word, command)
         if self.named_here:
-            self.handrail(command)
+            for doubt in doubts_of_handrail(command):
+                self.doubt(doubt)
         if command.words:
             self.words(command.words, feed, command.span)
 
@@ -223,7 +191,7 @@ class Weighing:
             self.program(words, feed, effects, span)
         self.depth -= 1
         if effects.doubts or effects.changes or words[0].guess == "git":
-            self.alarms(words, effects)
+            self.alarms.look(words, effects)
         if effects.doubts or effects.changes or effects.network:
             self.take(effects)
         argv = tuple([guess for word in words if (guess := word.guess)])
@@ -350,11 +318,7 @@ class Weighing:
         if use.needs:
             self.needs(use, words, effects)
         for named in use.named:
-            if named.role == "list":
-                word = words[named.word_index]
-                self.places.read(word, effects, text=named.value, listing=True)
-            else:
-                self.named(named, words, effects, use)
+            judge_operand(self, Operand(named, words, use), effects)
         if self.linked:
             self.places.links |= self.linked
             self.linked = set()
@@ -400,99 +364,6 @@ class Weighing:
                 break
         self.places.enter([one.path for one in found])
 
-    def named(self, named: Named, words: Sequence[Word], effects: Effects, use: Use) -> None:
-        """What one word is to the program."""
-        word = words[named.word_index]
-        text = word.text if named.value is None else named.value
-        role = named.role
-        if role in ("read", "send"):
-            self.read(text, word, effects)
-        elif role in ("write", "append", "create", "change", "change_tree"):
-            self.places.write(word, effects, text=text)
-        elif role == "dest":
-            self.destination(text, word, words, effects, use)
-        elif role == "delete" and text is not None and _searched(named, use):
-            self.places.delete(word, effects, text=f"{text.rstrip('/')}/file")
-        elif role in ("move", "delete", "delete_tree"):
-            self.places.delete(word, effects, text=text, tree=role != "delete")
-        elif role == "execute":
-            self.execute(word, text, effects)
-        elif role == "target":
-            self.target(text, word, words, effects, use)
-        elif role in ("url", "host"):
-            self.remote(text, word, effects)
-        elif role == "device":
-            effects.touches.append(Touch("write", text or ""))
-        elif role == "sets":
-            name = word.guess.partition("=")[0]
-            self.prefix(name, _value(word, name), Command((), (), (), word.span))
-        elif role in ("revision", "branch"):
-            self.revision(role, text, word, effects)
-        elif role == "variable" and (text is None or is_credential(text, "") or SECRET_SETTING.search(text)):
-            effects.warn("secret", "it shows variables that may be credentials", word)
-        elif role not in ("variable", "folder", "name"):
-            effects.ask("unknown_word", f"what it does with {word.guess!r} is not known", word)
-
-    def revision(self, role: str, text: str | None, word: Word, effects: Effects) -> None:
-        """A commit, which is taken for a file where one has that name: shown, or (a `branch`) put back as it was."""
-        if text is None:
-            effects.ask("unknown_word", "whether it is a branch or a file is not known", word)
-        elif not any(os.path.lexists(os.path.join(str(cwd), text)) for cwd in self.places.cwds):
-            return
-        elif role == "branch":
-            effects.warn("destructive", f"it throws away what was changed in {text!r}", word)
-        else:
-            self.places.read(word, effects, text=text)
-
-    def read(self, text: str | None, word: Word, effects: Effects) -> None:
-        if text is not None and SOURCE.match(text) and not text.startswith("file://"):
-            self.remote(text, word, effects)
-            return
-        self.places.read(word, effects, text=None if text is None else text.removeprefix("file://") or "/")
-
-    def destination(self, text: str | None, word: Word, words: Sequence[Word], effects: Effects, use: Use) -> None:
-        """A file, or a folder that what is copied goes into under its own name."""
-        self.places.write(word, effects, text=text)
-        if text is None:
-            return
-        for other in use.named:
-            if other.role in ("read", "move") and other.word_index != len(words):
-                name = (words[other.word_index].text or "").rstrip("/").rpartition("/")[2]
-                if name and paths.autorun(PurePosixPath(name)) is not None:
-                    self.places.write(word, effects, text=text, name=name)
-
-    def target(self, text: str | None, word: Word, words: Sequence[Word], effects: Effects, use: Use) -> None:
-        """What a new link will point to: what is behind the link is not known from then on."""
-        if text is None:
-            effects.warn("unknown_target", "what the link points to is not known", word)
-            return
-        for found in self.places.resolved(text):
-            if (what := paths.secret(found.real)) is not None:
-                effects.warn("secret", f"{text!r} keeps {what}", word)
-            if paths.protected(found.path, self.judging.protected):
-                effects.warn("own", "files by which Handrail judges are named in it", word)
-        for other in use.named:
-            if other.role in ("create", "dest", "write") and (place := words[other.word_index].text) is not None:
-                for found in self.places.resolved(place):
-                    self.linked.update((found.written, f"{found.written}/{text.rstrip('/').rpartition('/')[2]}"))
-        self.linked.update(found.written for found in self.places.resolved(text.rstrip("/").rpartition("/")[2] or "."))
-
-    def remote(self, text: str | None, word: Word, effects: Effects) -> None:
-        """An address that it connects to."""
-        if text is not None and text.lower().startswith("file:"):
-            self.places.read(word, effects, text=re.sub(r"^file:/*", "/", text, flags=re.IGNORECASE))
-            return
-        if text is None:
-            if word.inner:
-                effects.warn("sends_data", "what a command prints goes into an address", word)
-            else:
-                effects.ask("unknown_host", "which machine it connects to is not known", word)
-            return
-        host = urls.place(text)
-        effects.touches.append(Touch("network", host))
-        if (reason := _closed(host, self.judging.allow_private)) is not None:
-            effects.warn(reason.code, reason.text, word)
-
     def narrow(self, use: Use, words: Sequence[Word], effects: Effects, name: str) -> None:
         """What an always-allow of this command may be narrowed to."""
         if use.kind == "dangerous" or use.unknown is not None:
@@ -511,10 +382,11 @@ class Weighing:
     def inner(self, inner: Inner, use: Use, words: Sequence[Word], feed: Feed, effects: Effects) -> None:
         if inner.where == "remote":
             return
+        at_home = inner.gets == "input" and self.places.at_home()
         if inner.code is not None:
             if inner.language in ("bash", "sh", "shell"):
                 span = words[min(inner.start, len(words) - 1)].span
-                for code in self.filled_code(inner, feed) if inner.gets == "input" else [inner.code]:
+                for code in filled_code(inner, feed, at_home=at_home) if inner.gets == "input" else [inner.code]:
                     self.code(code, span, effects)
             return
         if inner.start >= inner.end:
@@ -522,74 +394,11 @@ class Weighing:
         if self.depth > MAX_NESTING:
             effects.warn("too_deep", "commands are nested too deeply", words[0])
             return
-        for chosen in self.filled(inner, use, words, feed, effects):
+        if inner.gets == "found":
+            for word in secrets_picked(words, words[inner.start : inner.end]):
+                effects.warn("secret", f"{word.guess!r} fits names of secrets", word)
+        for chosen in filled(inner, use, words, feed, at_home=at_home):
             self.words(chosen, feed if inner.gets == "nothing" else NOTHING, words[0].span)
-
-    def found_secrets(self, words: Sequence[Word], own: Sequence[Word], effects: Effects) -> None:
-        """A command over files that are chosen by the name of a secret."""
-        if not own or own[0].guess.rpartition("/")[2] in NAMING:
-            return
-        for option, word in pairwise(words):
-            if re.fullmatch(r"-i?(name|path|wholename)", option.guess):
-                plain = GLOB.search(word.guess) is None
-                fits = paths.secret(PurePosixPath(word.guess)) if plain else fitting_secret(word.guess)
-                if fits is not None:
-                    effects.warn("secret", f"{word.guess!r} fits names of secrets", word)
-
-    def filled(
-        self, inner: Inner, use: Use, words: Sequence[Word], feed: Feed, effects: Effects
-    ) -> Iterator[Sequence[Word]]:
-        """The words of the inner command with what is put to them."""
-        own = list(words[inner.start : inner.end])
-        if inner.gets == "nothing":
-            yield own
-        elif inner.gets == "found":
-            self.found_secrets(words, own, effects)
-            for start in self.starts(use, words):
-                yield [put_in(word, "{}", start) for word in own]
-        else:
-            yield from self.fed_words(inner, own, feed)
-
-    def starts(self, use: Use, words: Sequence[Word]) -> list[Word]:
-        """What stands for the files that are found: something below each start, or, with nothing to narrow them, the start itself."""
-        narrowed = narrows([word.guess for word in words])
-        starts = [
-            words[named.word_index] for named in use.named if named.role in ("list", "read") and named.value is None
-        ]
-        dot = Word(".", ".", words[0].span)
-        found: list[Word] = []
-        for start in starts or [dot]:
-            text = start.text
-            below = None if text is None else f"{text.rstrip('/')}/file" if narrowed else text
-            found.append(Word(below, below or "", start.span, start.glob))
-        return found
-
-    def fed_words(self, inner: Inner, own: list[Word], feed: Feed) -> Iterator[Sequence[Word]]:
-        text = feed.text
-        items = text.split() if text is not None and len(text) < 2_000 else None
-        runs = own[0].guess.rpartition("/")[2]
-        if items is None or len(items) > MAX_ITEMS:
-            runs_names = runs in SHELLS or runs in ("eval", "env") or INTERPRETER.fullmatch(runs) is not None
-            text = names_listed(feed) if not runs_names and self.places.at_home() else None
-            item = Word(text, text or "", own[0].span, text is None)
-            yield [put_in(word, inner.mark, item) for word in own] if inner.mark else [*own, item]
-        elif inner.mark:
-            for text in items or [""]:
-                item = Word(text, text, own[0].span)
-                yield [put_in(word, inner.mark, item, whole=False) for word in own]
-        else:
-            yield [*own, *(Word(text, text, own[0].span) for text in items)]
-
-    def filled_code(self, inner: Inner, feed: Feed) -> Iterator[str]:
-        """The code with what is put to it, quoted; a value that is not known is a variable that is not known."""
-        text = feed.text
-        items = text.split() if text is not None and len(text) < 2_000 else None
-        if items is None or len(items) > MAX_ITEMS:
-            listed = names_listed(feed) if self.places.at_home() else None
-            items = [listed] if listed is not None else None
-        code = inner.code or ""
-        for put in map(shlex.quote, items) if items is not None else ['"$1"']:
-            yield code.replace(inner.mark, put) if inner.mark else f"{code} {put}"
 
     def code(
         self, text: str, span: tuple[int, int], effects: Effects, *, given: Mapping[str, str] | None = None
@@ -607,69 +416,6 @@ class Weighing:
         self.line(inner)
         self.depth -= 1
         self.at = outer
-
-    # What a person has to see each time
-
-    def alarms(self, words: Sequence[Word], effects: Effects) -> None:
-        """Secrets among the words of a command that does more than it is known to read."""
-        name = words[0].guess.rpartition("/")[2]
-        for word in words[1:]:
-            if name in TELLING and (name != "git" or (word.guess[:1] not in ("/", "~") and ":" not in word.guess)):
-                continue
-            if word.guess not in self.secrets:
-                self.secrets[word.guess] = self.secret_in(_committed(word) if name == "git" else word)
-            if (what := self.secrets[word.guess]) is not None:
-                effects.warn("secret", f"{word.guess!r} keeps {what}", word)
-            if self.judging.protected and "/" in word.guess and self.names_own(word):
-                effects.warn("own", "files by which Handrail judges are named in it", word)
-
-    def secret_in(self, word: Word) -> str | None:
-        text = word.guess.partition("=")[2] if word.guess.startswith("-") else word.guess
-        text = re.sub(r"^(\w+=)?@?(file://)?", "", text)
-        if not text or " " in text or len(text) > 400:
-            return None
-        home = str(self.judging.home)
-        text = f"{home}/{text[2:]}" if text.startswith("~/") else text
-        return next((what for cwd in self.places.cwds if (what := paths.secret(PurePosixPath(cwd) / text))), None)
-
-    def handrail(self, command: Command) -> None:
-        """What touches the files and settings of Handrail itself, by which it judges."""
-        guess = command.guess
-        for at, word in enumerate(guess):
-            named = word.rpartition("/")[2] == "handrail" and command.program not in TELLING
-            if (
-                named
-                and at + 1 < len(guess)
-                and guess[at + 1] not in HARMLESS_OF_HANDRAIL
-                and not LOOKS.match(guess[0])
-            ):
-                self.doubt(
-                    Doubt(Reason("own", "it may change how commands are judged", command.span), Decision.CONFIRM)
-                )
-
-    def names_own(self, word: Word) -> bool:
-        text = word.guess.partition("=")[2] if re.match(r"-|\w+=", word.guess) else word.guess
-        if not text or len(text) > 400:
-            return False
-        return any(
-            paths.inside(place, self.judging.protected, seen=self.places.seen)
-            for found in self.places.resolved(text)
-            for place in (found.real, found.written)
-        )
-
-
-# Kept from every tool, and from commands unless a person says so each time. This machine's own ports are where a project's servers are tried.
-CLOSED = frozenset(("metadata_address", "private_address", "private_name"))
-LOOPBACK = re.compile(r"localhost|.*\.localhost|127(\.\d+){3}|\[::1\]", re.IGNORECASE)
-
-
-def _closed(host: str, allow_private: Sequence[str]) -> Reason | None:
-    """Why a host (`name`, `name:port`) is one of the inner network or a cloud machine's own; None for others, and for this machine."""
-    name = re.sub(r":\d+$", "", host)
-    # A single word may as well be the name of a remote.
-    if LOOPBACK.fullmatch(name) or not any(mark in name for mark in ".:"):
-        return None
-    return next((r for r in urls.host_view(name, allow_private=allow_private).reasons if r.code in CLOSED), None)
 
 
 def _code_words(name: str, code: str, first: Word) -> tuple[Word, ...]:
@@ -689,24 +435,3 @@ def _picked(word: Word) -> Word:
     if not word.glob or word.text is None or word.text[:1] != "*" or not any(map(str.isalnum, word.text)):
         return word
     return Word(f"./{word.text}", word.guess, word.span, True, word.inner)
-
-
-def _searched(named: Named, use: Use) -> bool:
-    """Whether it is a folder that is gone through: not it is meant, but what is chosen below it."""
-    return any(other.role == "list" and other.word_index == named.word_index for other in use.named)
-
-
-def _value(word: Word, name: str) -> Word:
-    """The value in `name=value`."""
-    value = word.guess[len(name) + 1 :]
-    return Word(value if word.text is not None else None, value, word.span, word.glob)
-
-
-def _committed(word: Word) -> Word:
-    """`HEAD:.env`: a file as it once was, to git."""
-    commit, colon, path = word.guess.partition(":")
-    return (
-        Word(word.text, path, word.span)
-        if colon and "/" not in commit.rstrip("/") and not path.startswith("//")
-        else word
-    )

@@ -1,0 +1,87 @@
+"""What a person has to see each time: secrets among the words of a command, and the files and settings that Handrail judges by."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import PurePosixPath
+
+from handrail import Decision, Judging, Reason
+from handrail.files import paths
+from handrail_cli.commandline import Command, Word
+from handrail_cli.placing import Doubt, Effects, Places
+
+# Programs whose words are not names of files.
+TELLING = frozenset(("echo", "printf", "git", "test", "[", "[[", ":", "true", "false"))
+HARMLESS_OF_HANDRAIL = frozenset(("--help", "--version", "tools", "doctor", "plugins"))
+LOOKS = re.compile(
+    r"(ls|cat|cd|which|whereis|type|man|pgrep|pidof|grep|rg|find|stat|file|du|head|tail|wc|echo|printf)$"
+)
+# A longer word is no path.
+MAX_PATH = 400
+
+
+class Alarms:
+    """Looks at the words of one line's commands, each once in each folder that it stands in."""
+
+    def __init__(self, judging: Judging, places: Places) -> None:
+        self._judging = judging
+        self._places = places
+        self._secrets: dict[str, str | None] = {}
+
+    def forget(self) -> None:
+        """From here on, the same words may lead elsewhere."""
+        self._secrets.clear()
+
+    def look(self, words: Sequence[Word], effects: Effects) -> None:
+        """Secrets, and Handrail's own files, among the words of a command that does more than it is known to read."""
+        name = words[0].guess.rpartition("/")[2]
+        for word in words[1:]:
+            if name in TELLING and (name != "git" or (word.guess[:1] not in ("/", "~") and ":" not in word.guess)):
+                continue
+            if word.guess not in self._secrets:
+                self._secrets[word.guess] = self._secret_in(_committed(word) if name == "git" else word)
+            if (what := self._secrets[word.guess]) is not None:
+                effects.warn("secret", f"{word.guess!r} keeps {what}", word)
+            if self._judging.protected and "/" in word.guess and self._names_own(word):
+                effects.warn("own", "files by which Handrail judges are named in it", word)
+
+    def _secret_in(self, word: Word) -> str | None:
+        text = word.guess.partition("=")[2] if word.guess.startswith("-") else word.guess
+        text = re.sub(r"^(\w+=)?@?(file://)?", "", text)
+        if not text or " " in text or len(text) > MAX_PATH:
+            return None
+        text = f"{self._judging.home}/{text[2:]}" if text.startswith("~/") else text
+        return next((what for cwd in self._places.cwds if (what := paths.secret(PurePosixPath(cwd) / text))), None)
+
+    def _names_own(self, word: Word) -> bool:
+        text = word.guess.partition("=")[2] if re.match(r"-|\w+=", word.guess) else word.guess
+        if not text or len(text) > MAX_PATH:
+            return False
+        return any(
+            paths.inside(place, self._judging.protected, seen=self._places.seen)
+            for found in self._places.resolved(text)
+            for place in (found.real, found.written)
+        )
+
+
+def doubts_of_handrail(command: Command) -> list[Doubt]:
+    """One for each place where the command runs Handrail, which may change how commands are judged."""
+    guess = command.guess
+    if command.program in TELLING or not guess or LOOKS.match(guess[0]):
+        return []
+    reason = Reason("own", "it may change how commands are judged", command.span)
+    return [
+        Doubt(reason, Decision.CONFIRM)
+        for word, argument in pairwise(guess)
+        if word.rpartition("/")[2] == "handrail" and argument not in HARMLESS_OF_HANDRAIL
+    ]
+
+
+def _committed(word: Word) -> Word:
+    """`HEAD:.env`: a file as it once was, to git."""
+    commit, colon, path = word.guess.partition(":")
+    if not colon or "/" in commit.rstrip("/") or path.startswith("//"):
+        return word
+    return Word(word.text, path, word.span)

@@ -1,0 +1,210 @@
+"""What the words of a command are to its program: a file it reads or writes, an address, a link's target, a variable."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from handrail import Reason, Touch
+from handrail.files import paths
+from handrail.net import urls
+from handrail.records.redaction import is_credential
+from handrail_cli.commandline import Command, Word
+from handrail_cli.placing import Effects
+from handrail_cli.programs import Named, Use
+from handrail_cli.programs.values import Role
+
+if TYPE_CHECKING:
+    from handrail_cli.weighing import Weighing
+
+SECRET_SETTING = re.compile(r"(?i)token|passw|secret|cred|auth|header|key|url|proxy|cookie")
+SOURCE = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+# Kept from every tool, and from commands unless a person says so each time. This machine's own ports are where a project's servers are tried.
+CLOSED = frozenset(("metadata_address", "private_address", "private_name"))
+LOOPBACK = re.compile(r"localhost|.*\.localhost|127(\.\d+){3}|\[::1\]", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """One word of a command, or what stands in it (`text`; None where that is not known), with all that the command's words are."""
+
+    named: Named
+    words: Sequence[Word]
+    use: Use
+
+    @property
+    def word(self) -> Word:
+        return self.words[self.named.word_index]
+
+    @property
+    def text(self) -> str | None:
+        return self.word.text if self.named.value is None else self.named.value
+
+
+def judge_operand(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    """Take down what one word is to the program."""
+    ROLES[operand.named.role](weighing, operand, effects)
+
+
+def _nothing(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    """It says nothing by itself."""
+
+
+def _list(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    weighing.places.read(operand.word, effects, text=operand.named.value, listing=True)
+
+
+def _read(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    text = operand.text
+    if text is not None and SOURCE.match(text) and not text.startswith("file://"):
+        _remote(weighing, operand, effects)
+        return
+    weighing.places.read(operand.word, effects, text=None if text is None else text.removeprefix("file://") or "/")
+
+
+def _write(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    weighing.places.write(operand.word, effects, text=operand.text)
+
+
+def _destination(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    """A file, or a folder that what is copied goes into under its own name."""
+    text, words = operand.text, operand.words
+    weighing.places.write(operand.word, effects, text=text)
+    if text is None:
+        return
+    for other in operand.use.named:
+        if other.role in ("read", "move") and other.word_index != len(words):
+            name = (words[other.word_index].text or "").rstrip("/").rpartition("/")[2]
+            if name and paths.autorun(PurePosixPath(name)) is not None:
+                weighing.places.write(operand.word, effects, text=text, name=name)
+
+
+def _delete(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    text = operand.text
+    if text is not None and _is_searched(operand):
+        weighing.places.delete(operand.word, effects, text=f"{text.rstrip('/')}/file")
+    else:
+        weighing.places.delete(operand.word, effects, text=text)
+
+
+def _is_searched(operand: Operand) -> bool:
+    """Whether it is a folder that is gone through: not it is meant, but what is chosen below it."""
+    at = operand.named.word_index
+    return any(other.role == "list" and other.word_index == at for other in operand.use.named)
+
+
+def _delete_tree(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    weighing.places.delete(operand.word, effects, text=operand.text, tree=True)
+
+
+def _execute(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    weighing.execute(operand.word, operand.text, effects)
+
+
+def _target(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    """What a new link will point to: what is behind the link is not known from then on."""
+    text, word, places = operand.text, operand.word, weighing.places
+    if text is None:
+        effects.warn("unknown_target", "what the link points to is not known", word)
+        return
+    for found in places.resolved(text):
+        if (what := paths.secret(found.real)) is not None:
+            effects.warn("secret", f"{text!r} keeps {what}", word)
+        if paths.protected(found.path, weighing.judging.protected):
+            effects.warn("own", "files by which Handrail judges are named in it", word)
+    linked, name = weighing.linked, text.rstrip("/").rpartition("/")[2]
+    for other in operand.use.named:
+        place = operand.words[other.word_index].text if other.role in ("create", "dest", "write") else None
+        for found in places.resolved(place) if place is not None else ():
+            linked.update((found.written, f"{found.written}/{name}"))
+    linked.update(found.written for found in places.resolved(name or "."))
+
+
+def _remote(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    """An address that it connects to."""
+    text, word = operand.text, operand.word
+    if text is not None and text.lower().startswith("file:"):
+        weighing.places.read(word, effects, text=re.sub(r"^file:/*", "/", text, flags=re.IGNORECASE))
+        return
+    if text is None:
+        if word.inner:
+            effects.warn("sends_data", "what a command prints goes into an address", word)
+        else:
+            effects.ask("unknown_host", "which machine it connects to is not known", word)
+        return
+    host = urls.place(text)
+    effects.touches.append(Touch("network", host))
+    if (reason := _closed(host, weighing.judging.allow_private)) is not None:
+        effects.warn(reason.code, reason.text, word)
+
+
+def _closed(host: str, allow_private: Sequence[str]) -> Reason | None:
+    """Why a host (`name`, `name:port`) is one of the inner network or a cloud machine's own; None for others, and for this machine."""
+    name = re.sub(r":\d+$", "", host)
+    # A single word may as well be the name of a remote.
+    if LOOPBACK.fullmatch(name) or not any(mark in name for mark in ".:"):
+        return None
+    return next((r for r in urls.host_view(name, allow_private=allow_private).reasons if r.code in CLOSED), None)
+
+
+def _device(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    effects.touches.append(Touch("write", operand.text or ""))
+
+
+def _sets(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    """`name=value`, set for what it runs."""
+    word = operand.word
+    name, _, value = word.guess.partition("=")
+    set_to = Word(value if word.text is not None else None, value, word.span, word.glob)
+    weighing.prefix(name, set_to, Command((), (), (), word.span))
+
+
+def _revision(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    """A commit that is shown, which is taken for a file where one has that name."""
+    if (text := _also_a_file(weighing, operand, effects)) is not None:
+        weighing.places.read(operand.word, effects, text=text)
+
+
+def _branch(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    """The same, and the file is put back as it was."""
+    if (text := _also_a_file(weighing, operand, effects)) is not None:
+        effects.warn("destructive", f"it throws away what was changed in {text!r}", operand.word)
+
+
+def _also_a_file(weighing: Weighing, operand: Operand, effects: Effects) -> str | None:
+    """The name of a commit that is one of a file, too; None where it is not."""
+    text = operand.text
+    if text is None:
+        effects.ask("unknown_word", "whether it is a branch or a file is not known", operand.word)
+        return None
+    there = any(os.path.lexists(os.path.join(str(cwd), text)) for cwd in weighing.places.cwds)
+    return text if there else None
+
+
+def _variable(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    text = operand.text
+    if text is None or is_credential(text, "") or SECRET_SETTING.search(text):
+        effects.warn("secret", "it shows variables that may be credentials", operand.word)
+
+
+ROLES: Mapping[Role, Callable[[Weighing, Operand, Effects], None]] = {
+    **dict.fromkeys(("folder", "name"), _nothing),
+    "list": _list,
+    **dict.fromkeys(("read", "send"), _read),
+    **dict.fromkeys(("write", "append", "create", "change", "change_tree"), _write),
+    "dest": _destination,
+    "delete": _delete,
+    **dict.fromkeys(("move", "delete_tree"), _delete_tree),
+    "execute": _execute,
+    "target": _target,
+    **dict.fromkeys(("url", "host"), _remote),
+    "device": _device,
+    "sets": _sets,
+    "revision": _revision,
+    "branch": _branch,
+    "variable": _variable,
+}
