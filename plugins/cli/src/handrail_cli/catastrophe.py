@@ -6,7 +6,6 @@ harmless is asked about anyway. This is the part that a yes cannot undo.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -16,52 +15,31 @@ from handrail import Reason
 from handrail.files import paths
 from handrail_cli.analysis import Codes
 from handrail_cli.commandline import Analysis, Command, substitutions
+from handrail_cli.connections import (
+    ANSWERERS,
+    FETCHERS,
+    LISTENERS,
+    PIPED_BY_NAME,
+    RUNNERS,
+    SENDERS,
+    fetches,
+    files_fetched,
+    holds_fetched,
+    is_connection,
+    read_targets,
+    runs_address,
+    sends,
+)
 from handrail_cli.deadly import BLOCK_DEVICE, DEADLY, MAX_NESTING, VITAL_FILE, Scene, formats, innermost, listed
 from handrail_cli.guises import plainer, program
 from handrail_cli.producing import constant_output
+from handrail_cli.snippets import Snippet
 from handrail_cli.variables import EXECUTING
 from handrail_cli.wrappers import INTERPRETER, SHELLS, SPECIAL, WRAPPERS, Inside, inside, reads_code
 
 MAX_FRAGMENTS = 100
 
-FETCHERS = frozenset((
-    "curl", "wget", "fetch", "aria2c", "http", "https", "xh", "lwp-request", "GET", "lynx", "w3m", "links", "axel",
-))  # fmt: skip
-SENDERS = FETCHERS | frozenset(
-    ("nc", "ncat", "netcat", "socat", "telnet", "scp", "sftp", "ftp", "tftp", "ssh", "rclone", "mail", "sendmail")
-)
-# What prints what another machine says.
-ANSWERERS = frozenset(("dig", "host", "drill", "nslookup", "ssh", "rsh", "ftp"))
-LISTENERS = frozenset(("nc", "ncat", "netcat", "socat", "telnet"))
 FORK_BOMB = re.compile(r"([\w:.@-]{1,40})\s*\(\)\s*\{[^}]{0,200}?\1\s*\|\s*\1\s*&")
-SPAWNS = re.compile(
-    r"system|p(roc_)?open|passthru|\|&|getline|subprocess|exec|spawn|child_process|`|qx|\brun\(", re.IGNORECASE
-)
-REMOVES = re.compile(r"rmtree|removedirs|\brm(dir)?(Sync)?\s*\(|rm_rf|remove_tree|unlink|\bremove\s*\(|deltree")
-SOCKETS = re.compile(r"TCPSocket|fsockopen|IO::Socket|net\.Socket|\bconnect\s*\(|/inet/tcp", re.IGNORECASE)
-FETCHES = re.compile(
-    r"urlopen|urllib|requests\.(get|post)|https?\.get|fetch\(|open-uri|LWP|file_get_contents\(\s*['\"]https?:",
-    re.IGNORECASE,
-)
-EVALUATES = re.compile(r"\b(exec|eval|compile|Function|system|popen|instance_eval|loads)\b")
-LITERAL = re.compile(r"'((?:[^'\\]|\\.)*)'|\"((?:[^\"\\]|\\.)*)\"|`([^`]*)`")
-LITERAL_TEXT = re.compile(r"['\"]([^'\"]*)['\"]")
-FORKS = re.compile(
-    r"\bfork\s+while\b|\bwhile\s*\(?\s*(1|[Tt]rue)\s*\)?\s*[:{]?\s*(os\.|pcntl_)?fork|\bloop\s*(\{|do)\s*fork|fork\(\)\s+for\s+\w+\s+in\s+iter"
-)
-SENDS = re.compile(
-    r"urlopen|requests\.(post|put)|\bfetch\(|Net::HTTP|HTTP::Tiny|LWP|file_get_contents\(\s*['\"]https?:|http\.request|socket",
-    re.IGNORECASE,
-)
-IMPORTS = re.compile(r"\b(include|require|require_once|import)\b\s*\(?\s*['\"]https?://")
-HOMES = re.compile(
-    r"rmtree\(\s*(pathlib\.)?Path\.home\(\)\s*\)|rm_rf\W+Dir\.home|rm(Sync)?\(\s*(require\(.os.\)|os)\.homedir\(\)"
-)
-WRITES_VITAL = re.compile(
-    rf"(open|file_put_contents|writeFile(Sync)?|File\.write)\s*\(\s*['\"]({VITAL_FILE.pattern})['\"]\s*,\s*(mode=)?['\"](?!r['\"]|rb['\"])"
-    rf"|Path\(\s*['\"]({VITAL_FILE.pattern})['\"]\s*\)\.write|open\s*\(?\s*[\w$ ]+,\s*['\"]\+?>+\s*['\", ]*({VITAL_FILE.pattern})"
-)
-ADDED_LITERALS = re.compile(r"(['\"])\s*\+\s*\1")
 
 
 def catastrophes(
@@ -170,13 +148,8 @@ class _Judge:
         if "(" in self.analysis.text and PIPED_BY_NAME.search(self.analysis.text[start : end + 200]):
             return True
         return self.obeys(number) and any(
-            self.holds_fetched(variable) for variable in _variables(self.analysis.text, command)
+            holds_fetched(self.analysis.text, variable) for variable in _variables(self.analysis.text, command)
         )
-
-    def holds_fetched(self, variable: str) -> bool:
-        """Whether a variable was set to what came from the network."""
-        pattern = rf"\b{variable}=\"?(\$\(|`)\s*({FETCHING})\b|\b(read|mapfile|readarray)\b[^;|&\n<]*\b{variable}\b\s*<\s*<\(\s*({FETCHING})\b"
-        return re.search(pattern, self.analysis.text) is not None
 
     def target(self, text: str) -> Iterator[Reason]:
         place = self.scene.place(text)
@@ -193,7 +166,7 @@ class _Judge:
         code = (*command.words, *bodies) if runs else command.words[:1]
         if any(self.fetches(n) for n in substitutions(code) if n < len(self.names)):
             yield Reason("network_code", "it runs code straight from the network")
-        if _runs_address(argv):
+        if runs_address(argv):
             yield Reason("network_code", "it runs code straight from the network")
         scripts = [word for word in argv[1:] if not word.startswith("-")]
         files = scripts[: None if name in ("eval", "exec") else 1] if runs else argv[:1]
@@ -209,35 +182,25 @@ class _Judge:
 
     def program_text(self, argv: Sequence[str], fed: str | None) -> Iterator[Reason]:
         """Code for an interpreter: looked at for what its literals would do."""
-        code = ADDED_LITERALS.sub("", "\n".join((*argv[1:], fed or "")))
-        if FORKS.search(code):
-            yield Reason("fork_bomb", "it starts copies of itself without end")
-        if SENDS.search(code) and any(self.secret(match[1] or match[2] or "") for match in LITERAL.finditer(code)):
+        snippet = Snippet.of("\n".join((*argv[1:], fed or "")))
+        yield from snippet.reasons()
+        literals = snippet.literals
+        if snippet.sends and any(map(self.secret, literals)):
             yield Reason("leaks_credentials", "it sends credentials to another machine")
-        if IMPORTS.search(code) or (EVALUATES.search(code) and FETCHES.search(code)):
-            yield Reason("network_code", "it runs code straight from the network")
-        if SOCKETS.search(code) and SPAWNS.search(code):
-            yield Reason("remote_shell", "it hands a shell to another machine")
-        literals = [
-            next((group for group in match.groups() if group is not None), "") for match in LITERAL.finditer(code)
-        ]
-        if HOMES.search(code) or WRITES_VITAL.search(code):
-            yield Reason("deletes_system", "it deletes or overwrites the system or a home")
-        if SPAWNS.search(code):
-            calls = [*re.findall(r"\[([^\[\]]*)\]", code), *re.findall(r"\(([^()]*)\)", code)]
-            for argv in [LITERAL_TEXT.findall(call) for call in calls]:
-                yield from self.words(argv, Command((), (), (), (0, 0)), None, MAX_NESTING - 1)
-        if REMOVES.search(code) and any(lit.startswith(("/", "~")) and self.deadly_literal(lit) for lit in literals):
+        if snippet.removes and any(map(self.ruinous, literals)):
             yield Reason("deletes_system", "it deletes the system or a home")
-        if SPAWNS.search(code) and self.depth < MAX_NESTING:
-            for literal in literals:
-                inner = self.codes.analyse(literal, self.variables)
-                yield from catastrophes(
-                    inner, self.scene, variables=self.variables, codes=self.codes, depth=self.depth + 2
-                )
+        if not snippet.spawns:
+            return
+        for words in snippet.started():
+            yield from self.words(words, Command((), (), (), (0, 0)), None, MAX_NESTING - 1)
+        for literal in literals if self.depth < MAX_NESTING else ():
+            inner = self.codes.analyse(literal, self.variables)
+            yield from catastrophes(inner, self.scene, variables=self.variables, codes=self.codes, depth=self.depth + 2)
 
-    def deadly_literal(self, literal: str) -> bool:
-        return self.scene.vital(literal) or VITAL_FILE.fullmatch(literal) is not None
+    def ruinous(self, literal: str) -> bool:
+        """Whether nobody may delete what a literal names."""
+        named = literal.startswith(("/", "~"))
+        return named and (self.scene.vital(literal) or VITAL_FILE.fullmatch(literal) is not None)
 
     def flows(self) -> Iterator[Reason]:
         """What matters only together: who feeds whom."""
@@ -303,23 +266,16 @@ class _Judge:
 
     def fetches(self, number: int) -> bool:
         """Whether the command gets something from the network."""
-        name, words = self.names[number], self.innermost[number]
-        if name in FETCHERS or name in ANSWERERS:
-            return True
-        if (name == "openssl" and "s_client" in words) or (
-            name == "git" and any(w.startswith("--remote=") for w in words)
-        ):
-            return True
-        return any(map(_is_connection, _read_targets(self.analysis.commands[number])))
+        return fetches(self.innermost[number], self.analysis.commands[number])
 
     def leaks(self, number: int, command: Command) -> Iterator[Reason]:
         """A credential that goes into a program that sends: as its operand, or fed to it."""
-        connected = any(r.target is not None and _is_connection(r.target.guess) for r in command.redirects)
-        if not connected and not _sends(self.innermost[number]):
+        connected = any(r.target is not None and is_connection(r.target.guess) for r in command.redirects)
+        if not connected and not sends(self.innermost[number]):
             return
         commands = self.analysis.commands
         near = [n for n in (*self.feeders.get(number, ()), number, *substitutions(command.words)) if n < len(commands)]
-        words = [word for n in near for word in (*commands[n].guess, *_read_targets(commands[n]))]
+        words = [word for n in near for word in (*commands[n].guess, *read_targets(commands[n]))]
         copied = any(self.scene.place(re.sub(r"^(\w+=)?@", "", word)) in self.copies for word in command.guess[1:])
         tells = any(SECRET_PRINTERS.match(" ".join(commands[n].guess)) for n in near if n != number)
         if copied or tells or any(self.secret(word) for word in words):
@@ -335,7 +291,7 @@ class _Judge:
         """A shell whose input or output is a connection."""
         for name, command in zip(self.names, self.analysis.commands, strict=True):
             targets = [r.target.guess for r in command.redirects if r.target is not None]
-            if (name in SHELLS or name == "exec") and any(map(_is_connection, targets)):
+            if (name in SHELLS or name == "exec") and any(map(is_connection, targets)):
                 yield Reason("remote_shell", "it hands a shell to another machine")
 
     def fed(self, number: int, command: Command) -> str | None:
@@ -363,72 +319,24 @@ class _Judge:
         words = innermost(command.guess)
         if not words or words[0].rpartition("/")[2] not in FETCHERS:
             return
-        self.fetched.update(
-            self.scene.place(r.target.guess) for r in command.redirects if r.target is not None and ">" in r.operator
-        )
-        folder = next(
-            (
-                words[at + 1]
-                for at, word in enumerate(words[:-1])
-                if word in ("-P", "--directory-prefix", "--output-dir")
-            ),
-            "",
-        )
-        for at, word in enumerate(words):
-            into = word in ("--output", "--output-document") or re.fullmatch(r"-[a-zA-Z]*[oO]", word)
-            if into and at + 1 < len(words):
-                self.fetched.add(self.scene.place(words[at + 1]))
-            if "://" in word:
-                self.fetched.add(
-                    self.scene.place(os.path.join(folder, word.rstrip("/").rpartition("/")[2] or "index.html"))
-                )
+        into = [r.target.guess for r in command.redirects if r.target is not None and ">" in r.operator]
+        self.fetched.update(map(self.scene.place, (*into, *files_fetched(words))))
 
 
-SENDING = SENDERS | frozenset((
-    "dig", "host", "nslookup", "drill", "ping", "mutt", "mailx", "gsutil", "aws", "az", "xhs", "httpie", "wput", "curlftpfs",
-))  # fmt: skip
 SECRET_PRINTERS = re.compile(
     r"(env|printenv|export -p|declare -xp?)$|gpg2? .*--export-secret|kubectl .*get (\S+,)?secrets?\b"
     r"|gh auth token|gcloud auth print-|pass show|aws configure get"
 )
 
 
-def _sends(words: Sequence[str]) -> bool:
-    name = words[0].rpartition("/")[2] if words else ""
-    if name == "rsync":
-        return any(re.match(r"[^/]*:", word) for word in words[-1:])
-    return name in SENDING or (name == "gh" and "gist" in words) or (name == "openssl" and "s_client" in words)
-
-
 def _read_words(command: Command) -> list[str]:
-    return [*command.guess[1:], *_read_targets(command)]
-
-
-FETCHING = "|".join(sorted(FETCHERS | ANSWERERS))
-
-
-NAMES_OF_SHELLS = "|".join(sorted(SHELLS))
-PIPED_BY_NAME = re.compile(
-    rf"^(sudo\s+)?({NAMES_OF_SHELLS})\b[^;|&\n]*<\s*<\(\s*({FETCHING})\b|^({FETCHING})\b[^;|&\n]*>\s*>\(\s*({NAMES_OF_SHELLS})\b"
-)
+    return [*command.guess[1:], *read_targets(command)]
 
 
 def _variables(text: str, command: Command) -> list[str]:
     """The variables that stand in a command."""
     start, end = command.span
     return re.findall(r"\$\{?([A-Za-z_]\w*)", text[start:end])
-
-
-RUNNERS = frozenset(("npx", "pnpx", "bunx", "deno", "bun", "uv", "pipx", "jbang"))
-
-
-def _runs_address(argv: Sequence[str]) -> bool:
-    """`deno run https://…`: a runner whose program is an address."""
-    if argv[0].rpartition("/")[2] not in RUNNERS:
-        return False
-    words = [word for word in argv[1:] if not word.startswith("-")]
-    words = words[1:] if words[:1] and words[0] in ("run", "x", "exec", "dlx") else words
-    return bool(words) and re.match(r"https?://", words[0]) is not None
 
 
 def _folder(argv: Sequence[str]) -> str | None:
@@ -500,18 +408,10 @@ def _takes_code(words: Sequence[str]) -> bool:
     return far and words[-1].rpartition("/")[2] in SHELLS
 
 
-def _is_connection(target: str) -> bool:
-    return target.startswith(("/dev/tcp/", "/dev/udp/"))
-
-
-def _read_targets(command: Command) -> list[str]:
-    return [r.target.guess for r in command.redirects if r.target is not None and r.operator in ("<", "<>")]
-
-
 # All programs that anything here speaks of.
 AWKS = frozenset(("awk", "gawk", "mawk", "nawk"))
 PROGRAMS = frozenset((
-    *DEADLY, *WRAPPERS, *SPECIAL, *SHELLS, *SENDING, *LISTENERS, *ANSWERERS, *RUNNERS, *AWKS, "exec", "eval", "source", ".", "cd", "pushd", "gh",
+    *DEADLY, *WRAPPERS, *SPECIAL, *SHELLS, *SENDERS, *LISTENERS, *ANSWERERS, *RUNNERS, *AWKS, "exec", "eval", "source", ".", "cd", "pushd", "gh",
     "java",
 ))  # fmt: skip
 # A program that is named by a pattern.
