@@ -3,7 +3,7 @@
 powershell_parser, cmd_parser            text to what it consists of
 powershell, cmd                          a walk over all that may run, with what can be known of its words
 commandlets, structural, members         what a cmdlet, or a member of .NET, comes to
-programs, program_rules, every_system    what a program comes to
+programs, rules, every_system             what a program comes to
 cmdlets, program_data, dotnet            what is known of them, as data: nothing else is let pass
 places, findings                         what a place is, and what all that was found comes to
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -60,6 +61,30 @@ class Call:
     @property
     def lowered(self) -> list[str]:
         return [word.guess.lower() for word in self.words]
+
+    def options(self) -> list[str]:
+        """The options, in lower case and without their mark, glued ones apart."""
+        found: list[str] = []
+        for word in self.lowered:
+            if word.startswith("/"):
+                found.extend(part for part in word.split("/") if part)
+            elif word.startswith("-") and len(word) > 1:
+                found.append(word.lstrip("-"))
+        return found
+
+    def loose(self) -> list[Word]:
+        """The words that are no options."""
+        return [word for word in self.words if not re.match(r"/|-.", word.guess, re.DOTALL)]
+
+
+# The marks of what a program prints; None: those of a file.
+Marks = frozenset[str] | None
+Rule = Callable[[Case, Call], Marks]
+
+
+def dangerous(case: Case, call: Call, code: str, text: str) -> None:
+    """Note something of a program that a person must see."""
+    case.add(Grade.DANGEROUS, code, text, call.span)
 
 
 def nested(

@@ -463,9 +463,9 @@ def _moved_away(line: Line, word: Word, item: Command) -> None:
 
 
 def _link(line: Line, name: str, rest: str, words: Sequence[Word], item: Command) -> None:
-    from handrail_cli.windows import program_rules
+    from handrail_cli.windows import rules
 
-    program_rules.judge(line.case, Call("mklink", tuple(words), span=item.span))
+    rules.judge(line.case, Call("mklink", tuple(words), span=item.span))
 
 
 def _go(line: Line, name: str, rest: str, words: Sequence[Word], item: Command) -> Stdin:

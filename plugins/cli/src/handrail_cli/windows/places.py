@@ -367,3 +367,9 @@ def system_program(case: Case, path: PurePath) -> bool:
     if temporary(case, path) or names[:2] in (("windows", "temp"), ("windows", "tasks"), ("windows", "tracing")):
         return False
     return any(names[: len(folder)] == folder for folder in SAFE_PROGRAM_FOLDERS)
+
+
+def within(case: Case, text: str) -> bool:
+    """Whether a place is surely in the workspace."""
+    found = resolved(case, text)
+    return found is not None and found.refused is None and paths.inside(found.path, case.judging.workspace)

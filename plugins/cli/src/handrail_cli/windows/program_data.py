@@ -65,7 +65,7 @@ READERS: dict[str, Reader] = {
     "vol": _reader("", "data"),
 }
 
-# Programs with rules of their own, in `program_rules`.
+# Programs with rules of their own, in `rules`.
 RULED = (
     "reg", "sc", "schtasks", "wmic", "net", "net1", "netsh", "taskkill", "tskill", "shutdown", "certutil", "bitsadmin", "mshta", "msiexec",
     "vssadmin",

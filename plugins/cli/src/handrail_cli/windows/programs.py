@@ -182,9 +182,9 @@ def _anything(case: Case, call: Call) -> None:
 
 
 def _by_program(case: Case, call: Call) -> frozenset[str]:
-    from handrail_cli.windows import program_rules
+    from handrail_cli.windows import rules
 
-    return program_rules.judge(case, call)
+    return rules.judge(case, call)
 
 
 SHELLS = frozenset(("powershell", "pwsh", "cmd", "powershell_ise"))
