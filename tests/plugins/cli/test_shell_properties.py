@@ -255,11 +255,11 @@ def test_ten_thousand_letters_of_anything_are_judged_in_time(unit: str) -> None:
     text = (unit * 10_000)[:10_000]
     judge("ls", JUDGING)
     fastest = min(_seconds(text) for _ in range(3))
-    # The aim is 50 ms; a machine that does something else meanwhile is given more.
+    # The aim is 50 ms of the processor; one that is shared is slower, and given more.
     assert fastest < 0.25
 
 
 def _seconds(text: str) -> float:
-    began = time.perf_counter()
+    began = time.thread_time()
     assert decision(text, replace(JUDGING, sandbox=None)) is not None
-    return time.perf_counter() - began
+    return time.thread_time() - began

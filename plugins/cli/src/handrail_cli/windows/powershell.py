@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import cast
+from typing import Any
 
-from handrail_cli.windows import commandlets, dotnet, members, powershell_values as values
+from handrail_cli.windows import assigning, commandlets, dotnet, members, powershell_values as values
 from handrail_cli.windows.calls import Call, Stdin, Word
 from handrail_cli.windows.cmdlets import ALIASES, find
+from handrail_cli.windows.environment import known_environment
 from handrail_cli.windows.findings import Case, Exhausted, Grade, Span
-from handrail_cli.windows.places import reads, secret_variable, sets_variable, writes
+from handrail_cli.windows.places import reads, secret_variable, writes
 from handrail_cli.windows.powershell_nodes import (
     Assignment,
     Binary,
@@ -39,6 +40,7 @@ from handrail_cli.windows.powershell_nodes import (
     Using,
     Variable,
     Verbatim,
+    assigned,
 )
 from handrail_cli.windows.powershell_parser import Unread, parse
 from handrail_cli.windows.powershell_values import NOTHING, UNKNOWN, Value, known
@@ -55,17 +57,8 @@ AUTOMATIC = frozenset(
      "psculture", "psedition", "pshome", "psuiculture", "psversiontable", "shellid", "stacktrace", "switch", "this", "host", "iswindows", "islinux",
      "ismacos", "iscoreclr", "myinvocation", "executioncontext", "psscriptroot", "pscommandpath", "sender", "event", "consolefilename")
 )  # fmt: skip
-# Variables that change what commands do.
-TELLING_VARIABLES = frozenset(
-    (
-        "psdefaultparametervalues",
-        "ofs",
-        "executioncontext",
-        "psmoduleautoloadingpreference",
-        "psnativecommandargumentpassing",
-    )
-)
 PREFERENCES = re.compile(r"\w+preference|outputencoding|formatenumerationlimit|psstyle")
+NUMBER = re.compile(r"\d+|0x[0-9a-fA-F]+")
 CMDLET_NAME = re.compile(r"(?:[\w.]+\\)?([A-Za-z]+-[\w.]+)")
 
 
@@ -149,72 +142,28 @@ class Shell:
         self.steps += 1
         if self.steps > MAX_STEPS:
             raise Exhausted("too_much", "it has more parts than are analysed")
-        match node:
-            case Constant():
-                number = (
-                    not node.bare
-                    and re.fullmatch(r"\d+|0x[0-9a-fA-F]+", node.text)
-                    and node.span[1] - node.span[0] == len(node.text)
-                )
-                return known(node.text, kind="int" if number else "string")
-            case Expandable():
-                return values.joined(
-                    [known(part) if isinstance(part, str) else self.value(part) for part in node.parts]
-                )
-            case Variable():
-                return self.variable(node.name, node.span)
-            case Group():
-                value = self.body(node.body)
-                if node.array:
-                    return value if value.items is not None else values.listed([] if value is NOTHING else [value])
-                return value
-            case Listed():
-                return values.listed([self.value(item) for item in node.items])
-            case Table():
-                pairs = tuple(((self.value(key).text or "").lower(), self.value(item)) for key, item in node.pairs)
-                marks = frozenset[str]().union(*(item.marks for _, item in pairs))
-                return Value(table=pairs, marks=marks, kind="hashtable")
-            case Block():
-                return Value(block=node, kind="scriptblock")
-            case Kind():
-                return Value(kind="type")
-            case Cast():
-                return self.cast(node)
-            case Unary():
-                return self.unary(node)
-            case Binary():
-                return self.binary(node)
-            case Member():
-                return self.member(node)
-            case Index():
-                return values.index(self.value(node.target), self.value(node.index))
-            case Invoked():
-                return self.invoked(node, None)
-            case Pipeline():
-                return self.pipeline(node)
-            case Assignment():
-                return self.assignment(node)
-            case Branch():
-                for condition in node.conditions:
-                    self.value(condition)
-                for body in node.bodies:
-                    with self.uncertain():
-                        self.body(body.body)
-                return UNKNOWN
-            case Loop():
-                return self.loop(node)
-            case Definition():
-                self.functions[node.name] = node.block
-                self.aliases.pop(node.name, None)
-                return NOTHING
-            case Leaving():
-                return self.value(node.value) if node.value is not None else NOTHING
-            case Using():
-                return self.using(node)
-            case Redirection() | Parameter() | Verbatim():
-                return NOTHING
-            case _:
-                raise Exhausted("syntax", f"{type(node).__name__} is not analysed")
+        gives = GIVES.get(type(node))
+        if gives is None:
+            raise Exhausted("syntax", f"{type(node).__name__} is not analysed")
+        return gives(self, node)
+
+    def constant(self, node: Constant) -> Value:
+        number = not node.bare and node.span[1] - node.span[0] == len(node.text) and NUMBER.fullmatch(node.text)
+        return known(node.text, kind="int" if number else "string")
+
+    def expandable(self, node: Expandable) -> Value:
+        return values.joined([known(part) if isinstance(part, str) else self.value(part) for part in node.parts])
+
+    def group(self, node: Group) -> Value:
+        value = self.body(node.body)
+        if node.array and value.items is None:
+            return values.listed([] if value is NOTHING else [value])
+        return value
+
+    def table(self, node: Table) -> Value:
+        pairs = tuple(((self.value(key).text or "").lower(), self.value(item)) for key, item in node.pairs)
+        marks = frozenset[str]().union(*(item.marks for _, item in pairs))
+        return Value(table=pairs, marks=marks, kind="hashtable")
 
     def variable(self, name: str, span: Span | None) -> Value:
         drive, colon, rest = name.partition(":")
@@ -301,6 +250,19 @@ class Shell:
 
     # -- statements
 
+    def branch(self, node: Branch) -> Value:
+        for condition in node.conditions:
+            self.value(condition)
+        for body in node.bodies:
+            with self.uncertain():
+                self.body(body.body)
+        return UNKNOWN
+
+    def define(self, node: Definition) -> Value:
+        self.functions[node.name] = node.block
+        self.aliases.pop(node.name, None)
+        return NOTHING
+
     def loop(self, node: Loop) -> Value:
         """What may run many times: what it changes is not known when it starts again."""
         over = self.value(node.over) if node.over is not None else UNKNOWN
@@ -333,64 +295,8 @@ class Shell:
         value = self.value(node.value)
         if value is NOTHING:
             value = UNKNOWN
-        self.assign(node.target, value, node.operator)
+        assigning.assign(self, node.target, value, node.operator)
         return NOTHING
-
-    def assign(self, target: Node, value: Value, operator: str = "=") -> None:
-        match target:
-            case Variable():
-                self.assign_variable(target, value, operator)
-            case Cast():
-                self.assign(target.value, values.cast(target.kind, value), operator)
-            case Listed():
-                for at, item in enumerate(target.items):
-                    self.assign(
-                        item,
-                        value.items[at]
-                        if value.items is not None and at < len(value.items)
-                        else Value(marks=value.marks),
-                    )
-            case Member() | Index():
-                self.assign_part(target, value)
-            case _:
-                self.value(target)
-
-    def assign_variable(self, target: Variable, value: Value, operator: str) -> None:
-        drive, colon, rest = target.name.partition(":")
-        if colon and drive == "env":
-            sets_variable(self.case, rest, target.span)
-            return
-        if colon:
-            writes(self.case, f"{drive}:{rest}", target.span)
-            return
-        if target.name in TELLING_VARIABLES and target.name != "ofs":
-            self.case.add(Grade.DANGEROUS, "redefines", f"${target.name} changes what commands do", target.span)
-        if operator == "+=":
-            value = values.binary("+", self.variable(target.name, target.span), value)
-        elif operator != "=":
-            value = Value(marks=value.marks)
-        self.scope[target.name] = value
-
-    def assign_part(self, target: Member | Index, value: Value) -> None:
-        """A property or an entry: harmless on what the text made itself, else a change of something unseen."""
-        holder = self.value(target.target)
-        if isinstance(target, Index):
-            self.value(target.index)
-        root = target.target
-        while isinstance(root, Member | Index):
-            root = root.target
-        if isinstance(root, Variable):
-            if root.name in TELLING_VARIABLES:
-                self.case.add(Grade.DANGEROUS, "redefines", f"${root.name} changes what commands do", target.span)
-            own = root.name in self.scope and (
-                holder.table is not None or holder.items is not None or holder.kind in ("hashtable", "object")
-            )
-            self.scope[root.name] = Value(marks=holder.marks | value.marks, kind=holder.kind)
-            if own:
-                return
-        self.case.add(
-            Grade.UNKNOWN, "sets_property", "it changes a property of something that is not known", target.span
-        )
 
     def using(self, node: Using) -> Value:
         if node.what == "namespace":
@@ -533,72 +439,31 @@ class Shell:
         return Value(marks=program(self.case, Call(name, tuple(words), stdin, node.span, blocks=bool(blocks))))
 
 
-def assigned(node: Node) -> set[str]:
-    """The variables that are given a value anywhere in a loop or block."""
-    found: set[str] = set()
-    waiting: list[object] = [node]
-    while waiting:
-        item = waiting.pop()
-        if isinstance(item, Assignment):
-            found.update(_variables(item.target))
-        if isinstance(item, Unary) and item.operator == "++":
-            found.update(_variables(item.value))
-        if isinstance(item, Loop) and item.variable:
-            found.add(item.variable)
-        if isinstance(item, tuple):
-            waiting.extend(cast("tuple[object, ...]", item))
-        elif isinstance(item, Node):
-            waiting.extend(
-                getattr(item, name) for kind in type(item).__mro__ for name in getattr(kind, "__slots__", ())
-            )
-    return found
-
-
-def _variables(node: Node) -> Iterator[str]:
-    match node:
-        case Variable():
-            yield node.name
-        case Cast():
-            yield from _variables(node.value)
-        case Listed():
-            for item in node.items:
-                yield from _variables(item)
-        case Member() | Index():
-            yield from _variables(node.target)
-        case _:
-            return
-
-
-def known_environment(case: Case) -> Mapping[str, str]:
-    """The variables of the environment whose value is certain whatever the host has set, by their name in lower case."""
-    judging = case.judging
-    if not case.windows:
-        return {"home": str(judging.home), "user": judging.user, "pwd": str(case.cwd or ""), "logname": judging.user}
-    home = str(judging.home)
-    drive, _, rest = home.partition(":")
-    return {
-        "userprofile": home,
-        "homedrive": f"{drive}:",
-        "homepath": rest,
-        "home": home,
-        "username": judging.user,
-        "temp": rf"{home}\AppData\Local\Temp",
-        "tmp": rf"{home}\AppData\Local\Temp",
-        "appdata": rf"{home}\AppData\Roaming",
-        "localappdata": rf"{home}\AppData\Local",
-        "systemroot": r"C:\Windows",
-        "windir": r"C:\Windows",
-        "systemdrive": "C:",
-        "programfiles": r"C:\Program Files",
-        "programfiles(x86)": r"C:\Program Files (x86)",
-        "programw6432": r"C:\Program Files",
-        "commonprogramfiles": r"C:\Program Files\Common Files",
-        "programdata": r"C:\ProgramData",
-        "allusersprofile": r"C:\ProgramData",
-        "public": r"C:\Users\Public",
-        "comspec": r"C:\Windows\System32\cmd.exe",
-        "os": "Windows_NT",
-    }
+# What each kind of node gives; one that is not here is not analysed.
+GIVES: Mapping[type[Node], Callable[[Shell, Any], Value]] = {
+    Constant: Shell.constant,
+    Expandable: Shell.expandable,
+    Variable: lambda shell, node: shell.variable(node.name, node.span),
+    Group: Shell.group,
+    Listed: lambda shell, node: values.listed([shell.value(item) for item in node.items]),
+    Table: Shell.table,
+    Block: lambda shell, node: Value(block=node, kind="scriptblock"),
+    Kind: lambda shell, node: Value(kind="type"),
+    Cast: Shell.cast,
+    Unary: Shell.unary,
+    Binary: Shell.binary,
+    Member: Shell.member,
+    Index: lambda shell, node: values.index(shell.value(node.target), shell.value(node.index)),
+    Invoked: lambda shell, node: shell.invoked(node, None),
+    Pipeline: Shell.pipeline,
+    Assignment: Shell.assignment,
+    Branch: Shell.branch,
+    Loop: Shell.loop,
+    Definition: Shell.define,
+    Leaving: lambda shell, node: shell.value(node.value) if node.value is not None else NOTHING,
+    Using: Shell.using,
+    **dict.fromkeys((Redirection, Parameter, Verbatim), lambda shell, node: NOTHING),
+}
 
 
 def judge_text(case: Case, text: str, *, shell: Shell | None = None) -> Value:

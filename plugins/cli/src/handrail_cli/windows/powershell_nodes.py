@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 Span = tuple[int, int]
 
@@ -208,3 +210,39 @@ class Using(Node):
 
     what: str
     name: str
+
+
+def assigned(node: Node) -> set[str]:
+    """The variables that are given a value anywhere in a loop or block."""
+    found: set[str] = set()
+    waiting: list[object] = [node]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Assignment):
+            found.update(_variables(item.target))
+        if isinstance(item, Unary) and item.operator == "++":
+            found.update(_variables(item.value))
+        if isinstance(item, Loop) and item.variable:
+            found.add(item.variable)
+        if isinstance(item, tuple):
+            waiting.extend(cast("tuple[object, ...]", item))
+        elif isinstance(item, Node):
+            waiting.extend(
+                getattr(item, name) for kind in type(item).__mro__ for name in getattr(kind, "__slots__", ())
+            )
+    return found
+
+
+def _variables(node: Node) -> Iterator[str]:
+    match node:
+        case Variable():
+            yield node.name
+        case Cast():
+            yield from _variables(node.value)
+        case Listed():
+            for item in node.items:
+                yield from _variables(item)
+        case Member() | Index():
+            yield from _variables(node.target)
+        case _:
+            return

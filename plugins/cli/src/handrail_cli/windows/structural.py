@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from handrail.files import paths
-from handrail_cli.windows import dotnet, powershell_values as values
+from handrail_cli.windows import assigning, dotnet, powershell_values as values
 from handrail_cli.windows.binding import Bound
 from handrail_cli.windows.calls import Call, Stdin, Word, nested
 from handrail_cli.windows.cmd_parser import split_arguments
@@ -167,7 +167,7 @@ def _set_variable(shell: Shell, bound: Bound, node: Invoked, piped: Value | None
         shell.case.add(Grade.DANGEROUS, "variable", "it sets variables whose names are not known", node.span)
     else:
         target = Variable(node.span, name.text.lower().rpartition(":")[2])
-        shell.assign_variable(target, value if value is not None else UNKNOWN, "=")
+        assigning.assign(shell, target, value if value is not None else UNKNOWN, "=")
     return UNKNOWN
 
 
