@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from handrail.errors import HandrailError
-from handrail_mcp.setup.clients import ANY, Server
+if TYPE_CHECKING:
+    from handrail_mcp.setup.clients import Server
 
 
 def client_entry(
@@ -27,6 +26,8 @@ def client_entry(
     Files and folders are written absolute, since a client starts servers in a folder of its own. `command` defaults to the `handrail`
     that belongs to this Python; raises `HandrailError` where there is none.
     """
+    from handrail_mcp.setup.clients import ANY
+
     server = own_server(
         desktop=desktop,
         backend=backend,
@@ -49,8 +50,11 @@ def own_server(
     config: Path | None = None,
     command: str | None = None,
     environment: Mapping[str, str] | None = None,
+    passed: tuple[str, ...] = (),
 ) -> Server:
-    """How a client starts `handrail serve` with these options."""
+    """How a client starts `handrail serve` with these options, setting and passing on these variables."""
+    from handrail_mcp.setup.clients import Server
+
     options = [
         *(("--desktop", desktop) if desktop else ()),
         *(("--backend", backend) if backend else ()),
@@ -59,11 +63,15 @@ def own_server(
         *(word for folder in workspace for word in ("--workspace", str(Path(folder).absolute()))),
         *(("--config", str(config.absolute())) if config else ()),
     ]
-    return Server(command or own_command(), ("serve", *options), environment or {})
+    return Server(command or own_command(), ("serve", *options), environment or {}, passed)
 
 
 def own_command() -> str:
     """The absolute path of the `handrail` that runs: clients have a PATH of their own. Raises `HandrailError` where it is not found."""
+    import shutil
+
+    from handrail.errors import HandrailError
+
     beside = Path(sys.executable).with_name("handrail.exe" if sys.platform == "win32" else "handrail")
     started = Path(sys.argv[0])
     for found in (beside, started):

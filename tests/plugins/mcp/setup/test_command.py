@@ -6,6 +6,8 @@ import json
 import os
 import stat
 import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ class Person:
         self.home.mkdir()
         self.project.mkdir()
 
-    def mcp(self, *args: str) -> subprocess.CompletedProcess[str]:
+    def mcp(self, *args: str, **variables: str) -> subprocess.CompletedProcess[str]:
         environment = {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
@@ -32,7 +34,7 @@ class Person:
         }
         return subprocess.run(
             [str(HANDRAIL), "mcp", *args],
-            env=environment,
+            env=environment | variables,
             cwd=self.project,
             capture_output=True,
             text=True,
@@ -119,6 +121,14 @@ def test_print_prints_the_clients_own_form_and_touches_no_file(person: Person):
         "mcpServers": {"handrail": {"command": str(HANDRAIL), "args": ["serve"]}}
     }
     assert not (person.home / ".codex").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no variable leads to the screen")
+@pytest.mark.parametrize(("desktop", "passed"), [("current", ["DISPLAY", "XAUTHORITY"]), ("private", None)])
+def test_codex_is_told_to_pass_on_what_leads_to_the_screen(desktop: str, passed: list[str] | None, person: Person):
+    args = ("install", "codex", "--print", "--desktop", desktop)
+    printed = tomllib.loads(person.mcp(*args, DISPLAY=":9", XAUTHORITY="/x").stdout)
+    assert printed["mcp_servers"]["handrail"].get("env_vars") == passed
 
 
 @pytest.mark.parametrize(

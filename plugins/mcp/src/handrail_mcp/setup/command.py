@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -190,7 +191,7 @@ def _server(choices: Choices, env: tuple[str, ...]) -> Server:
     from handrail_mcp.entry import own_server
 
     # What is wrong in them is to be said now, not when the client starts it.
-    read_config(choices)
+    settings = read_config(choices).settings
     return own_server(
         desktop=choices.desktop,
         backend=choices.backend,
@@ -199,7 +200,17 @@ def _server(choices: Choices, env: tuple[str, ...]) -> Server:
         workspace=choices.workspace,
         config=choices.config,
         environment=named_values(env, "--env"),
+        passed=() if settings.desktop == "private" else _to_the_screen(),
     )
+
+
+def _to_the_screen() -> tuple[str, ...]:
+    """The variables that are set here and lead a program to the person's own screen."""
+    from handrail.desktops.desktop import SCREEN_VARIABLES
+
+    if sys.platform != "linux":
+        return ()
+    return tuple(sorted(name for name in (*SCREEN_VARIABLES, "XDG_RUNTIME_DIR") if os.environ.get(name)))
 
 
 def _where(client: Client, scope: Scope | None, file: str | None) -> tuple[Path, Scope | None]:
