@@ -173,6 +173,18 @@ async def test_bytes_beside_the_change_stay(
     assert (folder / "a").read_bytes() == after
 
 
+async def test_a_file_with_holes_keeps_them(edit: Edit, folder: Path) -> None:
+    path = folder / "a"
+    with path.open("wb") as file:
+        file.write(b"one\n")
+        file.seek(8_000_000)
+        file.write(b"two\n")
+    whole, before = path.read_bytes(), path.stat().st_blocks
+    assert (await edit(None, "one", "three")).ok
+    assert path.read_bytes() == whole.replace(b"one", b"three")
+    assert path.stat().st_blocks <= before + 16
+
+
 async def test_what_the_encoding_lacks_is_refused(edit: Edit, folder: Path) -> None:
     before = "grün\n".encode("latin-1")
     assert "U+6F22" in (await edit(before, "grün", "漢"))["error"]["message"]

@@ -23,6 +23,8 @@ from handrail.files import likeness
 
 # Opens a folder only to open what is in it, which needs no right to list it.
 PASSING = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+# A disk counts in these; of a file with holes, pieces of this size are left out where they are empty.
+STAT_BLOCK, HOLE = 512, 4096
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 # A pipe or a terminal must neither be waited for nor become ours.
 QUIET = (
@@ -151,7 +153,7 @@ def replace(
 ) -> os.stat_result:
     """Put a file with this content at a judged path, at once and as a whole; what the system says of it.
 
-    A file that was there keeps its permissions, owner, access lists and extended attributes. Without `overwrite` one that is there is left
+    A file that was there keeps its permissions, owner, access lists, extended attributes and holes. Without `overwrite` one that is there is left
     alone, as is one that is not as `expected`: `Downstream`. Readers see the old content or the new, also after a crash. A file with several
     names, or one that a new file could not be made like, is written in place instead, as editors do: then its old content lies beside it,
     durable, until the new one is. A killed process leaves nothing else, where the file system has files without a name.
@@ -180,7 +182,7 @@ def _write_anew(
     with _draft(at, path, mode=0o666 if before is None else 0o600) as draft:
         if before is not None and not likeness.take(draft.fd, at.name_for_attributes(path), before):
             return None
-        _write_all(draft.fd, data)
+        _write_all(draft.fd, data) if before is None or not _has_holes(before) else _write_around_holes(draft.fd, data)
         os.fsync(draft.fd)
         status = os.fstat(draft.fd)
         if before is not None and not unchanged(_status(at, path, missing_ok=True), before):
@@ -493,10 +495,26 @@ def _sibling(path: Path) -> Path:
     return path.with_name(f".{beginning}.{secrets.token_hex(6)}")
 
 
-def _write_all(fd: int, data: bytes) -> None:
+def _write_all(fd: int, data: bytes | memoryview) -> None:
     left = memoryview(data)
     while left:
         left = left[os.write(fd, left) :]
+
+
+def _has_holes(status: os.stat_result) -> bool:
+    """Whether a file takes less of the disk than it is long."""
+    return sys.platform != "win32" and status.st_blocks * STAT_BLOCK < status.st_size
+
+
+def _write_around_holes(fd: int, data: bytes) -> None:
+    """Write what is not empty, and leave holes for the rest."""
+    view = memoryview(data)
+    for at in range(0, len(data), HOLE):
+        piece = view[at : at + HOLE]
+        if bytes(piece).count(0) < len(piece):
+            os.lseek(fd, at, os.SEEK_SET)
+            _write_all(fd, piece)
+    os.ftruncate(fd, len(data))
 
 
 @dataclass(slots=True)
