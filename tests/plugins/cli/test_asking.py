@@ -339,6 +339,17 @@ async def test_a_program_for_a_whole_screen_that_has_none_says_how_to_run_it(run
     assert 'run it with pty="120x40" and background=true' in result["error"]["message"]
 
 
+async def test_a_program_that_draws_until_a_key_is_pressed_is_stopped_where_nobody_can(run: Run) -> None:
+    result = await run(r"printf '\033[?1049h'; while sleep 0.1; do printf '\033[1;1Htick'; done", timeout=600)
+    assert (result.status, result["error"]["code"]) == ("error", "downstream_error")
+    assert 'run it with pty="120x40" and background=true' in result["error"]["message"]
+
+
+async def test_a_program_that_comes_back_from_the_other_screen_goes_on(run: Run) -> None:
+    result = await run(r"printf '\033[?1049h\033[1;1Hhello\033[?1049l'; sleep 6; printf done")
+    assert (result.status, result["stdout"][-4:]) == ("success", "done")
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -68,6 +68,10 @@ class Drawn:
         text = "\n".join(new)
         return replace(lines, text=lines.text + text)
 
+    def beginning(self) -> bytes:
+        """The first of the lines that went by."""
+        return self._lines.beginning()
+
     def ending(self) -> bytes:
         """The last of what is on the screen."""
         return "\n".join(self._screen.rows()).encode("utf-8", "replace")[-ENDING:]

@@ -283,7 +283,7 @@ async def _foreground(
     if window is not None:
         note = f"It opened the window {window!r} and goes on running."
         return _report(process, context, exit_code=None, notes=[note], process_id=processes.keep(process))
-    if not ended and process.misses_terminal:
+    if not ended and (process.misses_terminal or process.holds_screen):
         return await _given_up(attention, context, processes)
     if not ended and command.on_timeout == "background":
         note = (
@@ -330,7 +330,7 @@ async def _given_up(attention: Attention, context: ToolContext, processes: Proce
     prompt = attention.process.prompt
     await processes.stop(attention.process)
     error = Downstream(
-        "the command was stopped: it waits for keys on a whole screen, and has no terminal",
+        "the command was stopped: it works a whole screen until a key is pressed, and has no terminal",
         hint='run it with pty="120x40" and background=true and press keys with write_process, or use a program that needs no screen',
     )
     report = _report(attention.process, context, exit_code=None, prompt=prompt)

@@ -110,6 +110,7 @@ class Kept(Protocol):
     def take(self) -> Shown: ...
     def finish(self) -> Shown: ...
     def close(self) -> None: ...
+    def beginning(self) -> bytes: ...
     def ending(self) -> bytes: ...
 
 
@@ -193,6 +194,10 @@ class HeadTail:
         except OSError as exc:
             self.cut = exc.strerror or str(exc)
             self._ended = True
+
+    def beginning(self) -> bytes:
+        """The first bytes that came and were not taken."""
+        return self._head or bytes(memoryview(self._buffer)[: min(self._filled, HEAD)])
 
     def ending(self) -> bytes:
         """The last bytes that came, also those that were taken."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from handrail import Downstream
 from handrail_cli.output import MAX_WHOLE, Kept, Sink
-from handrail_cli.prompts import READ_KEYS, Prompt, drawn, first_of, on_screen, says_no_terminal
+from handrail_cli.prompts import READ_KEYS, Prompt, drawn, first_of, on_other_screen, on_screen, says_no_terminal
 
 if TYPE_CHECKING:
     from handrail import Confined, Confinement
@@ -126,6 +126,13 @@ class Process(ABC):
             return False
         endings = [stream.kept.ending() for stream in self.streams]
         return any(map(says_no_terminal, endings)) and drawn(endings[0], stream="stdout") is not None
+
+    @property
+    def holds_screen(self) -> bool:
+        """Whether it draws on a terminal's other screen though it has no terminal, as programs do that end by a key."""
+        if self.launch.terminal is not None or self.exit_code is not None:
+            return False
+        return on_other_screen(self.stdout.beginning(), self.stdout.ending())
 
     @property
     def hides_typing(self) -> bool:

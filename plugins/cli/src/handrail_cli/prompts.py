@@ -22,6 +22,8 @@ LOOKED_AT = 2_000
 TOLD = 300
 # What is written to draw anywhere on a terminal: its other screen, or a place by row and column.
 DRAWING = re.compile(rb"\x1b\[(?:\?(?:1049|1047|47)h|\d+;\d+[Hf])")
+# To the other screen of a terminal, and back from it.
+OTHER_SCREEN = re.compile(rb"\x1b\[\?(?:1049|1047|47)([hl])")
 # What programs say that want to be seen on a terminal.
 NO_TERMINAL = re.compile(rb"\bnot (?:to |from |on )?a (?:terminal|tty)\b", re.IGNORECASE)
 # What programs write after a question when they find their input at its end.
@@ -135,6 +137,12 @@ def drawn(output: bytes, *, stream: str) -> Prompt | None:
         if DRAWING.search(looked_at)
         else None
     )
+
+
+def on_other_screen(*pieces: bytes) -> bool:
+    """Whether an output, of which these are pieces in order, has gone to the other screen and not come back."""
+    last = [found[-1] for piece in pieces if (found := OTHER_SCREEN.findall(piece))]
+    return bool(last) and last[-1] == b"h"
 
 
 def says_no_terminal(output: bytes) -> bool:

@@ -25,6 +25,8 @@ ASKED_LOOK_S = 0.2
 QUIET_S = 0.3
 # After so long at a question that nobody answers, its input ends.
 GIVING_UP_S = 5.0
+# So long a program may draw on a whole screen that is not there.
+DRAWING_S = 5.0
 # A question that comes back so often is not answered by its answer.
 MOST_ANSWERS = 20
 
@@ -78,6 +80,7 @@ async def until_over(
     asked = process.launch.fed or process.launch.terminal is not None
     next_window = monotonic() + FIRST_LOOK_S
     pause = ASKED_LOOK_S if asked else FIRST_LOOK_S
+    drawing: float | None = None
     while (left := deadline - monotonic()) > 0:
         if await process.settle(min(pause, left)):
             return True, None
@@ -86,6 +89,9 @@ async def until_over(
         else:
             pause = NEXT_LOOK_S
         if process.silent_for >= QUIET_S and process.misses_terminal:
+            return False, None
+        drawing = (drawing or monotonic()) if process.holds_screen else None
+        if drawing is not None and monotonic() - drawing >= DRAWING_S:
             return False, None
         if monotonic() >= next_window:
             if (title := await _window(process, context)) is not None:
