@@ -14,6 +14,7 @@ import openpyxl
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from openpyxl.workbook import Workbook
+from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.table import Table
 from openpyxl.worksheet.worksheet import Worksheet
 from python_calamine import CalamineWorkbook
@@ -116,6 +117,60 @@ async def test_everything_else_in_a_workbook_of_libreoffice_stays(call: Call, fo
     rates = book["Rates"]
     assert (rates["C2"].value, rates["C4"].value, rates["A1"].font.bold) == (8, "=SUM(C2:C3)", True)
     assert (book["Notes"].sheet_state, book["Notes"]["B1"].value) == ("hidden", "=Rates!C4*2")
+
+
+def with_rules(folder: Path, *rules: DataValidation) -> None:
+    """A workbook whose cells A1, A2 … are each held to one rule."""
+
+    def fill(_: Workbook, sheet: Worksheet) -> None:
+        for row, rule in enumerate(rules, start=1):
+            rule.add(f"A{row}")
+            sheet.add_data_validation(rule)
+
+    workbook(folder, fill)
+
+
+def rule(
+    kind: str, operator: str | None = None, *formulas: str, strict: bool = True, style: Any = None
+) -> DataValidation:
+    return DataValidation(kind, *formulas, operator=operator, showErrorMessage=strict, errorStyle=style)  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
+    ("asked", "good", "bad", "told"),
+    [
+        (rule("list", None, '"low, high"'), "high", "middle", "takes one of 'low', 'high'"),
+        (rule("list", None, '"1,2"'), 2, 3, "takes one of '1', '2'"),
+        (rule("whole", "between", "1", "10"), 10, 2.5, "takes whole numbers from 1 to 10"),
+        (rule("whole", None, "1", "10"), 1, 11, "and is to hold '11'"),
+        (rule("decimal", "greaterThan", "0.5"), 0.75, "0.75", "takes numbers above 0.5"),
+        (rule("decimal", "notBetween", "1", "2"), 3, 1.5, "outside 1 to 2"),
+        (rule("date", "greaterThanOrEqual", "45000"), 45_000, "2024-01-01", "takes dates, as numbers from 45000 on"),
+        (rule("textLength", "lessThanOrEqual", "3"), "abc", "abcd", "length is up to 3"),
+        (rule("decimal", "notEqual", "0"), 1, True, "other than 0"),
+    ],
+)
+async def test_a_value_that_the_sheet_does_not_take_is_refused_with_what_it_takes(
+    call: Call, folder: Path, asked: DataValidation, good: Any, bad: Any, told: str
+) -> None:
+    with_rules(folder, asked)
+    before = (folder / "a.xlsx").read_bytes()
+    result = await call("write_excel", "a.xlsx", data=[[bad]])
+    assert result.error_code == "invalid_arguments"
+    assert told in result["error"]["message"]
+    assert (folder / "a.xlsx").read_bytes() == before
+    for fitting in (good, {"formula": "=1"}):
+        assert (await call("write_excel", "a.xlsx", data=[[fitting], ["beside"]])).ok
+
+
+async def test_what_a_sheet_only_warns_of_or_a_formula_decides_is_told(call: Call, folder: Path) -> None:
+    silent, warning = rule("whole", "lessThan", "5", strict=False), rule("list", None, '"a,b"', style="warning")
+    with_rules(folder, silent, warning, rule("custom", None, "ISTEXT(A3)"), rule("list", None, "$B$1:$B$9"))
+    result = await call("write_excel", "a.xlsx", data=[[7], ["c"], [1], ["x"]])
+    assert "A1 of 'Sheet' takes whole numbers below 5, and is to hold '7'" in result["note"]
+    assert "A2 of 'Sheet' takes one of 'a', 'b', and is to hold 'c'" in result["note"]
+    assert result["note"].endswith("which other cells or a formula decide: A3, A4")
+    assert cells(folder / "a.xlsx") == [[7], ["c"], [1], ["x"]]
 
 
 async def test_values_of_formulas_that_may_be_wrong_now_are_taken_away(call: Call, folder: Path) -> None:

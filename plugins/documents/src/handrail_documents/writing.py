@@ -16,6 +16,7 @@ from handrail_documents.packages import MAX_SMALL_PART, Package, SheetEntry, ele
 from handrail_documents.patching import Layout, Value, check, counted, patched
 from handrail_documents.ranges import Area, area_of, cell_at
 from handrail_documents.templates import EMPTY_SHEET, NEW_WORKBOOK
+from handrail_documents.validation import checked, rules_of
 from handrail_documents.workbooks import CONVERT, OLD, chosen
 
 MAX_ALL = 1_073_741_824
@@ -27,6 +28,7 @@ ROOT = re.compile(rb"<((?:\w+:)?)(?:workbook|worksheet|Types|Relationships)\b[^>
 COMPUTED = re.compile(
     rb"(<(?:\w+:)?f\b[^<>]*(?:/>|>[^<]*</(?:\w+:)?f>))\s*<(?:\w+:)?v\b[^<>]*(?:/>|>[^<]*</(?:\w+:)?v>)"
 )
+FORMULA = re.compile(rb"<(?:\w+:)?f[\s/>]")
 CALC = re.compile(rb"<((?:\w+:)?)calcPr\b([^>]*?)/?>(?:\s*</(?:\w+:)?calcPr>)?")
 ON_LOAD = re.compile(rb"\s+fullCalcOnLoad=(\"[^\"]*\"|'[^']*')")
 CHAIN = re.compile(
@@ -86,6 +88,8 @@ class _Change:
         self._layouts: dict[str, Layout] = {}
         self._rows = self._formula_like = self._too_long = 0
         self._added: list[str] = []
+        # What has to be said of values by what the sheets ask of them.
+        self._validation: list[str] = []
         if any(name.startswith("_xmlsignatures/") for name in package.names):
             raise Refused(
                 "loss", "it is signed, and a change would make the signature void", hint="work on a copy without one"
@@ -155,6 +159,7 @@ class _Change:
     def _patch(self, sheet: SheetEntry) -> None:
         layout, edits = self._layout(sheet), self._edits[sheet.name]
         check(layout, edits, self._table_heads(cast("str", sheet.part)), sheet.name)
+        self._validation += checked(rules_of(layout.xml), edits, sheet.name)
         self._parts[cast("str", sheet.part)] = patched(layout, edits)
 
     def _table_heads(self, part: str) -> list[Area]:
@@ -255,7 +260,8 @@ class _Change:
             )
         if self._too_long:
             notes.append(f"{self._too_long} numbers of more than 15 digits were stored as text, which keeps all digits")
-        if any(b"<f" in xml or b":f>" in xml for part, xml in self._parts.items() if "worksheets/" in part):
+        notes += self._validation
+        if any(FORMULA.search(xml) for part, xml in self._parts.items() if "worksheets/" in part):
             notes.append("formulas get their values when a spreadsheet program opens the file")
         changed = {name: sum(map(len, edits.values())) for name, edits in self._edits.items()}
         result: dict[str, Any] = {"rows_written": self._rows, "cells_written": changed}
