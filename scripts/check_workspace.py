@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parent.parent
-PINS = {"dev": ROOT / "constraints.txt", "bench": ROOT / "benchmarks" / "constraints.txt"}
+PINS = {("dev", "docs"): ROOT / "constraints.txt", ("bench",): ROOT / "benchmarks" / "constraints.txt"}
 PIN = re.compile(r"([a-z0-9-]+)==[^\s;]+( ; [^\\]+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?")
 
 
@@ -80,8 +80,8 @@ def plugin_faults(member: dict[str, Any], folder: Path) -> Iterator[str]:
         yield f"{where}/pyproject.toml: it does not depend on handrail-core"
 
 
-def pin_faults(root: dict[str, Any], members: list[dict[str, Any]], group: str) -> Iterator[str]:
-    pins, where = PINS[group], PINS[group].relative_to(ROOT)
+def pin_faults(root: dict[str, Any], members: list[dict[str, Any]], groups: tuple[str, ...]) -> Iterator[str]:
+    pins, where = PINS[groups], PINS[groups].relative_to(ROOT)
     pinned: set[str] = set()
     for number, line in enumerate(pins.read_text().splitlines(), start=1):
         match = PIN.fullmatch(line)
@@ -89,7 +89,7 @@ def pin_faults(root: dict[str, Any], members: list[dict[str, Any]], group: str) 
             yield f"{where}:{number}: neither a name with a version nor a sha256"
         elif match[1]:
             pinned.add(match[1])
-    wanted = names(root["dependency-groups"][group])
+    wanted = {name for group in groups for name in names(root["dependency-groups"][group])}
     for member in members:
         wanted |= names(member["project"]["dependencies"])
     own = {member["project"]["name"] for member in members}
@@ -108,8 +108,8 @@ def faults() -> Iterator[str]:
     yield from metapackage_faults(root, {member["project"]["name"] for member in members})
     for folder in folders:
         yield from member_faults(root, folder)
-    for group in PINS:
-        yield from pin_faults(root, members, group)
+    for groups in PINS:
+        yield from pin_faults(root, members, groups)
 
 
 def main() -> int:

@@ -5,12 +5,13 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-compile() { # output file, dependency group, flags
-    local output=$1 group=$2 scratch
+compile() { # output file, dependency groups in one word, flags
+    local output=$1 groups scratch
+    read -ra groups <<<"${2// / --group }"
     shift 2
     scratch=$(mktemp)
     [ ! -e "$output" ] || cp "$output" "$scratch"
-    "${UV:-.venv/bin/uv}" pip compile -q --universal --python-version 3.11 --generate-hashes --all-extras --group "$group" \
+    "${UV:-.venv/bin/uv}" pip compile -q --universal --python-version 3.11 --generate-hashes --all-extras --group "${groups[@]}" \
         --no-header --no-annotate --no-emit-index-url --no-emit-find-links "$@" -o "$scratch" \
         pyproject.toml core/pyproject.toml plugins/*/pyproject.toml >/dev/null
     # The workspace's own packages come out as paths.
@@ -19,7 +20,7 @@ compile() { # output file, dependency group, flags
     ! grep -nE '://|^-' "$output" || { echo "constraints: $output holds an address" >&2; exit 1; }
 }
 
-compile constraints.txt dev "$@"
+compile constraints.txt "dev docs" "$@"
 compile benchmarks/constraints.txt bench "$@"
 
 # Only what differs from the environment: the rest of what these need is there.

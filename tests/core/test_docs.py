@@ -83,9 +83,10 @@ from handrail.testing import (
 """
 
 
-def test_what_testing_md_shows_is_a_test_module_that_passes(tmp_path: Path) -> None:
+@pytest.mark.parametrize("page", ["testing.md", "evaluator.md", "sandbox.md"])
+def test_what_a_page_about_testing_shows_is_a_test_module_that_passes(page: str, tmp_path: Path) -> None:
     (tmp_path / "test_shown.py").write_text(
-        IMPORTS + "\n".join(blocks((DOCS / "testing.md").read_text(encoding="utf-8"))), encoding="utf-8"
+        IMPORTS + "\n".join(blocks((DOCS / page).read_text(encoding="utf-8"))), encoding="utf-8"
     )
     (tmp_path / "pytest.ini").write_text("[pytest]\nanyio_mode = auto\nfilterwarnings = error\n")
     (tmp_path / "conftest.py").write_text(

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import os
 import re
 import subprocess
 import sys
+import textwrap
+import tomllib
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from scripts import make_docs
+import yaml
+from scripts import make_docs, make_site
+from tests.end_to_end.walk import Block, Walk, blocks
 
 from handrail.config.installed import schema_here
 
@@ -19,6 +25,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("plugins/*/README.md"), ROOT / "core/README.md"]
 )
+
+CONFIGURATION = jsonschema.Draft202012Validator(schema_here({}))
 
 
 def python_blocks(page: str) -> list[str]:
@@ -57,11 +65,60 @@ def test_the_list_of_pages_leads_to_every_page() -> None:
     assert pages - {"README.md"} <= set(listed)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
-    targets = re.findall(r"\]\(([^)\s#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
-    gone = [target for target in targets if "://" not in target and not (page.parent / target).exists()]
-    assert gone == []
+def test_the_site_is_made_without_a_warning_so_every_link_and_anchor_leads_somewhere(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "scripts.make_site", tmp_path], cwd=ROOT, capture_output=True, text=True, timeout=400
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = (tmp_path / "docs/README.html").read_text(encoding="utf-8")
+    assert all(f">{kind}<" in shown for kind in ("Tutorial", "How to", "Reference", "Why"))
+    assert len([*tmp_path.rglob("*.html")]) > len(PAGES)
+
+
+def test_a_link_to_a_heading_that_is_not_there_stops_the_site(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs/README.md").write_text("# Pages\n\n## Tutorial\n\n[a](a.md#gone)\n")
+    (tmp_path / "docs/a.md").write_text("# A\n\n[b](b.md)\n")
+    told = make_site.faults(tmp_path, tmp_path / "site")
+    assert "'gone'" in told
+    assert "'b.md'" in told
+
+
+def read_block(block: Block) -> None:
+    """Raises where a block is not what it says that it is written in."""
+    text = textwrap.dedent(block.text)
+    if block.kind == "python":
+        compile(text, "page", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    elif block.kind == "toml":
+        table = tomllib.loads(text)
+        if not table.keys() & {"project", "build-system"}:
+            assert [error.message for error in CONFIGURATION.iter_errors(table)] == []
+    elif block.kind == "json":
+        json.loads(text)
+    elif block.kind == "yaml":
+        yaml.safe_load(text)
+
+
+# That page shows what is wrong, and what is said of it.
+@pytest.mark.parametrize(
+    "page",
+    [page for page in PAGES if page.name != "troubleshooting.md"],
+    ids=lambda page: str(page.relative_to(ROOT)),
+)
+def test_every_block_of_code_is_what_it_says_that_it_is(page: Path) -> None:
+    for block in blocks(page):
+        read_block(block)
+
+
+def test_the_page_about_continuous_integration_holds_word_by_word(tmp_path: Path) -> None:
+    for folder in ("notes", "work", "home"):
+        (tmp_path / folder).mkdir()
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    walk = Walk(
+        tmp_path / "notes", tmp_path / "work", {**os.environ, "PATH": path, "HANDRAIL_HOME": str(tmp_path / "home")}
+    )
+    walk.follow(ROOT / "docs/ci.md")
+    assert len(walk.done) == 4
 
 
 @pytest.mark.parametrize(
@@ -74,5 +131,4 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     ],
 )
 def test_editors_are_told_what_a_key_takes_that_may_hold_several(rule: dict[str, Any], fits: bool) -> None:
-    told = jsonschema.Draft202012Validator(schema_here({}))
-    assert told.is_valid({"policy": {"rules": [rule]}}) is fits
+    assert CONFIGURATION.is_valid({"policy": {"rules": [rule]}}) is fits

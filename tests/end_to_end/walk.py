@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-BLOCK = re.compile(r"(?:^`(?P<file>[^`\n]+)`:\n\n)?^```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(r"(?:^`(?P<file>[^`\n]+)`:\n\n)?^ *```(?P<kind>\w*)\n(?P<text>.*?)^ *```$", re.DOTALL | re.MULTILINE)
 PATIENCE_S = 400
 # What a block leaves for the next one: variables and the folder it ends in.
 LEAVE = 'trap \'code=$?; declare -px > "$WALKED/variables"; pwd > "$WALKED/folder"; exit $code\' EXIT\n'
