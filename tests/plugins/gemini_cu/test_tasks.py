@@ -125,7 +125,21 @@ async def test_pages_are_worked_on_the_desktop_and_each_answer_says_where_the_br
         said.append(asked.query["said"])
         return Page("<!doctype html><title>Third</title><body style='background:#eef'>Thank you")
 
-    site = Site(pages={"/": LINK, "/form": FORM, "/sent": sent})
+    loop = asyncio.get_running_loop()
+
+    def once_opened(request: Request) -> Answer:
+        async def opened() -> None:
+            pages: Any = await working.session.service("browser")
+            with anyio.fail_after(DEADLINE_S):
+                while await pages.address() != site.url("/more"):
+                    await anyio.sleep(0.05)
+
+        asyncio.run_coroutine_threadsafe(opened(), loop).result(DEADLINE_S + 5)
+        return [call("take_screenshot")]
+
+    apart = LINK.replace("href=/form", "href=/more target=_blank")
+    more = "<!doctype html><title>More</title><body style='background:#ffe'>More"
+    site = Site(pages={"/": LINK, "/form": FORM, "/sent": sent, "/last": apart, "/more": more})
     with serving_site(site), serving() as gemini:
         (config := tmp_path / "given.toml").write_text(WINDOW)
         async with desk(gemini, tmp_path, stack, kind="browser", config=config, confirm=yes) as working:
@@ -135,6 +149,9 @@ async def test_pages_are_worked_on_the_desktop_and_each_answer_says_where_the_br
                 [call("click", x=500, y=500)],
                 [call("type", text="Grüße", press_enter=True)],
                 [call("go_back"), call("take_screenshot")],
+                [call("navigate", url=site.url("/last"))],
+                [call("click", x=500, y=500)],
+                once_opened,
                 DONE,
             ]
             result = await working.use("follow the link and send a greeting")
@@ -142,12 +159,16 @@ async def test_pages_are_worked_on_the_desktop_and_each_answer_says_where_the_br
     assert {taken["result"]["status"] for taken in result["actions_taken"]} == {"success"}
     assert said == ["Grüße"]
     told = [[each["url"] for each in request.told] for request in gemini.requests[1:]]
+    # A tab that a click opened is followed.
+    assert told.pop() == [site.url("/more")]
+    assert told.pop()[0] in (site.url("/last"), site.url("/more"))
     assert told == [
         ["about:blank"],
         [site.url("/")],
         [site.url("/form")],
         [site.url("/sent?said=Gr%C3%BC%C3%9Fe")],
         [site.url("/form")] * 2,
+        [site.url("/last")],
     ]
     newest = [request.pictures[-1] for request in gemini.requests[1:]]
     assert len(set(newest[:4])) == 4

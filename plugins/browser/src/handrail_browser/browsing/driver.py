@@ -215,6 +215,9 @@ class Driver(ABC):
     async def download(self, tab: Tab, node: Node | None, url: str | None, *, seconds: float) -> Gotten:
         """The file that a link or an address gives."""
 
+    async def follow(self) -> None:
+        """Make the tab in front the active one, where work on the screen has brought another there; where all count as shown, do nothing."""
+
     @abstractmethod
     async def close(self) -> None:
         """End it; nothing of it is left."""

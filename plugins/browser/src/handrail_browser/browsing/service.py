@@ -83,10 +83,11 @@ class Browsers:
         return config.driver == "pinchtab" or (config.driver == "auto" and config.pinchtab.url is not None)
 
     async def address(self) -> str | None:
-        """Where the active tab is; None while no browser runs. Nothing is started."""
+        """Where the tab is that is in front; None while no browser runs. Nothing is started."""
         if self._driver is None or self._gone():
             return None
         try:
+            await self._driver.follow()
             tab = await self._driver.tab(None)
         except HandrailError:  # it has no tab, or has just ended: there is no address
             return None

@@ -69,6 +69,15 @@ class ChromiumDriver(Acting):
             await settling.titled(page)
         return self._seen(page)
 
+    async def follow(self) -> None:
+        active = self._browser.page(None)
+        if await settling.in_front(active):
+            return
+        for page in reversed(list(self._browser.pages.values())):
+            if page is not active and await settling.in_front(page):
+                self._browser.active = page.id
+                return
+
     def _seen(self, page: Page) -> Tab:
         return replace(page.seen, active=page.id == self._browser.active)
 

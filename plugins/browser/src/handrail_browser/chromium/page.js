@@ -652,7 +652,7 @@
     if (cut) while (stack.length) { const node = stack.pop(); if (typeof node === "string") write(node); }
     return { html: out.join(""), unseen, cut, strangers: strangers().length };
   };
-  const here = () => ({ url: location.href, title: document.title.slice(0, 300), type: document.contentType, state: document.readyState });
+  const here = () => ({ url: location.href, title: document.title.slice(0, 300), type: document.contentType, state: document.readyState, shown: document.visibilityState === "visible" });
   const download = ({ n }) => {
     const element = elementOf(n);
     const link = element?.closest?.("a[href]");

@@ -15,6 +15,7 @@ from handrail_browser.chromium.tabs import Page
 
 # Seconds without a change that count as quiet, and how long is waited at most for pages, for requests and for changes.
 STILL_S = 0.03
+LOOK_S = 2.0
 LOAD_S = 10.0
 REQUESTS_S = 3.0
 CHANGES_S = 1.0
@@ -161,10 +162,19 @@ async def quiet(page: Page, seconds: float, still: float = 0.5) -> bool:
     return False
 
 
+async def in_front(page: Page) -> bool:
+    """Whether the tab is one that a person sees; one that does not answer is not."""
+    try:
+        return not page.interrupted and bool((await page.ask("here", seconds=LOOK_S))["shown"])
+    # It asks something, or there is no document to be asked.
+    except (Interrupted, Downstream, TimedOut):
+        return False
+
+
 async def titled(page: Page) -> None:
     """Learn how the document calls itself."""
     try:
-        here = await page.ask("here", seconds=min(2.0, page.connection.patience))
+        here = await page.ask("here", seconds=min(LOOK_S, page.connection.patience))
         page.title, page.url = here["title"], here["url"] if not here["url"].startswith("chrome-error:") else page.url
     # It asks something, or there is no document to be asked: then it has no title.
     except (Interrupted, Downstream, TimedOut):
