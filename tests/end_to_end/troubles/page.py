@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 
-from tests.end_to_end.troubles import command_line, configuration, plugins
+from tests.end_to_end.troubles import command_line, configuration, machine, models, plugins, screens
 from tests.end_to_end.troubles.place import Met, Place
 
 PAGE = Path(__file__).parents[3] / "docs" / "troubleshooting.md"
-CHAPTERS = (command_line, configuration, plugins)
+CHAPTERS = (command_line, configuration, plugins, screens, models, machine)
 
 HEAD = """# When something goes wrong
 

@@ -16,6 +16,10 @@ PROGRAM = Path(sys.executable).with_name("handrail")
 PATIENCE_S = 120
 # What click says before an error of the command line.
 USAGE = re.compile(r"(?:Usage: .*\n)?(Try '.*' for help\.)?\n*")
+# Said of what takes long, which depends on the machine; and the name of a session.
+SLOW = re.compile(r"^\w+ is running; Ctrl-C stops it\n", re.MULTILINE)
+STAMP = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
+
 
 # A plugin that has a hook and nothing else.
 WORKS = "from handrail import hookimpl\n\n\n@hookimpl\ndef handrail_register_tools():\n    return []\n"
@@ -136,10 +140,11 @@ class Place:
             done.returncode,
             self._as_shown(done.stderr.decode()),
             self._as_shown(done.stdout.decode()),
-            f"```toml\n{config}```\n" if config else "",
+            self._as_shown(f"```toml\n{config}```\n") if config else "",
         )
 
     def _as_shown(self, text: str) -> str:
+        text = STAMP.sub("20260101-120000-a1b2c3", SLOW.sub("", text))
         for what, instead in sorted(self.shown.items(), key=lambda each: -len(each[0])):
             text = text.replace(what, instead)
         return text

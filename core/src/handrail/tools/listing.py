@@ -178,4 +178,5 @@ class Listing:
         if not tool.requires or tool.requires & self._session.capabilities:
             return None
         needed = " or ".join(sorted(tool.requires))
-        return f"it needs a vision backend with {needed}; {self._session.backend or 'none'} is chosen"
+        chosen = self._session.backend or "none"
+        return f"it needs a vision backend with {needed}, and {chosen} is chosen; set `backend` to another one"

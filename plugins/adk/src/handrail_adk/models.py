@@ -109,7 +109,9 @@ def _scripted(file: Path) -> Script:
         content = yaml.safe_load(file.read_text(encoding="utf-8"))
         steps = TypeAdapter(list[ScriptedStep]).validate_python(content)
     except OSError as exc:
-        raise NoModel(f"the script {str(file)!r} cannot be read: {exc.strerror}") from exc
+        raise NoModel(
+            f"the script {str(file)!r} cannot be read: {exc.strerror}", hint="script:FILE names one that is there"
+        ) from exc
     except (yaml.YAMLError, UnicodeDecodeError) as exc:
         raise NoModel(f"the script {str(file)!r} is no YAML: {exc}") from exc
     except ValidationError as exc:

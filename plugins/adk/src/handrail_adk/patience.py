@@ -143,8 +143,14 @@ def _judged(exc: Exception) -> NoAnswer | Ends:
     code = getattr(exc, "code", None) or getattr(exc, "status_code", None)
     said = _told(exc)
     if isinstance(code, int) and code not in PASSING:
-        return Ends(Ending.FAILED, f"the model's service refused the request: {said}")
-    return NoAnswer(said, _asked_pause(exc))
+        return Ends(Ending.FAILED, f"the model's service refused the request: {said}; {_cure(code, said)}")
+    return NoAnswer(said if code else f"{said}; see whether this machine reaches the service", _asked_pause(exc))
+
+
+def _cure(code: int, said: str) -> str:
+    if code in (401, 403) or "key" in said.lower():
+        return "see whether the key is valid, and for this service"
+    return "see whether --model names one that it has" if code == 404 else "what it says is to be mended"
 
 
 def _told(exc: Exception) -> str:

@@ -253,7 +253,9 @@ class _Run:
                 self._group.put(waiting[0])
                 waiting += _children(waiting.pop(0))
         if self._gate is not None:
-            os.write(self._gate, b"x")
+            # One that is over already says why by its end.
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._gate, b"x")
 
     def ended(self) -> str | None:
         """Give everything back; why the command never ran."""

@@ -94,6 +94,9 @@ class Client:
         return self.display.pending_events() > 0
 
 
+ANOTHER = 'start it again, set DISPLAY to one that is there, or use desktop = "private"'
+
+
 class Connection:
     """The worker of one X display. `run` is the only way in; after a failure every job is refused with the reason."""
 
@@ -118,7 +121,7 @@ class Connection:
                 await asyncio.wrap_future(connection._ready)
         except TimeoutError as exc:
             connection._end(f"the X server {name} does not answer")
-            raise DesktopError(f"the X server {name} does not answer") from exc
+            raise DesktopError(f"the X server {name} does not answer", hint=ANOTHER) from exc
         return connection
 
     async def run(self, job: Callable[[Client], T], *, timeout: float = JOB_S) -> T:
@@ -137,7 +140,7 @@ class Connection:
                 return await asyncio.wrap_future(future)
         except TimeoutError as exc:
             self._end(f"the X server {self.name} does not answer")
-            raise Downstream(f"the X server {self.name} does not answer") from exc
+            raise Downstream(f"the X server {self.name} does not answer", hint=ANOTHER) from exc
 
     async def close(self) -> None:
         """End the connection and wait for its thread."""
@@ -165,7 +168,7 @@ class Connection:
         # Whatever a broken server or a bad address makes Xlib raise belongs to whoever asked.
         except Exception as exc:  # noqa: BLE001
             self._ended = f"the X server {self.name} cannot be reached: {exc}"
-            settle(self._ready, exception=DesktopError(self._ended))
+            settle(self._ready, exception=DesktopError(self._ended, hint=ANOTHER))
             self._finish(None)
             return
         settle(self._ready, result=client)

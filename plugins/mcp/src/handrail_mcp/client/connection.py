@@ -241,7 +241,8 @@ class Connection:
                 self._lost()
                 worked = monotonic() - began > WORKED_S + self.settings.start_timeout
                 self._attempts = 1 if worked else self._attempts + 1
-                log.info("the server %s: %s", self.name, self.problem)
+                told = log.info if self.tried.is_set() else log.warning
+                told("the server %r is not there: %s; see [mcp.servers.%s]", self.name, self.problem, self.name)
                 self.tried.set()
                 if self._attempts == PATIENCE + 1:
                     self.changed(self, f"the server {self.name} is not there: {self.problem}")

@@ -1,0 +1,50 @@
+"""Models and keys."""
+
+from __future__ import annotations
+
+import socket
+
+from tests.end_to_end.troubles.place import Met, Place
+from tests.gemini_server import KEY, Fails, serving
+
+
+def there_is_no_key(place: Place) -> Met:
+    """There is no key."""
+    return place.handrail("run", "count the files", plugins="adk")
+
+
+def the_key_is_wrong(place: Place) -> Met:
+    """The key is wrong."""
+    with serving() as gemini:
+        return _run(place, gemini.url, key="AIza-a-wrong-one")
+
+
+def the_model_is_unknown(place: Place) -> Met:
+    """The service does not have the model."""
+    with serving(Fails(404, "models/gemini-9 is not found for API version v1beta", "NOT_FOUND")) as gemini:
+        return _run(place, gemini.url, "--model", "gemini-9")
+
+
+def there_is_no_network(place: Place) -> Met:
+    """The service cannot be reached."""
+    with socket.socket() as closed:
+        # Nobody listens there, and nobody else gets the port.
+        closed.bind(("127.0.0.1", 0))
+        return _run(place, f"http://127.0.0.1:{closed.getsockname()[1]}", more="attempts = 1\n")
+
+
+def a_package_is_lacking_for_the_model(place: Place) -> Met:
+    """A model needs a package that is not installed."""
+    return place.handrail("run", "count the files", "--model", "openai/gpt-5", plugins="adk")
+
+
+def the_recorded_model_is_not_there(place: Place) -> Met:
+    """The recording of a model is not there."""
+    return place.handrail("run", "count the files", "--model", "script:answers.yaml", plugins="adk")
+
+
+def _run(place: Place, url: str, *words: str, key: str = KEY, more: str = "") -> Met:
+    place.shown[url] = "https://models.example"
+    place.shown[KEY] = "AIza…"
+    config = f'[plugins.adk]\nurl = "{url}"\n{more}'
+    return place.handrail("run", "count the files", *words, config=config, plugins="adk", GEMINI_API_KEY=key)
