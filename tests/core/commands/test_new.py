@@ -44,7 +44,7 @@ def test_without_the_extra_it_says_how_to_get_it(handrail) -> None:
     (handrail.folder / "copier.py").write_text("raise ImportError\n")
     done = handrail("new", "tool", "mine", PYTHONPATH=str(handrail.folder))
     assert done.returncode == 1
-    assert "pip install 'handrail-core[new]'" in done.stderr
+    assert "handrail install 'handrail-core[new]'" in done.stderr
 
 
 def test_the_tutorial_shows_the_example_as_it_is() -> None:

@@ -48,7 +48,7 @@ def _render(folder: Path, kind: str, name: str) -> None:
     except ImportError as exc:
         raise HandrailError(
             "the package 'copier' is not installed, which fills the template in",
-            hint="pip install 'handrail-core[new]'",
+            hint="handrail install 'handrail-core[new]'",
         ) from exc
     given: dict[str, Any] = {
         "kind": kind,

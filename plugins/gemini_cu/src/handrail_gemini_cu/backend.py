@@ -66,7 +66,7 @@ class GeminiComputerUse(VisionBackend):
     def missing(cls) -> str | None:
         """Which package it lacks."""
         absent = [name for name in ("google.genai", "PIL") if not _installed(name)]
-        return f"it needs {', '.join(absent)}; pip install handrail-gemini-cu brings them" if absent else None
+        return f"it needs {', '.join(absent)}; handrail install handrail-gemini-cu brings them" if absent else None
 
     @classmethod
     def unfit(cls, config: BaseModel) -> str | None:

@@ -46,7 +46,7 @@ class Ocr(VisionBackend):
     def missing(cls) -> str | None:
         """Why it cannot be used on this machine."""
         absent = [name for name in ("rapidocr", "onnxruntime", "cv2") if find_spec(name) is None]
-        return f"it needs {', '.join(absent)}; pip install handrail-vision-ocr brings them" if absent else None
+        return f"it needs {', '.join(absent)}; handrail install handrail-vision-ocr brings them" if absent else None
 
     async def open(self, context: BackendContext) -> None:
         """Make ready; the models are loaded with the first picture, or by `warm_up`."""
