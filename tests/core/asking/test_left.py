@@ -1,0 +1,137 @@
+"""Questions that are left at this machine beside where a session asks: whoever is first answers, and nobody else."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import anyio
+import pytest
+
+from handrail import Answer, Approval, Choice, Write, tool
+from handrail.asking.confirm import yes
+from handrail.asking.pending import Pending, give, pending
+from handrail.config.places import Places
+from handrail.errors import NotFound
+from handrail.testing import open_test_session
+from handrail.watching.events import ApprovalAnswered
+
+
+@tool(effects=[Write("settings")])
+async def change(to: str = "") -> dict[str, Any]:
+    """Change."""
+    return {"to": to}
+
+
+class Person:
+    """Somebody who is asked, and answers when they are let."""
+
+    def __init__(self) -> None:
+        self.may = anyio.Event()
+        self.told: list[Answer | None] = []
+
+    async def __call__(self, approval: Approval) -> Answer:
+        try:
+            await self.may.wait()
+        except anyio.get_cancelled_exc_class():
+            self.told.append(approval.among.given(approval.id))
+            raise
+        return Answer(Choice.ONCE)
+
+
+async def left(places: Places) -> Pending:
+    with anyio.fail_after(60):
+        while not (found := pending(places)):
+            await anyio.sleep(0.01)
+    return found[0]
+
+
+async def test_a_question_is_answered_at_this_machine_and_who_was_asked_is_told(tmp_path: Path) -> None:
+    person = Person()
+    async with open_test_session(tools=[change], folder=tmp_path, confirm=person) as session:
+        places, answered = session.runtime.places, list[Any]()
+        session.bus.subscribe(lambda event: answered.append(event) if isinstance(event, ApprovalAnswered) else None)
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.call, "change")
+            give(places, await left(places), Choice.ONCE, by="in the console")
+        assert session.history.last()[0].result["status"] == "success"
+        assert person.told == [Answer(Choice.ONCE, by="in the console")]
+        assert [(event.answer, event.by) for event in answered] == [("once", "in the console")]
+        assert not list((places.state / "approvals").glob("*"))
+
+
+async def test_an_edited_call_is_judged_and_asked_about_anew(tmp_path: Path) -> None:
+    async with open_test_session(tools=[change], folder=tmp_path, confirm=Person()) as session:
+        places = session.runtime.places
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.call, "change", {"to": "a"})
+            first = await left(places)
+            give(places, first, Choice.EDIT, args={"to": "b"})
+            with anyio.fail_after(60):
+                while not pending(places) or pending(places)[0].id == first.id:
+                    await anyio.sleep(0.01)
+            assert pending(places)[0].args == {"to": "b"}
+            give(places, pending(places)[0], Choice.ONCE)
+        assert session.history.last()[0].result["to"] == "b"
+
+
+async def test_of_many_who_answer_at_once_one_is_first_and_the_others_are_told(tmp_path: Path) -> None:
+    many = 8
+    async with open_test_session(tools=[change], folder=tmp_path, confirm=Person()) as session:
+        places, together = session.runtime.places, Barrier(many)
+
+        def answer(number: int, question: Pending) -> int | None:
+            together.wait(60)
+            try:
+                give(places, question, Choice.DENY, feedback=f"said by {number}")
+            except NotFound:
+                return None
+            return number
+
+        for _ in range(5):
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.call, "change")
+                question = await left(places)
+                with ThreadPoolExecutor(many) as threads:
+                    futures = [threads.submit(answer, number, question) for number in range(many)]
+                    await anyio.to_thread.run_sync(lambda futures=futures: [each.result(60) for each in futures])
+            first = [each.result() for each in futures if each.result() is not None]
+            assert len(first) == 1
+            assert f"said by {first[0]}" in session.history.last()[-1].result["error"]["message"]
+
+
+async def test_who_is_asked_and_answers_after_somebody_has_taken_the_question_away_comes_too_late(
+    tmp_path: Path,
+) -> None:
+    person = Person()
+    async with open_test_session(tools=[change], folder=tmp_path, confirm=person) as session:
+        places = session.runtime.places
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.call, "change")
+            question = await left(places)
+            # Nothing of the session runs between the two.
+            person.may.set()
+            give(places, question, Choice.DENY, feedback="not now")
+        assert "not now" in session.history.last()[0].result["error"]["message"]
+
+
+async def test_who_answers_here_first_leaves_nothing_to_answer(tmp_path: Path) -> None:
+    person = Person()
+    async with open_test_session(tools=[change], folder=tmp_path, confirm=person) as session:
+        places = session.runtime.places
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.call, "change")
+            question = await left(places)
+            person.may.set()
+        assert session.history.last()[0].result["status"] == "success"
+        with pytest.raises(NotFound):
+            give(places, question, Choice.DENY)
+        assert not list((places.state / "approvals").glob("*"))
+
+
+async def test_what_decides_by_itself_leaves_no_question(tmp_path: Path) -> None:
+    async with open_test_session(tools=[change], folder=tmp_path, confirm=yes) as session:
+        assert (await session.call("change"))["status"] == "success"
+        assert not (session.runtime.places.state / "approvals").exists()
