@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from handrail.config.loading import Config
     from handrail.runtime import Runtime
+    from handrail.session import Session
 
 T = TypeVar("T")
 
@@ -173,6 +174,25 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]
             yield from _leaves(cast("BaseExceptionGroup[BaseException]", exc))
         else:
             yield exc
+
+
+class Stopping:
+    """Ends what a session does: at the first signal its calls, in order; where none runs, or at the second, all that is inside `scope`.
+
+    `caught` is the number of the first signal; 0 as long as there was none.
+    """
+
+    def __init__(self, session: Session) -> None:
+        import anyio
+
+        self.caught = 0
+        self.scope = anyio.CancelScope()
+        self._session = session
+
+    def stop(self, number: int) -> None:
+        if self.caught or not self._session.cancel():
+            self.scope.cancel()
+        self.caught = self.caught or number
 
 
 @asynccontextmanager

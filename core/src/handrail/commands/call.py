@@ -11,6 +11,7 @@ import click
 
 from handrail.commands._common import (
     Choices,
+    Stopping,
     complain,
     for_terminal,
     json_option,
@@ -103,25 +104,15 @@ async def _call(name: str, args: Mapping[str, Any], choices: Choices, *, yes: bo
 
 
 async def _stoppable(session: Session, name: str, args: Mapping[str, Any]) -> tuple[ToolResult, int]:
-    import anyio
-
     from handrail.errors import Stopped
     from handrail.results.values import ToolResult
 
-    caught = 0
     result = ToolResult.failure(Stopped("the call was cancelled"), title=name)
-
-    def stop(number: int) -> None:
-        nonlocal caught
-        # The first signal lets a running handler end in order; where none runs, or at the second, the whole call is left.
-        if caught or not session.cancel():
-            scope.cancel()
-        caught = caught or number
-
-    async with on_signal(stop), _telling(session, name):
-        with anyio.CancelScope() as scope:
+    stopping = Stopping(session)
+    async with on_signal(stopping.stop), _telling(session, name):
+        with stopping.scope:
             result = await session.call(name, args)
-    return result, caught
+    return result, stopping.caught
 
 
 @asynccontextmanager

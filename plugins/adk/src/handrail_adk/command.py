@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handrail.commands import Choices, open_runtime_for, run, session_options
-from handrail.commands._common import complain, json_option, on_signal
+from handrail.commands._common import Stopping, complain, json_option, on_signal
 from handrail.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -86,8 +86,6 @@ async def _run(
     asked: Kept, given: Mapping[str, Any], choices: Choices, stdout: int, *, yes: bool, as_json: bool
 ) -> int:
     """What the program exits with."""
-    import anyio
-
     from handrail.asking import confirm
     from handrail.commands._ask import at_terminal
     from handrail_adk.budgets import EXIT_CODES, Ending, budget_of
@@ -99,7 +97,7 @@ async def _run(
 
     environment = {name: value for name, value in os.environ.items() if name not in KEYS}
     confirmer = confirm.yes if yes else at_terminal() or nobody
-    ending, caught = Ending.STOPPED, 0
+    ending = Ending.STOPPED
     async with (
         open_runtime_for(choices, environment=environment) as runtime,
         runtime.session(confirm=confirmer) as session,
@@ -108,31 +106,24 @@ async def _run(
         budget = budget_of(config)
         shown = JsonLines(stdout) if as_json else _display(stdout, config, budget) or Lines(stdout)
         stop_showing = session.bus.subscribe(shown.hear)
-
-        def stop(number: int) -> None:
-            nonlocal caught
-            # The first signal ends the calls of the step; where none runs, or at the second, the run.
-            if caught or not session.cancel():
-                scope.cancel()
-            caught = caught or number
-
+        stopping = Stopping(session)
         runs, id, task = Runs(runtime.places), asked.resume or session.id, asked.task or GO_ON
         pages = Pages(session) if asked.report is not None else None
-        async with open_model(config, key=await _key(config, session)) as model, on_signal(stop):
+        async with open_model(config, key=await _key(config, session)) as model, on_signal(stopping.stop):
             with runs.alone(id):
                 await (
                     runs.begin(session, task, model.model)
                     if asked.resume is None
                     else runs.go_on(id, session, model.model)
                 )
-                with anyio.CancelScope() as scope:
+                with stopping.scope:
                     job = Job(task, model, config, budget, runs.service, id)
                     ending = Ending((await carry_out(job, session)).ending)
                 await runs.ended(id, ending.value)
         stop_showing()
         if pages is not None and asked.report is not None:
             pages.write(asked.report.absolute(), task, model.model, ending.value)
-    return 128 + caught if caught and ending is not Ending.DONE else EXIT_CODES[ending]
+    return 128 + stopping.caught if stopping.caught and ending is not Ending.DONE else EXIT_CODES[ending]
 
 
 def _display(stdout: int, config: RunConfig, budget: Budget) -> Display | None:
