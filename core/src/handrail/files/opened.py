@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import shutil
 import stat
 import sys
@@ -20,27 +19,21 @@ from pathlib import Path, PurePosixPath
 
 from handrail.errors import Denied, Downstream, NotFound
 from handrail.files import likeness
-
-# Opens a folder only to open what is in it, which needs no right to list it.
-PASSING = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
-# A disk counts in these; of a file with holes, pieces of this size are left out where they are empty.
-STAT_BLOCK, HOLE = 512, 4096
-NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-# A pipe or a terminal must neither be waited for nor become ours.
-QUIET = (
-    getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+from handrail.files.drafts import drafted, has_holes, sibling, write_all, write_around_holes
+from handrail.files.holding import (
+    BY_HANDLE,
+    KINDS,
+    LISTING,
+    NO_LINK,
+    QUIET,
+    Held,
+    check_ordinary,
+    check_place,
+    exchanged,
+    holding,
+    open_file,
+    status_of,
 )
-LISTING = os.O_RDONLY | QUIET | getattr(os, "O_DIRECTORY", 0)
-BY_HANDLE = os.open in os.supports_dir_fd
-
-KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a pipe",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFLNK: "a link",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +56,7 @@ def reading(path: Path) -> Generator[Opened, None, None]:
 
     Raises `NotFound` for none, `Denied` when a link stands in the way by now, `Downstream` for what is no ordinary file or may not be read.
     """
-    with _holding(path) as at, _reading_in(at, path) as file:
+    with holding(path) as at, _reading_in(at, path) as file:
         yield file
 
 
@@ -97,7 +90,7 @@ class Folder:
     @contextmanager
     def reading(self, name: str) -> Generator[Opened, None, None]:
         """An ordinary file in it, open for reading; what `opened.reading` raises."""
-        with _reading_in(_Folder(self.fd), self.path / name) as file:
+        with _reading_in(Held(self.fd), self.path / name) as file:
             yield file
 
 
@@ -115,14 +108,14 @@ def listing(path: Path) -> Generator[Folder, None, None]:
     if path == Path(path.anchor):
         fd = os.open(path, LISTING)
     else:
-        with _holding(path) as at:
-            status = _status(at, path)
+        with holding(path) as at:
+            status = status_of(at, path)
             assert status is not None
             if stat.S_ISLNK(status.st_mode):
-                raise _exchanged(path)
+                raise exchanged(path)
             if not stat.S_ISDIR(status.st_mode):
                 raise Downstream(f"{str(path)!r} is {KINDS.get(stat.S_IFMT(status.st_mode), 'a file')}, no folder")
-            fd = _open(at, path, LISTING)
+            fd = open_file(at, path, LISTING)
     try:
         yield Folder(fd, path)
     finally:
@@ -158,10 +151,10 @@ def replace(
     names, or one that a new file could not be made like, is written in place instead, as editors do: then its old content lies beside it,
     durable, until the new one is. A killed process leaves nothing else, where the file system has files without a name.
     """
-    with _holding(path, create_dirs=create_dirs) as at:
-        before = _status(at, path, missing_ok=True)
+    with holding(path, create_dirs=create_dirs) as at:
+        before = status_of(at, path, missing_ok=True)
         if before is not None:
-            _check_ordinary(before, path)
+            check_ordinary(before, path)
             if not overwrite:
                 raise Downstream(f"{str(path)!r} is there already", hint="nothing was changed")
         if expected is not None and not unchanged(before, expected.status):
@@ -176,16 +169,16 @@ def replace(
 
 
 def _write_anew(
-    at: _Folder, path: Path, before: os.stat_result | None, data: bytes, *, overwrite: bool
+    at: Held, path: Path, before: os.stat_result | None, data: bytes, *, overwrite: bool
 ) -> os.stat_result | None:
     """A new file in the place of the one that is there; None where that is not to be had, and nothing was done."""
-    with _draft(at, path, mode=0o666 if before is None else 0o600) as draft:
+    with drafted(at, path, mode=0o666 if before is None else 0o600) as draft:
         if before is not None and not likeness.take(draft.fd, at.name_for_attributes(path), before):
             return None
-        _write_all(draft.fd, data) if before is None or not _has_holes(before) else _write_around_holes(draft.fd, data)
+        (write_around_holes if before is not None and has_holes(before) else write_all)(draft.fd, data)
         os.fsync(draft.fd)
         status = os.fstat(draft.fd)
-        if before is not None and not unchanged(_status(at, path, missing_ok=True), before):
+        if before is not None and not unchanged(status_of(at, path, missing_ok=True), before):
             raise _changed(path)
         try:
             draft.put(path, overwrite=overwrite)
@@ -198,14 +191,14 @@ def _write_anew(
     return status
 
 
-def _write_in_place(at: _Folder, path: Path, before: os.stat_result | None, data: bytes) -> os.stat_result:
+def _write_in_place(at: Held, path: Path, before: os.stat_result | None, data: bytes) -> os.stat_result:
     with ExitStack() as closing:
-        fd = _open(at, path, os.O_RDWR | QUIET)
+        fd = open_file(at, path, os.O_RDWR | QUIET)
         closing.callback(os.close, fd)
         if not unchanged(os.fstat(fd), before):
             raise _changed(path)
         old = _read_all(fd)
-        kept = _sibling(path)
+        kept = sibling(path)
         _write_beside(at, kept, old)
         with ExitStack() as undoing:
             undoing.callback(_restore, at, fd, old, kept)
@@ -218,15 +211,15 @@ def _write_in_place(at: _Folder, path: Path, before: os.stat_result | None, data
         return os.fstat(fd)
 
 
-def _restore(at: _Folder, fd: int, old: bytes, kept: Path) -> None:
+def _restore(at: Held, fd: int, old: bytes, kept: Path) -> None:
     _overwrite(fd, old)
     # Where that failed, it is still to be found there.
     os.unlink(at.name(kept), dir_fd=at.fd)
 
 
-def _write_beside(at: _Folder, path: Path, data: bytes) -> None:
-    with _draft(at, path, mode=0o600) as draft:
-        _write_all(draft.fd, data)
+def _write_beside(at: Held, path: Path, data: bytes) -> None:
+    with drafted(at, path, mode=0o600) as draft:
+        write_all(draft.fd, data)
         os.fsync(draft.fd)
         draft.put(path, overwrite=False)
     at.settle()
@@ -234,7 +227,7 @@ def _write_beside(at: _Folder, path: Path, data: bytes) -> None:
 
 def _overwrite(fd: int, data: bytes) -> None:
     os.lseek(fd, 0, os.SEEK_SET)
-    _write_all(fd, data)
+    write_all(fd, data)
     os.ftruncate(fd, len(data))
     os.fsync(fd)
 
@@ -248,8 +241,8 @@ def _read_all(fd: int) -> bytes:
 
 def check_arrival(path: Path) -> None:
     """Raise what `arriving` would raise for this place as it is now."""
-    with _holding(path) as at:
-        _check_may_go(_status(at, path, missing_ok=True), path)
+    with holding(path) as at:
+        _check_may_go(status_of(at, path, missing_ok=True), path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +253,7 @@ class Arriving:
 
     def write(self, data: bytes) -> None:
         """Add all of it."""
-        _write_all(self.fd, data)
+        write_all(self.fd, data)
 
     def settle(self) -> None:
         """Bring what was written to the disk; the end waits for all that was not."""
@@ -274,14 +267,14 @@ def arriving(path: Path, *, attributes: Mapping[str, bytes] | None = None) -> Ge
     It is another file than one that was there: nothing is taken over, and one that may be executed is left alone (`Downstream`).
     `attributes` are extended ones, as far as the file system takes them. On an error nothing has changed.
     """
-    with _holding(path) as at:
-        _check_may_go(_status(at, path, missing_ok=True), path)
+    with holding(path) as at:
+        _check_may_go(status_of(at, path, missing_ok=True), path)
         try:
-            with _draft(at, path, mode=0o666) as draft:
+            with drafted(at, path, mode=0o666) as draft:
                 yield Arriving(draft.fd)
                 _mark(draft.fd, attributes or {})
                 os.fsync(draft.fd)
-                _check_may_go(_status(at, path, missing_ok=True), path)
+                _check_may_go(status_of(at, path, missing_ok=True), path)
                 draft.put(path, overwrite=True)
         except OSError as exc:
             raise Downstream(f"{str(path)!r} could not be written: {exc.strerror}") from exc
@@ -290,8 +283,8 @@ def arriving(path: Path, *, attributes: Mapping[str, bytes] | None = None) -> Ge
 
 def delete(path: Path, *, recursive: bool = False) -> None:
     """Take away the file, link or empty folder at a judged path; with `recursive` a folder with all that is in it, following no link."""
-    with _holding(path) as at:
-        status = _status(at, path)
+    with holding(path) as at:
+        status = status_of(at, path)
         assert status is not None
         try:
             if not stat.S_ISDIR(status.st_mode):
@@ -322,139 +315,26 @@ def safe_member(root: Path, name: str) -> Path:
     return root.joinpath(*parts)
 
 
-@dataclass(frozen=True, slots=True)
-class _Folder:
-    """An open folder, for calls relative to it; without a descriptor where the system has none, then paths are whole."""
-
-    fd: int | None
-
-    def name(self, path: Path) -> str:
-        return str(path) if self.fd is None else path.name
-
-    def name_for_attributes(self, path: Path) -> str:
-        """For calls that take no folder's descriptor."""
-        return str(path) if self.fd is None else f"/proc/self/fd/{self.fd}/{path.name}"
-
-    def settle(self) -> None:
-        """Make sure that a change of names survives a crash."""
-        if self.fd is not None:
-            readable = os.open(".", os.O_RDONLY | PASSING & ~getattr(os, "O_PATH", 0), dir_fd=self.fd)
-            try:
-                os.fsync(readable)
-            finally:
-                os.close(readable)
-
-
 @contextmanager
-def _reading_in(at: _Folder, path: Path) -> Generator[Opened, None, None]:
+def _reading_in(at: Held, path: Path) -> Generator[Opened, None, None]:
     # Opening a device or a pipe may already do something.
-    _check_ordinary(_status(at, path), path)
-    fd = _open(at, path, os.O_RDONLY | QUIET)
+    check_ordinary(status_of(at, path), path)
+    fd = open_file(at, path, os.O_RDONLY | QUIET)
     try:
         status = os.fstat(fd)
-        _check_ordinary(status, path)
+        check_ordinary(status, path)
         if not BY_HANDLE:
-            _check_place(status, path)
+            check_place(status, path)
         yield Opened(fd, path, status)
     finally:
         os.close(fd)
-
-
-@contextmanager
-def _holding(path: Path, *, create_dirs: bool = False) -> Generator[_Folder, None, None]:
-    """The folder that a judged path lies in, reached from the root through no link. What was made on the way is taken back on an error."""
-    if not BY_HANDLE:
-        if create_dirs:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        yield _Folder(None)
-        return
-    if not path.is_absolute() or ".." in path.parts or not path.name:
-        raise Denied(f"{str(path)!r} is not a path that was judged")
-    fd = os.open(path.anchor, PASSING)
-    made: list[tuple[int, str]] = []
-    try:
-        for index, name in enumerate(path.parts[1:-1], start=2):
-            try:
-                below = _enter(name, fd, made if create_dirs else None)
-            except OSError as exc:
-                raise _way_error(exc, name, fd, Path(*path.parts[:index]), path) from exc
-            os.close(fd)
-            fd = below
-        yield _Folder(fd)
-        for parent, _ in made:
-            _Folder(parent).settle()
-    except BaseException:  # whatever ended it goes on: what was made for it goes
-        for parent, name in reversed(made):
-            # One that somebody has put something into stays.
-            with suppress(OSError):
-                os.rmdir(name, dir_fd=parent)
-        raise
-    finally:
-        os.close(fd)
-        for parent, _ in made:
-            os.close(parent)
-
-
-def _enter(name: str, fd: int, made: list[tuple[int, str]] | None) -> int:
-    """Open a folder in another. One that is missing is made and noted in `made` with what it lies in, if that is given."""
-    try:
-        return os.open(name, PASSING | NO_LINK, dir_fd=fd)
-    except FileNotFoundError:
-        if made is None:
-            raise
-        with suppress(FileExistsError):
-            os.mkdir(name, dir_fd=fd)
-            made.append((os.dup(fd), name))
-        return os.open(name, PASSING | NO_LINK, dir_fd=fd)
-
-
-def _way_error(exc: OSError, name: str, fd: int, at: Path, path: Path) -> Exception:
-    """What it means that a folder on the way could not be entered."""
-    if exc.errno == errno.ENOENT:
-        return NotFound(f"there is no {str(path)!r}", hint=f"there is no folder {str(at)!r} either")
-    if exc.errno in (errno.ELOOP, errno.ENOTDIR):
-        with suppress(OSError):
-            if not stat.S_ISLNK(os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode):
-                return NotFound(f"there is no {str(path)!r}", hint=f"{str(at)!r} is not a folder")
-        return _exchanged(path)
-    return Downstream(f"{str(path)!r} could not be reached: {exc.strerror}")
-
-
-def _status(at: _Folder, path: Path, *, missing_ok: bool = False) -> os.stat_result | None:
-    try:
-        return os.stat(at.name(path), dir_fd=at.fd, follow_symlinks=False)
-    except (FileNotFoundError, NotADirectoryError) as exc:
-        if missing_ok:
-            return None
-        raise NotFound(f"there is no {str(path)!r}") from exc
-    except OSError as exc:
-        raise Downstream(f"{str(path)!r} could not be opened: {exc.strerror}") from exc
-
-
-def _open(at: _Folder, path: Path, flags: int, *, mode: int = 0o600) -> int:
-    try:
-        return os.open(at.name(path), flags | NO_LINK, mode, dir_fd=at.fd)
-    except OSError as exc:
-        if exc.errno == errno.ELOOP:
-            raise _exchanged(path) from exc
-        if exc.errno == errno.ENOENT:
-            raise NotFound(f"there is no {str(path)!r}") from exc
-        raise Downstream(f"{str(path)!r} could not be opened: {exc.strerror}") from exc
-
-
-def _check_ordinary(status: os.stat_result | None, path: Path) -> None:
-    assert status is not None
-    if stat.S_ISLNK(status.st_mode):
-        raise _exchanged(path)
-    if not stat.S_ISREG(status.st_mode):
-        raise Downstream(f"{str(path)!r} is {KINDS.get(stat.S_IFMT(status.st_mode), 'no ordinary file')}")
 
 
 def _check_may_go(status: os.stat_result | None, path: Path) -> None:
     """Whether another file may take the place of what is there."""
     if status is None:
         return
-    _check_ordinary(status, path)
+    check_ordinary(status, path)
     if status.st_mode & (stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH):
         raise Downstream(f"{str(path)!r} may be executed, and is not replaced", hint="use another name")
 
@@ -467,115 +347,9 @@ def _mark(fd: int, attributes: Mapping[str, bytes]) -> None:
                 os.setxattr(fd, name, value)
 
 
-def _check_place(status: os.stat_result, path: Path) -> None:
-    """For systems without calls relative to a folder."""
-    if os.path.realpath(path) != str(path) or not os.path.samestat(status, os.lstat(path)):
-        raise _exchanged(path)
-
-
-def _exchanged(path: Path) -> Denied:
-    return Denied(
-        f"{str(path)!r} has become a link, or goes through one, since the call was judged",
-        hint="call again to have it judged anew",
-        details={"rule": "effects:exchanged"},
-    )
-
-
 def _changed(path: Path) -> Downstream:
     return Downstream(
         f"{str(path)!r} was changed by somebody else in the meantime",
         hint="nothing was written; read it again and repeat the change",
         details={"reason": "stale"},
     )
-
-
-def _sibling(path: Path) -> Path:
-    # A name has at most 255 bytes.
-    beginning = os.fsdecode(os.fsencode(path.name)[:200])
-    return path.with_name(f".{beginning}.{secrets.token_hex(6)}")
-
-
-def _write_all(fd: int, data: bytes | memoryview) -> None:
-    left = memoryview(data)
-    while left:
-        left = left[os.write(fd, left) :]
-
-
-def _has_holes(status: os.stat_result) -> bool:
-    """Whether a file takes less of the disk than it is long."""
-    return sys.platform != "win32" and status.st_blocks * STAT_BLOCK < status.st_size
-
-
-def _write_around_holes(fd: int, data: bytes) -> None:
-    """Write what is not empty, and leave holes for the rest."""
-    view = memoryview(data)
-    for at in range(0, len(data), HOLE):
-        piece = view[at : at + HOLE]
-        if bytes(piece).count(0) < len(piece):
-            os.lseek(fd, at, os.SEEK_SET)
-            _write_all(fd, piece)
-    os.ftruncate(fd, len(data))
-
-
-@dataclass(slots=True)
-class _Draft:
-    """An open new file. `name` is its hidden one, None while it has none: then it ends with this process, whatever happens."""
-
-    at: _Folder
-    fd: int
-    name: Path | None
-
-    def put(self, path: Path, *, overwrite: bool) -> None:
-        """Give it this name in its folder: in place of what has it, or where nothing has."""
-        if overwrite or sys.platform == "win32":
-            if self.name is None:
-                # Only a name can take the place of another: it is there for that moment.
-                hidden = _sibling(path)
-                self._link(hidden)
-                self.name = hidden
-            os.replace(self.at.name(self.name), self.at.name(path), src_dir_fd=self.at.fd, dst_dir_fd=self.at.fd)
-            self.name = None
-            return
-        try:
-            self._link(path)
-        except FileExistsError as exc:
-            raise Downstream(f"{str(path)!r} is there already", hint="nothing was changed") from exc
-
-    def forget(self) -> None:
-        """Take away its hidden name, if it has one."""
-        if self.name is not None:
-            with suppress(OSError):
-                os.unlink(self.at.name(self.name), dir_fd=self.at.fd)
-
-    def _link(self, path: Path) -> None:
-        if self.name is None:
-            os.link(f"/proc/self/fd/{self.fd}", self.at.name(path), dst_dir_fd=self.at.fd, follow_symlinks=True)
-        else:
-            os.link(self.at.name(self.name), self.at.name(path), src_dir_fd=self.at.fd, dst_dir_fd=self.at.fd)
-
-
-@contextmanager
-def _draft(at: _Folder, path: Path, *, mode: int) -> Generator[_Draft, None, None]:
-    """A new file in the folder of `path`, to be put there. Nothing of it is left where it was not."""
-    draft = _nameless(at, mode) or _hidden(at, path, mode)
-    try:
-        yield draft
-    finally:
-        draft.forget()
-        os.close(draft.fd)
-
-
-def _nameless(at: _Folder, mode: int) -> _Draft | None:
-    """A file that a killed process does not leave behind; None where the system or the file system has none."""
-    if sys.platform != "linux" or not os.path.exists("/proc/self/fd"):
-        return None
-    try:
-        return _Draft(at, os.open(".", os.O_TMPFILE | os.O_WRONLY | QUIET, mode, dir_fd=at.fd), None)
-    # What stands in the way of a hidden one, too, is told by it.
-    except OSError:
-        return None
-
-
-def _hidden(at: _Folder, path: Path, mode: int) -> _Draft:
-    partial = _sibling(path)
-    return _Draft(at, _open(at, partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | QUIET, mode=mode), partial)
