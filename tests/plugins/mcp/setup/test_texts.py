@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import difflib
+import json
+from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import pytest
+import tomlkit
+import yaml
+from hypothesis import assume, given, settings, strategies as st
 
 from handrail.errors import HandrailError
 from handrail_mcp.setup.changing import BOM, TEXTS, Change, installing, open_file, uninstalling, write
 from handrail_mcp.setup.clients import CLIENTS, Client, Server
 
-from .kept import KEPT
+from .kept import JSON, KEPT
 
 SERVER = Server("/opt/handrail", ("serve", "--desktop", "private"))
 NAMED = {client.name: client for client in CLIENTS}
@@ -141,6 +147,20 @@ def test_a_file_that_cannot_be_edited_is_told_with_the_cure_and_stays(name: str,
     assert path.read_text() == text
 
 
+def test_a_file_that_its_client_writes_in_the_meantime_is_left_as_it_wrote_it(tmp_path: Path):
+    path = made(tmp_path, JSON)
+    change = installing(NAMED["claude"], open_file(path), "handrail", SERVER, force=False)
+    path.write_text('{"numStartups": 4}')
+    with pytest.raises(HandrailError, match="changed by somebody else"):
+        write(change, tmp_path / "kept")
+    assert path.read_text() == '{"numStartups": 4}'
+
+
+def test_what_is_no_file_is_refused(tmp_path: Path):
+    with pytest.raises(HandrailError, match="cannot be read"):
+        open_file(tmp_path)
+
+
 def test_a_file_in_another_encoding_is_refused(tmp_path: Path):
     path = made(tmp_path, '{"a": "é"}'.encode("latin-1"))
     with pytest.raises(HandrailError, match="not in UTF-8"):
@@ -199,3 +219,74 @@ def test_every_way_of_writing_it_takes_the_entry_and_gives_it_back(name: str, te
     newer = Server("/b/handrail", ("serve",))
     assert put(client, path, newer).done == "updated"
     assert editor.read(path.read_text())[client.key]["handrail"] == client.entry("handrail", newer)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+TABLES = st.dictionaries(st.text(max_size=8), VALUES, max_size=4)
+NOTES = st.sampled_from(
+    ["", " ", ' // a note, with { and "', " /* one */", " /* one */ // two", "\n// alone\n", "\n\n"]
+)
+
+
+@settings(max_examples=50)
+@given(
+    before=TABLES,
+    servers=st.dictionaries(st.text(min_size=1, max_size=7), VALUES, min_size=1, max_size=3),
+    after=TABLES,
+    indent=st.sampled_from([None, 2, 4, "\t"]),
+    notes=st.lists(NOTES, min_size=1, max_size=5),
+)
+def test_any_json_with_any_comments_gives_back_what_it_took(
+    before: dict[str, Any],
+    servers: dict[str, Any],
+    after: dict[str, Any],
+    indent: int | str | None,
+    notes: list[str],
+):
+    client, editor = NAMED["zed"], TEXTS["json"]()
+    content = {**before, client.key: {**servers, "last": {}}, **after}
+    noted = iter(cycle(notes if indent else [""]))
+    lines = json.dumps(content, indent=indent, ensure_ascii=False).split("\n")
+    text = "\n".join(f"{line}{next(noted)}" for line in lines)
+    entry = client.entry("handrail", SERVER)
+    put = editor.put(text, (client.key, "handrail"), entry)
+    content[client.key]["handrail"] = entry
+    assert editor.read(put) == content
+    assert editor.drop(put, (client.key, "handrail")) == text
+
+
+PLAIN = st.booleans() | st.integers(-(2**60), 2**60) | st.text(max_size=12)
+SERVERS = st.dictionaries(
+    st.text(min_size=1, max_size=7),
+    st.dictionaries(st.text(min_size=1, max_size=8), PLAIN | st.lists(PLAIN, max_size=3), max_size=3),
+    min_size=1,
+    max_size=3,
+)
+WRITERS = {
+    "goose": lambda content: yaml.safe_dump(content, sort_keys=False, allow_unicode=True),
+    "codex": tomlkit.dumps,
+}
+
+
+@settings(max_examples=50)
+@given(
+    name=st.sampled_from(sorted(WRITERS)),
+    before=st.dictionaries(st.text(min_size=1, max_size=8), PLAIN, max_size=3),
+    servers=SERVERS,
+    after=SERVERS,
+)
+def test_any_yaml_and_toml_gives_back_what_it_took(
+    name: str, before: dict[str, Any], servers: dict[str, Any], after: dict[str, Any]
+):
+    client = NAMED[name]
+    editor, content = TEXTS[client.format](), {**before, client.key: servers, **after}
+    text = WRITERS[name](content)
+    assume(editor.read(text) == content)
+    entry = client.entry("handrail", SERVER)
+    put = editor.put(text, (client.key, "handrail"), entry)
+    assert editor.read(put) == {**content, client.key: {**servers, "handrail": entry}}
+    assert editor.drop(put, (client.key, "handrail")) == text

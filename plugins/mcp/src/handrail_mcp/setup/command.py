@@ -160,6 +160,8 @@ def clients(as_json: bool) -> None:
 
 def _rows(client: Client, scope: Scope, machine: Machine) -> Iterator[dict[str, Any]]:
     """One for each entry of ours in a file, else one that says there is none."""
+    import shutil
+
     from handrail_mcp.setup.changing import open_file, servers
 
     path = machine.file(client, scope)
@@ -171,7 +173,7 @@ def _rows(client: Client, scope: Scope, machine: Machine) -> Iterator[dict[str, 
         yield {**row, "state": "broken", "problem": str(exc)}
         return
     for name, server in found.items():
-        state = "installed" if os.access(server.command, os.X_OK) else "dangling"
+        state = "installed" if shutil.which(server.command) else "dangling"
         yield {**row, "state": state, "name": name, "command": server.command, "args": list(server.args)}
     if not found:
         yield {**row, "state": "no file" if opened.data is None else "none"}

@@ -103,6 +103,12 @@ def _line_end(text: str, at: int) -> int:
     return len(text) if newline < 0 else newline + 1
 
 
+def _indent(text: str, key: yaml.Node) -> int:
+    """How far the line of a key is set in; a key may stand after a question mark."""
+    line = text[text.rfind("\n", 0, key.start_mark.index) + 1 : key.start_mark.index]
+    return len(line) - len(line.lstrip(" "))
+
+
 def _ended(text: str) -> str:
     return text if not text or text.endswith("\n") else f"{text}\n"
 
@@ -113,7 +119,7 @@ def _appended(text: str, parent: yaml.Node, content: dict[str, Any]) -> str:
         return text[: parent.start_mark.index] + _rendered(content, 0) + text[parent.end_mark.index :].lstrip("\n")
     at = _line_end(text, _end(parent))
     before = _ended(text[:at])
-    return f"{before}{_rendered(content, parent.value[0][0].start_mark.column)}{text[at:]}"
+    return f"{before}{_rendered(content, _indent(text, parent.value[0][0]))}{text[at:]}"
 
 
 def _replaced(text: str, name: yaml.Node, value: yaml.Node, new: str) -> str:
