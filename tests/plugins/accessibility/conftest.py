@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,11 +18,11 @@ from handrail_accessibility.control import Control
 
 from .published import Published
 
-DEADLINE_S = 15.0
+DEADLINE_S = 60.0
 
 
 class Launch(Protocol):
-    """Starts a program and waits until a window with `title` in its title is there."""
+    """Starts a program and waits until its window, with `title` in its title, is the active one and all there."""
 
     async def __call__(self, *command: str, title: str) -> subprocess.Popen[bytes]: ...
 
@@ -69,7 +70,8 @@ async def launch(
 ) -> AsyncIterator[Launch]:
     async def start(*command: str, title: str) -> subprocess.Popen[bytes]:
         programs.append(begin(command, environment, tmp_path))
-        await until(lambda: shows(control, title), f"a window {title!r}")
+        drawn = Drawn(control, title)
+        await until(drawn, f"the window {title!r}")
         return programs[-1]
 
     yield start
@@ -86,6 +88,20 @@ async def published(session: Session, control: Control) -> AsyncIterator[Publish
     yield program
     await program.close()
     await until(lambda: lacks(control, "Published"), "the window to go")
+
+
+@dataclass(slots=True)
+class Drawn:
+    """Whether the active window has that in its title, and looks as it did the last time it was asked."""
+
+    control: Control
+    title: str
+    before: int = 0
+
+    async def __call__(self) -> bool:
+        seen = await self.control.tree(full=True)
+        before, self.before = self.before, len(seen.elements)
+        return self.title in (seen.window or "") and 0 < before == len(seen.elements)
 
 
 async def shows(control: Control, title: str) -> bool:

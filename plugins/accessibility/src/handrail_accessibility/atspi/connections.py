@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Any, Self
 
 from dbus_fast import Message
@@ -17,7 +19,21 @@ CONNECT_TIMEOUT_S = 1.0
 # A program that is busy has a second for each call, and answers one after another.
 CALLS_IN_FLIGHT = 64
 
-Reply = asyncio.Future[Message | None]
+
+class Silence(Enum):
+    """Why there is no reply."""
+
+    ENDED = auto()
+    LATE = auto()
+
+
+@dataclass(slots=True, eq=False)
+class Post:
+    """A call on its way, and when it was sent."""
+
+    message: Message
+    reply: asyncio.Future[Message | Silence]
+    sent: float | None = None
 
 
 class Connection(MessageBus):
@@ -30,8 +46,8 @@ class Connection(MessageBus):
 
     def __init__(self, address: str) -> None:
         super().__init__(bus_address=address)
-        self._waiting: deque[tuple[Message, Reply, float]] = deque()
-        self._asked: dict[int, Reply] = {}
+        self._waiting: deque[Post] = deque()
+        self._asked: dict[int, Post] = {}
         self._about_to_write = False
         self._writing: asyncio.Future[None] | None = None
         self.add_message_handler(self._take)
@@ -49,23 +65,34 @@ class Connection(MessageBus):
     def alive(self) -> bool:
         return not self.ended.done() and self.connected
 
-    async def ask(self, message: Message, *, timeout: float) -> Message | None:
-        """The reply, an error too; None when the connection has ended before there was one.
+    async def ask(self, messages: Sequence[Message], *, timeout: float) -> list[Message | Silence]:
+        """The replies in order, errors too.
 
-        Raises `TimeoutError` so many seconds after it was sent.
+        Whoever does not answer one within so many seconds is not waited for again: only those of the others count that are there.
         """
-        if not self.alive:
-            return None
-        message.serial = self.next_serial()
-        reply: Reply = asyncio.get_running_loop().create_future()
-        self._waiting.append((message, reply, timeout))
+        if not self.alive or not messages:
+            return [Silence.ENDED] * len(messages)
+        posts = [self._post(message) for message in messages]
         self._write_soon()
         try:
-            return await reply
+            await _answered(posts, timeout)
+            return [post.reply.result() if post.reply.done() else Silence.LATE for post in posts]
         finally:
-            self._asked.pop(message.serial, None)
-            if self._waiting:
-                self._write_soon()
+            self._forget(posts)
+
+    def _forget(self, posts: Sequence[Post]) -> None:
+        for post in posts:
+            if not post.reply.done():
+                post.reply.cancel()
+                self._asked.pop(post.message.serial, None)
+        if self._waiting:
+            self._write_soon()
+
+    def _post(self, message: Message) -> Post:
+        message.serial = self.next_serial()
+        post = Post(message, asyncio.get_running_loop().create_future())
+        self._waiting.append(post)
+        return post
 
     def _write_soon(self, _: object = None) -> None:
         if not self._about_to_write:
@@ -78,16 +105,15 @@ class Connection(MessageBus):
         if self._writing is not None and not self._writing.done():
             # The library's writer takes a full kernel buffer for the end of the connection.
             return
-        loop = asyncio.get_running_loop()
+        now = asyncio.get_running_loop().time()
         going: list[Message] = []
         while self._waiting and len(self._asked) < CALLS_IN_FLIGHT:
-            message, reply, timeout = self._waiting.popleft()
+            post = self._waiting.popleft()
             # Whoever asked for it may have given up.
-            if not reply.done():
-                self._asked[message.serial] = reply
-                late = loop.call_later(timeout, _give_up, reply)
-                reply.add_done_callback(lambda _, late=late: late.cancel())
-                going.append(message)
+            if not post.reply.done():
+                post.sent = now
+                self._asked[post.message.serial] = post
+                going.append(post.message)
         if going:
             self._send_together(going)
 
@@ -101,18 +127,36 @@ class Connection(MessageBus):
             self._writer.schedule_write(_Together(messages), self._writing)  # pyright: ignore[reportArgumentType,reportOptionalMemberAccess,reportUnknownMemberType]
 
     def _take(self, message: Message) -> bool:
-        """Give a reply to whoever asked."""
-        reply = self._asked.get(message.reply_serial)
-        if reply is not None and not reply.done():
-            reply.set_result(message)
-        return reply is not None
+        """Give a reply to whoever asked, and the next call its place."""
+        post = self._asked.pop(message.reply_serial, None)
+        if post is None:
+            return False
+        if not post.reply.done():
+            post.reply.set_result(message)
+        if self._waiting:
+            self._write_soon()
+        return True
 
     async def _end(self) -> None:
         with contextlib.suppress(OSError, EOFError):
             await self.wait_for_disconnect()
-        for reply in [*self._asked.values(), *(reply for _, reply, _ in self._waiting)]:
-            if not reply.done():
-                reply.set_result(None)
+        for post in (*self._asked.values(), *self._waiting):
+            if not post.reply.done():
+                post.reply.set_result(Silence.ENDED)
+
+
+async def _answered(posts: Sequence[Post], timeout: float) -> None:
+    """Wait until all are answered, or one is not for so long after it was sent and the one before it was answered."""
+    loop = asyncio.get_running_loop()
+    since = loop.time()
+    for post in posts:
+        while not post.reply.done():
+            now = loop.time()
+            left = max(since, now if post.sent is None else post.sent) + timeout - now
+            if left <= 0:
+                return
+            await asyncio.wait((post.reply,), timeout=left)
+        since = loop.time()
 
 
 class _Together:
@@ -140,11 +184,6 @@ async def past_the_bus(address: str) -> Connection | None:
             return await Connection.to(address)
     except (OSError, EOFError, AuthError, InvalidAddressError, IndexError):
         return None
-
-
-def _give_up(reply: Reply) -> None:
-    if not reply.done():
-        reply.set_exception(TimeoutError())
 
 
 def _seen(future: asyncio.Future[Any]) -> None:

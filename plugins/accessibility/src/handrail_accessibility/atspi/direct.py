@@ -10,6 +10,7 @@ from __future__ import annotations
 from dbus_fast import Message, MessageType
 
 from handrail_accessibility.atspi.bus import CALL_TIMEOUT_S, Bus, NoAnswer
+from handrail_accessibility.atspi.connections import Silence
 
 
 async def call_directly(bus: Bus, app: str, path: str, interface: str, member: str, number: int) -> bool | None:
@@ -22,11 +23,11 @@ async def call_directly(bus: Bus, app: str, path: str, interface: str, member: s
         return None
     message = Message(path=path, interface=interface, member=member, signature="i", body=[number])
     try:
-        reply = await peer.ask(message, timeout=CALL_TIMEOUT_S)
-    except TimeoutError as exc:
-        raise NoAnswer(f"{app} did not answer within {CALL_TIMEOUT_S:g} s") from exc
+        (reply,) = await peer.ask([message], timeout=CALL_TIMEOUT_S)
     finally:
         peer.disconnect()
-    if reply is None:
+    if reply is Silence.LATE:
+        raise NoAnswer(f"{app} did not answer within {CALL_TIMEOUT_S:g} s")
+    if reply is Silence.ENDED:
         return None
     return reply.message_type is MessageType.METHOD_RETURN and bool(reply.body and reply.body[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from handrail import Element
+from handrail import Element, Rect
 from handrail_accessibility.atspi.bus import A11Y, Bus, maybe
 from handrail_accessibility.atspi.forest import Forest
 from handrail_accessibility.atspi.nodes import ACCESSIBLE, Handle, Node, extents, number_of, text_of
@@ -83,10 +83,14 @@ def _worth_a_line(node: Node, above: tuple[Node, ...]) -> bool:
     return node.kind.word == "unknown" and node.offers("Action")
 
 
-async def element_of(bus: Bus, line: Line, forest: Forest | None = None) -> Element:
-    """What is said about the object: one call after another and only those it needs, as many elements are read side by side."""
+async def element_of(bus: Bus, line: Line) -> Element:
+    """What is said about one object."""
+    return await described(bus, line, await extents(bus, line.node))
+
+
+async def described(bus: Bus, line: Line, told: Rect | None, forest: Forest | None = None) -> Element:
+    """What is said about an object that tells this place: one call after another and only those it needs, as many are read side by side."""
     node = line.node
-    told = await maybe(extents, bus, node)
     rect = None if told is None else line.placing.to_screen(told)
     value = await _value(bus, node, forest)
     label = await _label(bus, line, forest)

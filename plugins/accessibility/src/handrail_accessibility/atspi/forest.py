@@ -11,10 +11,12 @@ from handrail_accessibility.atspi.bus import NULL, Bus, maybe, together
 from handrail_accessibility.atspi.nodes import (
     ACCESSIBLE,
     Node,
+    Ref,
+    all_extents,
     cached_nodes,
     children_of,
     extents,
-    fetch_node,
+    fetch_nodes,
     fetch_shown,
     shown_below,
 )
@@ -22,8 +24,6 @@ from handrail_accessibility.atspi.roles import MENU_BAR, SEPARATOR, WEB_PAGE, St
 from handrail_accessibility.atspi.tables import visible_cells
 from handrail_accessibility.atspi.toolkits import Toolkit, toolkit_of
 from handrail_accessibility.roles import Kind
-
-Ref = tuple[str, str]
 
 # A spreadsheet says it has 2,147,483,647 children, and asking for them never ends.
 MOST_CHILDREN = 500
@@ -96,7 +96,7 @@ class Forest:
     async def _placed(self, level: list[Node]) -> list[Node]:
         """Without the menu bars that have no place: LibreOffice keeps a second one, of which nothing is to be seen."""
         bars = [node for node in level if node.role == MENU_BAR]
-        boxes = await together(maybe(extents, self.bus, bar) for bar in bars)
+        boxes = await all_extents(self.bus, bars)
         placeless = {bar.ref for bar, box in zip(bars, boxes, strict=True) if box is None}
         return [node for node in level if node.ref not in placeless]
 
@@ -108,7 +108,8 @@ class Forest:
                 unknown.append(node)
             self.children[node.ref] = known or []
         for node, found in zip(unknown, await together(self._ask_children(node) for node in unknown), strict=True):
-            self.children[node.ref] = await together(as_shown(self.bus, node) for node in found)
+            shown = [as_shown(self.bus, child) for child in found] if self.toolkit.is_gtk4 else []
+            self.children[node.ref] = await together(shown) if shown else found
 
     def _known_children(self, node: Node) -> list[Node] | None:
         """What the cache says, if that is all there is to say."""
@@ -143,19 +144,15 @@ class Forest:
                 self.truncated = True
             return references or []
         self.truncated = True
-        calls = [
-            maybe(self.bus.call, node.app, node.path, ACCESSIBLE, "GetChildAtIndex", "i", [index])
-            for index in range(MOST_CHILDREN)
-        ]
-        return [(reply[0][0], reply[0][1]) for reply in await together(calls) if reply is not None]
+        calls = [(node.path, ACCESSIBLE, "GetChildAtIndex", "i", (index,)) for index in range(MOST_CHILDREN)]
+        answers = await self.bus.calls(node.app, calls)
+        return [(answer[0][0], answer[0][1]) for answer in answers if not isinstance(answer, Exception)]
 
     async def resolve(self, references: list[Ref]) -> list[Node]:
         """The objects, each read only if it is not known yet; those that have gone are left out, and those that do not show."""
         new = [ref for ref in references if ref not in self.nodes and ref[1] != NULL]
-        fetch = fetch_node if self.toolkit.is_gtk4 else fetch_shown
-        for node in await together(maybe(fetch, self.bus, *ref) for ref in new):
-            if node is not None:
-                self.nodes[node.ref] = node
+        fetch = fetch_nodes if self.toolkit.is_gtk4 else fetch_shown
+        self.nodes |= {node.ref: node for node in await fetch(self.bus, new)}
         return [self.nodes[ref] for ref in references if ref in self.nodes]
 
     async def _learn_page(self, page: Node) -> bool:
@@ -164,8 +161,7 @@ class Forest:
         if references is None:
             return False
         self.truncated |= len(references) >= MOST_NODES
-        found = await together(maybe(fetch_node, self.bus, *ref) for ref in references)
-        nodes = [node for node in found if node is not None]
+        nodes = await fetch_nodes(self.bus, references)
         self.nodes |= {node.ref: node for node in nodes}
         self._on_pages |= {page.ref, *references}
         for node in nodes:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from handrail import Element
 from handrail_accessibility.atspi.bus import Bus
 from handrail_accessibility.atspi.elements import actions_of
-from handrail_accessibility.atspi.nodes import Handle, Node, cached_nodes
+from handrail_accessibility.atspi.nodes import Handle, Node, Ref, cached_nodes
 from handrail_accessibility.atspi.roles import State, words_for
 from handrail_accessibility.atspi.windows import TopLevel
 from handrail_accessibility.roles import Kind
-
-Ref = tuple[str, str]
 
 
 async def closed_items(bus: Bus, window: TopLevel, *, patience: float) -> tuple[Element, ...]:

@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from handrail import Rect
-from handrail_accessibility.atspi.bus import A11Y, NULL, PROPERTIES, Bus, CallFailed, maybe, together
+from handrail_accessibility.atspi.bus import (
+    A11Y,
+    CALL_TIMEOUT_S,
+    NULL,
+    PROPERTIES,
+    READ_TIMEOUT_S,
+    Answer,
+    Bus,
+    Call,
+    CallFailed,
+    NoAnswer,
+    getting,
+    maybe,
+)
 from handrail_accessibility.atspi.roles import State, role_of
 from handrail_accessibility.atspi.toolkits import Toolkit, toolkit_of
 from handrail_accessibility.roles import Role
@@ -22,6 +35,8 @@ UNKNOWN_INTERFACE = "org.freedesktop.DBus.Error.UnknownInterface"
 MATCHING = "(aiia{ss}iaiiasib)uib"
 MATCH_ALL, IN_READING_ORDER = 1, 1
 PARTS = ("Name", "Description", "ChildCount", "Parent")
+# Application and path of an object.
+Ref = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +84,7 @@ class Node:
     automation_id: str | None = None
 
     @property
-    def ref(self) -> tuple[str, str]:
+    def ref(self) -> Ref:
         """Application and path: what names it on its bus."""
         return self.app, self.path
 
@@ -145,41 +160,103 @@ async def fetch_cell(bus: Bus, app: str, address: Address) -> Node:
     return replace(await fetch_node(bus, owner, path), address=address)
 
 
-async def fetch_node(bus: Bus, app: str, path: str, *, states: int | None = None) -> Node:
-    """One object read on its own: its parts at once, but for states that are known."""
+async def fetch_node(bus: Bus, app: str, path: str) -> Node:
+    """One object read on its own."""
+    (found,) = await _fetch(bus, app, [path], timeout=CALL_TIMEOUT_S)
+    if isinstance(found, Exception):
+        raise found
+    return found
+
+
+async def fetch_nodes(bus: Bus, refs: Sequence[Ref]) -> list[Node]:
+    """Many objects read at once, without those that have gone."""
+    return [node for app, paths in _by_app(refs) for node in await _fetch(bus, app, paths) if isinstance(node, Node)]
+
+
+async def fetch_shown(bus: Bus, refs: Sequence[Ref]) -> list[Node]:
+    """The same of those that show: most of a long page does not, and costs one call."""
+    found: list[Node] = []
+    for app, paths in _by_app(refs):
+        answers = await bus.calls(app, [(path, ACCESSIBLE, "GetState", "", ()) for path in paths])
+        told = {
+            path: bits(answer[0])
+            for path, answer in zip(paths, answers, strict=True)
+            if not isinstance(answer, Exception)
+        }
+        shown = {path: states for path, states in told.items() if states >> State.SHOWING & 1}
+        found += [node for node in await _fetch(bus, app, list(shown), shown) if isinstance(node, Node)]
+    return found
+
+
+def _by_app(refs: Sequence[Ref]) -> Iterator[tuple[str, list[str]]]:
+    for app in dict.fromkeys(app for app, _ in refs):
+        yield app, [path for owner, path in refs if owner == app]
+
+
+async def _fetch(
+    bus: Bus,
+    app: str,
+    paths: Sequence[str],
+    states: Mapping[str, int] | None = None,
+    *,
+    timeout: float = READ_TIMEOUT_S,
+) -> list[Node | CallFailed | NoAnswer]:
+    """Each object, or why it cannot be read; `states` are those that are known."""
     toolkit = await toolkit_of(bus, app)
-    properties, role, states, interfaces = await asyncio.gather(
-        _properties(bus, app, path),
-        bus.call(app, path, ACCESSIBLE, "GetRole"),
-        _states(bus, app, path, states),
-        bus.call(app, path, ACCESSIBLE, "GetInterfaces"),
-    )
-    parent = properties.get("Parent") or ("", "")
+    while True:
+        piecemeal = app in bus.piecemeal
+        asked = [_parts(path, piecemeal=piecemeal, states=states is None) for path in paths]
+        answers = iter(await bus.calls(app, [call for calls in asked for call in calls], timeout=timeout))
+        found = [[next(answers) for _ in calls] for calls in asked]
+        if piecemeal or not any(_has_no_parts(answer) for parts in found for answer in parts):
+            known = [None] * len(paths) if states is None else [states[path] for path in paths]
+            return [
+                _node(app, path, parts, toolkit, states=state)
+                for path, parts, state in zip(paths, found, known, strict=True)
+            ]
+        # Qt gives properties one by one only.
+        bus.piecemeal.add(app)
+
+
+def _has_no_parts(answer: Answer) -> bool:
+    return isinstance(answer, CallFailed) and answer.name == UNKNOWN_INTERFACE
+
+
+def _parts(path: str, *, piecemeal: bool, states: bool) -> list[Call]:
+    """The calls that tell what an object is."""
+    calls: list[Call] = [(path, ACCESSIBLE, "GetRole", "", ()), (path, ACCESSIBLE, "GetInterfaces", "", ())]
+    calls += [(path, ACCESSIBLE, "GetState", "", ())] * states
+    if piecemeal:
+        return [*calls, *(getting(path, ACCESSIBLE, name) for name in PARTS)]
+    return [*calls, (path, PROPERTIES, "GetAll", "s", (ACCESSIBLE,))]
+
+
+def _node(
+    app: str, path: str, answers: Sequence[Answer], toolkit: Toolkit, *, states: int | None
+) -> Node | CallFailed | NoAnswer:
+    bodies: list[list[Any]] = []
+    for answer in answers:
+        if isinstance(answer, Exception):
+            return answer
+        bodies.append(answer)
+    role, interfaces, *rest = bodies
+    if states is None:
+        states = bits(rest.pop(0)[0])
+    properties = rest[0][0] if len(rest) == 1 else dict(zip(PARTS, (value for (value,) in rest), strict=True))
+    told = {name: variant.value for name, variant in properties.items()}
+    parent = told.get("Parent") or ("", "")
     return Node(
         app=app,
         path=path,
         role=role[0],
-        name=toolkit.name_of(properties.get("Name") or ""),
+        name=toolkit.name_of(told.get("Name") or ""),
         states=states,
         interfaces=_short(interfaces[0]),
-        child_count=properties.get("ChildCount", -1),
-        description=properties.get("Description") or "",
+        child_count=told.get("ChildCount", -1),
+        description=told.get("Description") or "",
         parent=parent[1],
-        automation_id=properties.get("AccessibleId"),
+        automation_id=told.get("AccessibleId"),
     )
-
-
-async def fetch_shown(bus: Bus, app: str, path: str) -> Node | None:
-    """The same of an object that shows; None for one that does not, which is most of a long page and costs one call."""
-    states = await _states(bus, app, path)
-    return await fetch_node(bus, app, path, states=states) if states >> State.SHOWING & 1 else None
-
-
-async def _states(bus: Bus, app: str, path: str, known: int | None = None) -> int:
-    if known is not None:
-        return known
-    (words,) = await bus.call(app, path, ACCESSIBLE, "GetState")
-    return bits(words)
 
 
 async def shown_below(bus: Bus, node: Node, *, most: int) -> list[tuple[str, str]] | None:
@@ -193,20 +270,6 @@ async def shown_below(bus: Bus, node: Node, *, most: int) -> list[tuple[str, str
     return None if reply is None else [(app, path) for app, path in reply[0] if path != node.path]
 
 
-async def _properties(bus: Bus, app: str, path: str) -> dict[str, Any]:
-    if app not in bus.piecemeal:
-        try:
-            (variants,) = await bus.call(app, path, PROPERTIES, "GetAll", "s", [ACCESSIBLE])
-            return {name: variant.value for name, variant in variants.items()}
-        except CallFailed as exc:
-            if exc.name != UNKNOWN_INTERFACE:
-                raise
-            # Qt gives properties one by one only.
-            bus.piecemeal.add(app)
-    values = await together(bus.get(app, path, ACCESSIBLE, name) for name in PARTS)
-    return dict(zip(PARTS, values, strict=True))
-
-
 async def children_of(bus: Bus, app: str, path: str) -> list[tuple[str, str]]:
     """Application and path of each child, in order."""
     (references,) = await bus.call(app, path, ACCESSIBLE, "GetChildren")
@@ -215,10 +278,23 @@ async def children_of(bus: Bus, app: str, path: str) -> list[tuple[str, str]]:
 
 async def extents(bus: Bus, node: Node) -> Rect | None:
     """Where it is on the screen, in screen pixels; None when it has no place there."""
-    if not node.offers("Component"):
+    return (await all_extents(bus, [node], timeout=CALL_TIMEOUT_S))[0]
+
+
+async def all_extents(bus: Bus, nodes: Sequence[Node], *, timeout: float = READ_TIMEOUT_S) -> list[Rect | None]:
+    """The same of many."""
+    found: dict[Ref, Rect | None] = {}
+    for app, paths in _by_app([node.ref for node in nodes if node.offers("Component")]):
+        calls = [(path, A11Y + "Component", "GetExtents", "u", (SCREEN_COORDINATES,)) for path in paths]
+        answers = await bus.calls(app, calls, timeout=timeout)
+        found |= {(app, path): _rect(answer) for path, answer in zip(paths, answers, strict=True)}
+    return [found.get(node.ref) for node in nodes]
+
+
+def _rect(answer: Answer) -> Rect | None:
+    if isinstance(answer, Exception):
         return None
-    (box,) = await bus.call(node.app, node.path, A11Y + "Component", "GetExtents", "u", [SCREEN_COORDINATES])
-    rect = Rect(*box)
+    rect = Rect(*answer[0])
     # Hidden objects of LibreOffice answer with the smallest integer, others with -1 or nothing.
     return None if rect.empty or min(rect.x, rect.y) < -100_000 else rect
 

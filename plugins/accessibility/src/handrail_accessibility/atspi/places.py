@@ -48,23 +48,22 @@ class Places:
         spots = list(spots)
         app = windows[0].app
         boxes = {pane: await self._boxes(app, pane) for pane in {spot.pane for spot in spots}}
-        return dict(await together(self._of_spot(app, spot, placings[spot.window], boxes[spot.pane]) for spot in spots))
+        found = {spot: _in_pane(placings[spot.window], boxes[spot.pane]) for spot in spots}
+        moved = [spot for spot in spots if found[spot] != placings[spot.window] and _fills(boxes[spot.pane])]
+        return found | {spot: placings[spot.window] for spot in await self._of_gtk(app, moved)}
 
     async def of_one(self, app: str, spot: Spot) -> Placing:
         """What is to be put right for one thing in a window."""
         node = await maybe(fetch_node, self.bus, app, spot.window)
         return AS_TOLD if node is None else (await self.of([node], [spot]))[spot]
 
-    async def _of_spot(self, app: str, spot: Spot, placed: Placing, boxes: Boxes | None) -> tuple[Spot, Placing]:
-        found = placed if boxes is None else placed.inside(*boxes)
-        if boxes is not None and found != placed and size(boxes[0]) == size(boxes[1]) and await self._is_gtk(app, spot):
-            return spot, placed
-        return spot, found
-
-    async def _is_gtk(self, app: str, spot: Spot) -> bool:
-        """Whether it is a widget of GTK 3's own, which knows where it is whatever it lies in."""
-        reply = await maybe(self.bus.call, app, spot.path, ACCESSIBLE, "GetAttributes")
-        return reply is not None and reply[0].get("toolkit") == "gtk"
+    async def _of_gtk(self, app: str, spots: Sequence[Spot]) -> list[Spot]:
+        """Those that are widgets of GTK 3's own, which know where they are whatever they lie in."""
+        answers = await self.bus.calls(app, [(spot.path, ACCESSIBLE, "GetAttributes", "", ()) for spot in spots])
+        told = zip(spots, answers, strict=True)
+        return [
+            spot for spot, answer in told if not isinstance(answer, Exception) and answer[0].get("toolkit") == "gtk"
+        ]
 
     async def _of_window(self, window: Node, pid: int | None, shown: Sequence[Window]) -> Placing | None:
         real = window_of(shown, pid=pid, title=window.name, active=window.has(State.ACTIVE))
@@ -97,3 +96,12 @@ class Places:
         ):
             self.bus.processes[app] = reply[0]
         return self.bus.processes.get(app)
+
+
+def _in_pane(placed: Placing, boxes: Boxes | None) -> Placing:
+    return placed if boxes is None else placed.inside(*boxes)
+
+
+def _fills(boxes: Boxes | None) -> bool:
+    """Whether a pane fills what holds it."""
+    return boxes is not None and size(boxes[0]) == size(boxes[1])

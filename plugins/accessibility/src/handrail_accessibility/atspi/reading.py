@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from handrail import Element
 from handrail_accessibility.atspi.bus import Bus, together
-from handrail_accessibility.atspi.elements import Line, element_of, lines, says_nothing
+from handrail_accessibility.atspi.elements import Line, described, lines, says_nothing
 from handrail_accessibility.atspi.forest import Forest
-from handrail_accessibility.atspi.nodes import Node
+from handrail_accessibility.atspi.nodes import Node, all_extents
 from handrail_accessibility.atspi.places import Places
 from handrail_accessibility.atspi.windows import TopLevel
 
 # A query looks at more than it returns.
 QUERY_FACTOR = 4
+# Elements that are described at the same time: what is there of them is told when the time is up.
+AT_ONCE = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ class Reading:
         self._list(forest, roots)
         placings = await self.places.of(roots, [line.spot for line in self._listed])
         self._listed = [replace(line, placing=placings[line.spot]) for line in self._listed]
-        await together(self._describe(number, line, forest) for number, line in enumerate(self._listed))
+        for start in range(0, len(self._listed), AT_ONCE):
+            await self._describe(range(start, min(start + AT_ONCE, len(self._listed))), forest)
 
     def _list(self, forest: Forest, roots: list[Node]) -> None:
         """What will be described. Cells have a limit of their own, and those that turn out empty are left out."""
@@ -77,8 +80,11 @@ class Reading:
             self._listed.append(line)
         self.truncated |= forest.truncated
 
-    async def _describe(self, number: int, line: Line, forest: Forest) -> None:
-        self._found[number] = await element_of(self.bus, line, forest)
+    async def _describe(self, numbers: Sequence[int], forest: Forest) -> None:
+        listed = [self._listed[number] for number in numbers]
+        boxes = await all_extents(self.bus, [line.node for line in listed])
+        elements = (described(self.bus, line, box, forest) for line, box in zip(listed, boxes, strict=True))
+        self._found |= zip(numbers, await together(elements), strict=True)
 
     def _fits(self, element: Element) -> bool:
         if not self.wanted.full and says_nothing(element):

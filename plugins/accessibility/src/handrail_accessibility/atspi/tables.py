@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from handrail import Rect
-from handrail_accessibility.atspi.bus import A11Y, NULL, Bus, maybe, together
-from handrail_accessibility.atspi.nodes import ACCESSIBLE, SCREEN_COORDINATES, Address, Node, extents
+from handrail_accessibility.atspi.bus import A11Y, NULL, Answer, Bus, maybe, together
+from handrail_accessibility.atspi.nodes import ACCESSIBLE, SCREEN_COORDINATES, Address, Node, Ref, extents
 
 TABLE = A11Y + "Table"
 MOST_CELLS = 500
@@ -17,8 +17,6 @@ INSET = 4
 MOST_SELECTED = 20
 IN_SHEET = re.compile("([A-Za-z]{1,3})([1-9][0-9]{0,6})")
 BY_PLACE = re.compile("row ([1-9][0-9]{0,8}),? column ([1-9][0-9]{0,8})", re.IGNORECASE)
-
-Ref = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +54,9 @@ async def visible_cells(bus: Bus, table: Node) -> Cells:
 
 async def _filled(bus: Bus, table: Node, cells: dict[Ref, Address | None], columns: int) -> dict[Ref, Address | None]:
     """Those with a text, and those that are selected: of a sheet most are empty, and each costs as much as one that is not."""
-    texts = await together(maybe(bus.call, *ref, A11Y + "Text", "GetText", "ii", [0, 1]) for ref in cells)
-    filled = {ref: cells[ref] for ref, text in zip(cells, texts, strict=True) if text is None or text[0]}
+    answers = await bus.calls(table.app, [(path, A11Y + "Text", "GetText", "ii", (0, 1)) for _, path in cells])
+    told = zip(cells, answers, strict=True)
+    filled = {ref: cells[ref] for ref, text in told if isinstance(text, Exception) or text[0]}
     return {**await _selected(bus, table, columns), **filled}
 
 
@@ -110,15 +109,15 @@ async def _asked(bus: Bus, table: Node, addresses: list[Address]) -> dict[Ref, A
         return {}
     # Two of them once more: whoever makes these anew makes all anew, but for the one that has the focus.
     again = [addresses[-1], addresses[len(addresses) // 2]]
-    replies = await together(_at(bus, table, address) for address in (*addresses, *again))
+    calls = [(table.path, TABLE, at.member, "i" * len(at.at), at.at) for at in (*addresses, *again)]
+    replies = [_cell(answer) for answer in await bus.calls(table.app, calls)]
     known = dict(zip(addresses, replies, strict=False))
     anew = any(known[address] != reply for address, reply in zip(again, replies[len(addresses) :], strict=True))
     return {ref: address if anew else None for address, ref in known.items() if ref is not None}
 
 
-async def _at(bus: Bus, table: Node, address: Address) -> Ref | None:
-    reply = await maybe(bus.call, table.app, table.path, TABLE, address.member, "i" * len(address.at), address.at)
-    return (reply[0][0], reply[0][1]) if reply is not None and reply[0][1] != NULL else None
+def _cell(answer: Answer) -> Ref | None:
+    return None if isinstance(answer, Exception) or answer[0][1] == NULL else (answer[0][0], answer[0][1])
 
 
 async def _size(bus: Bus, table: Node) -> tuple[int, int]:

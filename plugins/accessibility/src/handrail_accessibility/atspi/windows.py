@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from handrail_accessibility.atspi.bus import DBUS, REGISTRY, ROOT, Bus, CallFailed, NoAnswer, maybe, together
-from handrail_accessibility.atspi.nodes import ACCESSIBLE, Node, children_of, fetch_node
+from handrail_accessibility.atspi.nodes import ACCESSIBLE, Node, children_of, fetch_nodes
 from handrail_accessibility.atspi.roles import POPUP, State
 
 # An idle application answers in a millisecond; one that was silent once may not cost every later read as much again.
@@ -93,12 +93,12 @@ class Roll:
             async with asyncio.timeout(patience):
                 name = await maybe(self.bus.get, app, ROOT, ACCESSIBLE, "Name")
                 children = await children_of(self.bus, app, ROOT)
-                nodes = await together(maybe(fetch_node, self.bus, *ref) for ref in children)
+                nodes = await fetch_nodes(self.bus, children)
         except (TimeoutError, NoAnswer):
             return None
         except CallFailed:
             return []
-        return [TopLevel(node, str(name or "")) for node in nodes if node is not None]
+        return [TopLevel(node, str(name or "")) for node in nodes]
 
 
 async def process_name(bus: Bus, app: str) -> str:
