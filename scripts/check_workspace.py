@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,9 @@ def load(folder: Path) -> dict[str, Any]:
     return tomllib.loads((folder / "pyproject.toml").read_text())
 
 
-def names(requirements: list[str]) -> set[str]:
-    return {canonicalize_name(Requirement(each).name) for each in requirements}
+def names(requirements: Sequence[str | dict[str, str]]) -> set[str]:
+    """Of requirements; what a group includes is not theirs."""
+    return {canonicalize_name(Requirement(each).name) for each in requirements if isinstance(each, str)}
 
 
 def contract_faults(root: dict[str, Any], packages: set[str], plugins: set[str]) -> Iterator[str]:
@@ -62,6 +63,8 @@ def member_faults(root: dict[str, Any], folder: Path) -> Iterator[str]:
             yield f"{where}/pyproject.toml: project.{key} differs from the root's"
     if (folder / "LICENSE").read_bytes() != (ROOT / "LICENSE").read_bytes():
         yield f"{where}/LICENSE: differs from the root's"
+    if "test" not in member.get("dependency-groups", {}):
+        yield f"{where}/pyproject.toml: dependency-groups.test is missing"
     for package in (folder / "src").glob("handrail*"):
         if not (package / "py.typed").is_file():
             yield f"{package.relative_to(ROOT)}: py.typed is missing"
@@ -92,6 +95,8 @@ def pin_faults(root: dict[str, Any], members: list[dict[str, Any]], groups: tupl
     wanted = {name for group in groups for name in names(root["dependency-groups"][group])}
     for member in members:
         wanted |= names(member["project"]["dependencies"])
+        if "dev" in groups:
+            wanted |= names(member.get("dependency-groups", {}).get("test", []))
     own = {member["project"]["name"] for member in members}
     for name in sorted(wanted - own - pinned):
         yield f"{where}: {name} is not pinned; run `make constraints`"
@@ -104,6 +109,9 @@ def faults() -> Iterator[str]:
     folders = [ROOT / "core", *sorted(plugins)]
     members = [load(folder) for folder in folders]
     packages = {path.name for folder in folders for path in (folder / "src").glob("handrail*")}
+    version = (ROOT / "VERSION").read_text().strip()
+    if f'__version__ = "{version}"\n' not in (ROOT / "core/src/handrail/__init__.py").read_text():
+        yield f"core/src/handrail/__init__.py: __version__ is not {version!r}, which VERSION says"
     yield from contract_faults(root, packages, packages - {"handrail"})
     yield from metapackage_faults(root, {member["project"]["name"] for member in members})
     for folder in folders:

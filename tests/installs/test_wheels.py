@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -13,7 +16,7 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
-from tests.installs.conftest import Environment, interpreters
+from tests.installs.environments import UV, Environment, output
 
 # What an interpreter lacks comes from the registry.
 pytestmark = pytest.mark.timeout(600)
@@ -21,8 +24,6 @@ pytestmark = pytest.mark.timeout(600)
 ROOT = Path(__file__).parents[2]
 # What editors, patches and runs leave beside sources.
 RUBBISH = {"", ".pyc", ".orig", ".rej", ".swp", ".bak", ".log", ".tmp"}
-PYTHONS = interpreters()
-on_each_python = pytest.mark.parametrize("python", PYTHONS.values(), ids=PYTHONS)
 
 Environments = Callable[..., Environment]
 
@@ -101,9 +102,8 @@ def test_a_source_archive_holds_what_its_wheel_is_built_from_and_no_rubbish(dist
     ]
 
 
-@on_each_python
-def test_the_desktop_extra_installs_and_works(environment: Environments, python: Path):
-    made = environment(python)
+def test_the_desktop_extra_installs_and_works(environment: Environments):
+    made = environment()
     made.install("handrail[desktop]")
     assert made.handrail("--version").startswith("handrail, version ")
     assert {plugin["state"] for plugin in json.loads(made.handrail("plugins", "--json"))} == {"loaded"}
@@ -114,9 +114,79 @@ def test_the_desktop_extra_installs_and_works(environment: Environments, python:
     assert (called["status"], called["stdout"]) == ("success", "hello\n")
 
 
-@on_each_python
-def test_core_alone_installs_and_works(environment: Environments, python: Path):
-    made = environment(python)
+def test_core_alone_installs_and_works(environment: Environments):
+    made = environment()
     made.install("handrail-core")
     assert {tool["name"] for tool in json.loads(made.handrail("tools", "--json"))} == {"wait", "get_action_history"}
     assert json.loads(made.handrail("call", "wait", "--args", '{"seconds": 0.1}', "--json"))["status"] == "success"
+
+
+@pytest.fixture
+def links(dist: Path, tmp_path: Path) -> Path:
+    """A folder to install from, with the wheels, to which a test may add newer ones."""
+    folder = tmp_path / "links"
+    folder.mkdir()
+    for wheel in dist.glob("*.whl"):
+        (folder / wheel.name).symlink_to(wheel)
+    return folder
+
+
+def release_core(version: str, links: Path, scratch: Path) -> None:
+    """Add a newer version of core to the folder."""
+    shutil.copytree(ROOT / "core", scratch / "newer" / "core", ignore=shutil.ignore_patterns("__pycache__"))
+    (scratch / "newer" / "VERSION").write_text(version)
+    output(
+        UV,
+        "-q",
+        "build",
+        "--wheel",
+        "--no-build-isolation",
+        "--python",
+        sys.executable,
+        "--out-dir",
+        links,
+        scratch / "newer" / "core",
+    )
+
+
+class Tool:
+    """Handrail as `uv tool` installs it for a person, in folders of the test."""
+
+    def __init__(self, folder: Path, links: Path, dist: Path) -> None:
+        self._folder = folder
+        self._links = links
+        # Others' packages stay as they are, so that nothing is fetched.
+        pins = [line for line in (dist / "pins.txt").read_text().splitlines() if " @ " not in line]
+        (folder / "others.txt").write_text("\n".join(pins))
+        places = {"UV_TOOL_DIR": str(folder / "tools"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
+        output(
+            UV, "-q", "tool", "install", "--python", sys.executable, "handrail", cwd=folder, **places, **self._sources
+        )
+
+    @property
+    def _sources(self) -> dict[str, str]:
+        return {"UV_FIND_LINKS": str(self._links), "UV_CONSTRAINT": str(self._folder / "others.txt")}
+
+    def handrail(self, *words: str) -> str:
+        home = {"HOME": str(self._folder), "HANDRAIL_HOME": str(self._folder / "state")}
+        path = f"{UV.parent}{os.pathsep}{os.environ['PATH']}"
+        return output(self._folder / "bin" / "handrail", *words, cwd=self._folder, PATH=path, **home, **self._sources)
+
+
+def test_uv_tool_keeps_plugins_in_an_upgrade(tmp_path: Path, dist: Path, links: Path):
+    tool = Tool(tmp_path, links, dist)
+    assert tool.handrail("install", "handrail-session") == "installed the plugin session; see `handrail plugins`\n"
+    assert "wait" in tool.handrail("tools")
+    release_core("0.1.1", links, tmp_path)
+    assert tool.handrail("install", "--upgrade") == "upgraded handrail-core 0.1.1\n"
+    assert "ask_user" in tool.handrail("tools")
+    assert tool.handrail("uninstall", "session") == "removed the plugin session\n"
+
+
+def test_an_environment_keeps_plugins_in_an_upgrade(tmp_path: Path, environment: Environments, links: Path):
+    made = environment()
+    made.install("handrail-core", "handrail-session")
+    release_core("0.1.1", links, tmp_path)
+    sources = {"UV_FIND_LINKS": str(links), "PATH": f"{UV.parent}{os.pathsep}{os.environ['PATH']}"}
+    assert made.handrail("install", "-U", "handrail-core", **sources) == "upgraded handrail-core 0.1.1\n"
+    assert "ask_user" in made.handrail("tools")

@@ -25,8 +25,9 @@ HEAVY = (
 def test_help_lists_the_commands_with_their_first_lines(handrail):
     done = handrail("--help", plugins="stage")
     assert done.returncode == 0
-    assert "  tools      List the tools, and why one is not available.\n" in done.stdout
-    assert "  bow        Bow before the audience.\n" in done.stdout
+    listed = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "tools List the tools, and why one is not available." in listed
+    assert "bow Bow before the audience." in listed
 
 
 @pytest.mark.parametrize("plugins", ["plan_only,slow", None], ids=["without-commands", "all-that-are-installed"])

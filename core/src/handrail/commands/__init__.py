@@ -62,7 +62,7 @@ class Program(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does; an unknown name is answered with the nearest, one of a plugin that is refused with the reason."""
         name = args[0]
-        if name not in _own() and not name.startswith("-"):
+        if name not in _own() and not name.startswith("-") and not ctx.resilient_parsing:
             if (offer := _offered(ctx).get(name)) is None:
                 raise _unknown(name, self.list_commands(ctx), ctx)
             if (reason := _plugins.refusal(offer.plugin, load_config(Choices()).settings.plugins.disabled)) is not None:

@@ -17,6 +17,8 @@ from handrail.errors import HandrailError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from click.shell_completion import CompletionItem
+
     from handrail.config.loading import Config
     from handrail.runtime import Runtime
     from handrail.session import Session
@@ -47,13 +49,45 @@ class Choices:
         }
 
 
+def completed_by(kind: str) -> Callable[[click.Context, click.Parameter, str], Sequence[CompletionItem]]:
+    """Completes by the function of that name in `_completing`, which is imported when a shell asks."""
+
+    def complete(context: click.Context, parameter: click.Parameter, incomplete: str) -> Sequence[CompletionItem]:
+        from handrail.commands import _completing
+
+        return getattr(_completing, kind)(context, parameter, incomplete)
+
+    return complete
+
+
 OPTIONS = (
-    click.option("--desktop", metavar="NAME", help="current, private (a new virtual one), or a started one's name."),
-    click.option("--backend", metavar="NAME", help="What reads the screen (see `handrail plugins`)."),
-    click.option("--mode", metavar="MODE", help="default, accept_edits, plan, permissive or headless."),
+    click.option(
+        "--desktop",
+        metavar="NAME",
+        help="current, private (a new virtual one), or a started one's name.",
+        shell_complete=completed_by("desktops"),
+    ),
+    click.option(
+        "--backend",
+        metavar="NAME",
+        help="What reads the screen (see `handrail plugins`).",
+        shell_complete=completed_by("backends"),
+    ),
+    click.option(
+        "--mode",
+        metavar="MODE",
+        help="default, accept_edits, plan, permissive or headless.",
+        shell_complete=completed_by("modes"),
+    ),
     click.option("--profile", metavar="NAME", help="What is declared: files, shell, browser, desktop or all."),
-    click.option("--workspace", metavar="FOLDER", multiple=True, help="A folder that may be written; repeatable."),
-    click.option("--config", metavar="FILE", help="Use FILE for handrail.toml."),
+    click.option(
+        "--workspace",
+        metavar="FOLDER",
+        multiple=True,
+        type=click.Path(),
+        help="A folder that may be written; repeatable.",
+    ),
+    click.option("--config", metavar="FILE", type=click.Path(), help="Use FILE for handrail.toml."),
 )
 
 

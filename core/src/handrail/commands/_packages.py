@@ -1,36 +1,46 @@
-"""Installing and removing packages in the environment that this program runs from, by pip or, where that is not there, by uv."""
+"""Installing, upgrading and removing packages in the environment that this program runs from, by what made that environment."""
 
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import re
+import os
 import shutil
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+from handrail.commands._installers import Command, Installer, installer, normal
 from handrail.errors import HandrailError
 from handrail.plugins.loading import DISTRIBUTION, installed
 
+METAPACKAGE = "handrail"
 
-def change(action: str, packages: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Install or uninstall; gives the names of the plugins that came and of those that went.
 
-    Raises `HandrailError` when the environment belongs to somebody else, and when pip fails; what pip says goes to stderr.
-    """
-    _refuse(action, packages)
-    before = {plugin.name for plugin in installed()}
-    done = subprocess.run([*_installer(action), *packages], stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
-    if done.returncode:
-        raise HandrailError(
-            f"{action} did not succeed: the installer ended with {done.returncode}", hint="it says why above"
-        )
-    importlib.invalidate_caches()
-    after = {plugin.name for plugin in installed()}
-    return sorted(after - before), sorted(before - after)
+def install(packages: Sequence[str]) -> list[str]:
+    """Install packages; the names of the plugins that came."""
+    chosen = _checked(packages)
+    appeared, _ = _change(chosen.installing(packages), chosen)
+    return appeared
+
+
+def uninstall(packages: Sequence[str]) -> list[str]:
+    """Remove packages; the names of the plugins that went."""
+    chosen = _checked(packages)
+    for package in packages:
+        if normal(package) in (DISTRIBUTION, METAPACKAGE):
+            raise HandrailError(f"{package} is this program itself", hint="remove its environment, or use pip")
+    _, gone = _change(chosen.uninstalling(packages), chosen)
+    return gone
+
+
+def upgrade(packages: Sequence[str]) -> list[str]:
+    """Bring packages to their newest versions, or core and all plugins; what has another version then, with that version."""
+    before, chosen = _versions(), _checked(packages)
+    _change(chosen.upgrading(packages or sorted(before), everything=not packages), chosen)
+    return [f"{name} {version}" for name, version in _versions().items() if before.get(name) != version]
 
 
 def distribution_of(name: str) -> str:
@@ -38,31 +48,37 @@ def distribution_of(name: str) -> str:
     return next((plugin.distribution for plugin in installed() if plugin.name == name), name)
 
 
-def _refuse(action: str, packages: Sequence[str]) -> None:
+def _versions() -> dict[str, str]:
+    """Core, what its extras are named at, and every plugin's package, with their versions."""
+    found = {plugin.distribution: plugin.version for plugin in installed()}
+    for name in (DISTRIBUTION, METAPACKAGE):
+        try:
+            found[name] = distribution(name).version
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _change(command: Command, chosen: Installer) -> tuple[list[str], list[str]]:
+    """Run the installer; gives the names of the plugins that came and of those that went. What it says goes to stderr."""
+    before = {plugin.name for plugin in installed()}
+    environment = {**os.environ, **chosen.variables}
+    done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
+    if done.returncode:
+        raise HandrailError(f"the installer did not succeed: it ended with {done.returncode}", hint="it says why above")
+    importlib.invalidate_caches()
+    after = {plugin.name for plugin in installed()}
+    return sorted(after - before), sorted(before - after)
+
+
+def _checked(packages: Sequence[str]) -> Installer:
     for package in packages:
         if package.startswith("-"):
             raise HandrailError(f"{package!r} is not a package", hint="name one, as for `pip install`")
-        if action == "uninstall" and re.sub(r"[-_.]+", "-", package).lower() in (DISTRIBUTION, "handrail"):
-            raise HandrailError(f"{package} is this program itself", hint="remove its environment, or use pip")
     marker = Path(sysconfig.get_path("stdlib")) / "EXTERNALLY-MANAGED"
     if sys.prefix == sys.base_prefix and marker.is_file():
         raise HandrailError(
             f"the environment {sys.prefix} is managed by the system's own package manager",
             hint="install Handrail into an environment of its own: python3 -m venv ~/handrail, or `uv tool install` or `pipx`",
         )
-
-
-def _installer(action: str) -> list[str]:
-    if importlib.util.find_spec("pip") is not None:
-        return [
-            sys.executable,
-            "-m",
-            "pip",
-            "--disable-pip-version-check",
-            action,
-            *(["-y"] if action == "uninstall" else []),
-        ]
-    uv = shutil.which("uv")
-    if uv is None:
-        raise HandrailError("neither pip nor uv is here", hint=f"{sys.executable} -m ensurepip")
-    return [uv, "pip", action, "--python", sys.executable]
+    return installer(Path(sys.prefix), find=shutil.which)

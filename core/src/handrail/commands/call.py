@@ -13,6 +13,7 @@ from handrail.commands._common import (
     Choices,
     Stopping,
     complain,
+    completed_by,
     for_terminal,
     json_option,
     on_signal,
@@ -35,7 +36,7 @@ BULKY = 1_000
 
 
 @click.command("call")
-@click.argument("name")
+@click.argument("name", shell_complete=completed_by("tools"))
 @click.option("--args", "given", metavar="JSON", default="{}", help="An object; @FILE reads a file, - stdin.")
 @click.option("--yes", is_flag=True, help="Say yes to ordinary questions, never to a catastrophic one.")
 @session_options

@@ -8,17 +8,24 @@ import click
 
 
 @click.command("install")
-@click.argument("packages", nargs=-1, required=True, metavar="PKG...")
-def command(packages: Sequence[str]) -> None:
+@click.argument("packages", nargs=-1, metavar="[PKG...]")
+@click.option("-U", "--upgrade", is_flag=True, help="Bring PKG to the newest version; without PKG, all of Handrail.")
+def command(packages: Sequence[str], upgrade: bool) -> None:
     """Install plugins into the environment that runs this.
 
-    PKG is what pip takes: a name, a version range, a folder, a wheel.
+    PKG is what pip takes: a name, a version range, a folder, a wheel. No plugin goes in an upgrade.
 
     Example: handrail install handrail-vision-ocr
     """
-    from handrail.commands._packages import change
+    from handrail.commands import _packages
 
-    appeared, _ = change("install", packages)
+    if upgrade:
+        upgraded = _packages.upgrade([_packages.distribution_of(package) for package in packages])
+        click.echo("\n".join(f"upgraded {each}" for each in upgraded) or "everything is up to date")
+        return
+    if not packages:
+        raise click.UsageError("name what to install, or give --upgrade")
+    appeared = _packages.install(packages)
     for plugin in appeared:
         click.echo(f"installed the plugin {plugin}; see `handrail plugins`")
     if not appeared:

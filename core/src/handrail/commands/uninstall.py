@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import click
 
+from handrail.commands._common import completed_by
+
 
 @click.command("uninstall")
-@click.argument("packages", nargs=-1, required=True, metavar="PKG...")
+@click.argument("packages", nargs=-1, required=True, metavar="PKG...", shell_complete=completed_by("plugins"))
 def command(packages: Sequence[str]) -> None:
     """Remove plugins from the environment that runs this.
 
@@ -16,9 +18,9 @@ def command(packages: Sequence[str]) -> None:
 
     Example: handrail uninstall handrail-vision-ocr
     """
-    from handrail.commands._packages import change, distribution_of
+    from handrail.commands import _packages
 
-    _, gone = change("uninstall", [distribution_of(package) for package in packages])
+    gone = _packages.uninstall([_packages.distribution_of(package) for package in packages])
     for plugin in gone:
         click.echo(f"removed the plugin {plugin}")
     if not gone:

@@ -1,0 +1,167 @@
+"""The programs that environments are made by: what each is told, so that it knows of the plugins afterwards and keeps them in an upgrade."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from handrail.errors import HandrailError
+
+Command = Sequence[str | Path]
+
+
+class Installer(Protocol):
+    """The commands that change an environment, and the variables under which its program finds it."""
+
+    @property
+    def variables(self) -> Mapping[str, str]: ...
+    def installing(self, packages: Sequence[str]) -> Command: ...
+    def uninstalling(self, packages: Sequence[str]) -> Command: ...
+    def upgrading(self, packages: Sequence[str], *, everything: bool) -> Command: ...
+
+
+def installer(prefix: Path, *, find: Callable[[str], str | None]) -> Installer:
+    """What made the environment, if it is here; else pip, else uv."""
+    receipt = prefix / "uv-receipt.toml"
+    if receipt.is_file():
+        uv = find("uv")
+        if uv is None:
+            raise HandrailError("this environment is uv's, and uv is not on PATH", hint="add uv's folder to PATH")
+        return UvTool(uv, prefix, tomllib.loads(receipt.read_text(encoding="utf-8"))["tool"])
+    if (prefix / "pipx_metadata.json").is_file() and (pipx := find("pipx")) is not None:
+        return Pipx(pipx, prefix)
+    if importlib.util.find_spec("pip") is not None:
+        return Pip((sys.executable, "-m", "pip", "--disable-pip-version-check"), (), ("-y",))
+    if (uv := find("uv")) is not None:
+        return Pip((uv, "pip"), ("--python", sys.executable), ())
+    raise HandrailError("neither pip nor uv is here", hint=f"{sys.executable} -m ensurepip")
+
+
+@dataclass(frozen=True, slots=True)
+class Pip:
+    """pip, or uv in its place: an environment has what was put into it, and keeps it."""
+
+    program: Sequence[str]
+    options: Sequence[str]
+    unasked: Sequence[str]
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        return {}
+
+    def installing(self, packages: Sequence[str]) -> Command:
+        return [*self.program, "install", *self.options, *packages]
+
+    def uninstalling(self, packages: Sequence[str]) -> Command:
+        return [*self.program, "uninstall", *self.unasked, *self.options, *packages]
+
+    def upgrading(self, packages: Sequence[str], *, everything: bool) -> Command:
+        return self.installing(["--upgrade", *packages])
+
+
+@dataclass(frozen=True, slots=True)
+class Pipx:
+    """pipx, which writes down what was added to an environment."""
+
+    program: str
+    prefix: Path
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        return {"PIPX_HOME": str(self.prefix.parents[1])}
+
+    def installing(self, packages: Sequence[str]) -> Command:
+        return [self.program, "inject", self.prefix.name, *packages]
+
+    def uninstalling(self, packages: Sequence[str]) -> Command:
+        return [self.program, "uninject", self.prefix.name, *packages]
+
+    def upgrading(self, packages: Sequence[str], *, everything: bool) -> Command:
+        if everything:
+            return [self.program, "upgrade", "--include-injected", self.prefix.name]
+        return [self.program, "runpip", self.prefix.name, "install", "--upgrade", *packages]
+
+
+@dataclass(frozen=True, slots=True)
+class UvTool:
+    """`uv tool`: an upgrade leaves what its receipt names, so a plugin is installed by naming it beside the rest of the receipt."""
+
+    program: str
+    prefix: Path
+    receipt: Mapping[str, Any]
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        programs = Path(self.receipt["entrypoints"][0]["install-path"]).parent
+        return {"UV_TOOL_DIR": str(self.prefix.parent), "UV_TOOL_BIN_DIR": str(programs)}
+
+    def installing(self, packages: Sequence[str]) -> Command:
+        return self._with([*self._beside.values(), *packages])
+
+    def uninstalling(self, packages: Sequence[str]) -> Command:
+        gone = {normal(package) for package in packages}
+        if unnamed := sorted(gone - self._beside.keys()):
+            raise HandrailError(
+                f"{', '.join(unnamed)} came with {_requirement(self._main)}, and goes only with it",
+                hint="turn the plugin off by `disabled` in [plugins], or install with another extra",
+            )
+        return self._with([text for name, text in self._beside.items() if name not in gone])
+
+    def upgrading(self, packages: Sequence[str], *, everything: bool) -> Command:
+        if everything:
+            return [self.program, "tool", "upgrade", self.prefix.name]
+        upgraded = [word for package in packages for word in ("--upgrade-package", package)]
+        return [*self._with(list(self._beside.values())), *upgraded]
+
+    def _with(self, beside: Sequence[str]) -> Command:
+        return [
+            self.program,
+            "tool",
+            "install",
+            *self._options,
+            _requirement(self._main),
+            *(word for requirement in beside for word in ("--with", requirement)),
+        ]
+
+    @property
+    def _requirements(self) -> Sequence[Mapping[str, Any]]:
+        return self.receipt["requirements"]
+
+    @property
+    def _main(self) -> Mapping[str, Any]:
+        return next(each for each in self._requirements if each["name"] == self.prefix.name)
+
+    @property
+    def _beside(self) -> dict[str, str]:
+        """The requirements that were added, by name."""
+        return {each["name"]: _requirement(each) for each in self._requirements if each["name"] != self.prefix.name}
+
+    @property
+    def _options(self) -> list[str]:
+        python = self.receipt.get("python")
+        links = cast("Sequence[str]", self.receipt.get("options", {}).get("find-links", ()))
+        return [*(("--python", python) if python else ()), *(word for link in links for word in ("--find-links", link))]
+
+
+def normal(package: str) -> str:
+    """The name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", package).lower()
+
+
+def _requirement(told: Mapping[str, Any]) -> str:
+    """A requirement of a receipt as it is written on a command line."""
+    extras = f"[{','.join(told['extras'])}]" if told.get("extras") else ""
+    name = f"{told['name']}{extras}"
+    marker = f" ; {told['marker']}" if told.get("marker") else ""
+    where = told.get("url") or told.get("path") or told.get("directory") or told.get("editable")
+    if told.get("git"):
+        where = f"git+{told['git']}"
+    if where is None:
+        return f"{name}{told.get('specifier', '')}{marker}"
+    return f"{name} @ {where if '://' in where else Path(where).as_uri()}{marker}"
