@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import traceback
 import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 import handrail
 from handrail import (
     BackendUnavailable,
+    ConfigError,
     Desktop,
     Element,
     NotFound,
@@ -815,3 +817,11 @@ async def test_a_toolset_that_hangs_takes_no_other_tools_away() -> None:
         session.listing.pool.patience = 0.01
         assert await names(session) == ["plain"]
         assert (await session.call("nobody")).error_code == "unknown_tool"
+
+
+async def test_a_traceback_shows_the_cure() -> None:
+    with pytest.raises(ConfigError) as refused:
+        async with handrail.open(confirm="yes", environment={}):  # pyright: ignore[reportArgumentType]
+            pass
+    assert refused.value.hint
+    assert f"Hint: {refused.value.hint}" in "".join(traceback.format_exception(refused.value))

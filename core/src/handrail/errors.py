@@ -56,6 +56,9 @@ class HandrailError(Exception):
     ) -> None:
         super().__init__(message)
         self.hint = hint
+        if hint:
+            # A traceback shows it, too.
+            self.add_note(f"Hint: {hint}")
         self.details = details or {}
         self.voice = voice
 

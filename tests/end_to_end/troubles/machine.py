@@ -7,6 +7,7 @@ import socket
 from tests.end_to_end.troubles.place import Met, Place
 
 INSIDE = ("bwrap", "--dev-bind", "/", "/")
+CHANGES = ("call", "execute_cli", "--args", '{"command": "echo hello > hello.txt"}')
 WAIT = ("call", "wait", "--args", '{"seconds": 0.1}')
 
 
@@ -43,6 +44,28 @@ def anybody_can_write_the_home(place: Place) -> Met:
     """Handrail's own folder can be written by anybody."""
     place.state.chmod(0o777)
     return place.handrail("config")
+
+
+def there_is_no_sandbox(place: Place) -> Met:
+    """There is no sandbox.
+
+    bubblewrap is not installed."""
+    return place.handrail(*CHANGES, plugins="cli", PATH=place.programs("bash"))
+
+
+def the_sandbox_may_not_be_made(place: Place) -> Met:
+    """There is no sandbox in a container.
+
+    bubblewrap is there, but nobody may make the namespaces that it needs."""
+    return place.handrail(
+        *CHANGES, plugins="cli", inside=("bwrap", "--unshare-user", "--disable-userns", *INSIDE[1:], "--")
+    )
+
+
+def the_file_of_a_client_is_broken(place: Place) -> Met:
+    """The configuration of an MCP client is broken."""
+    place.file("../.gemini/settings.json", '{"mcpServers": ')
+    return place.handrail("mcp", "install", "gemini", plugins="mcp")
 
 
 def a_server_does_not_start(place: Place) -> Met:

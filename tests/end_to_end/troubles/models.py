@@ -6,6 +6,7 @@ import socket
 
 from tests.end_to_end.troubles.place import Met, Place
 from tests.gemini_server import KEY, Fails, serving
+from tests.plugins.browser import site
 
 
 def there_is_no_key(place: Place) -> Met:
@@ -33,6 +34,30 @@ def there_is_no_network(place: Place) -> Met:
         return _run(place, f"http://127.0.0.1:{closed.getsockname()[1]}", more="attempts = 1\n")
 
 
+def a_model_that_sees_has_no_address(place: Place) -> Met:
+    """A model that is to see has no address."""
+    return _observe(place, "ui_tars", "")
+
+
+def the_key_of_a_model_that_sees_is_wrong(place: Place) -> Met:
+    """The key of a model that is to see is wrong."""
+    with site.serving(site.Site()) as models:
+        refused = site.Answer('{"error": {"message": "Incorrect API key provided"}}', 401)
+        models.pages["/v1/chat/completions"] = refused
+        place.shown[models.url("/v1")] = "https://models.example/v1"
+        config = f'[backends.kimi]\nurl = "{models.url("/v1")}"\nmodel = "kimi-k3"\nkey_variable = "KIMI_KEY"\n'
+        return _observe(place, "kimi", config, KIMI_KEY="sk-a-wrong-one")
+
+
+def omniparser_does_not_answer(place: Place) -> Met:
+    """OmniParser does not answer."""
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        place.shown[url] = "http://127.0.0.1:8000"
+        return _observe(place, "omniparser", f'[backends.omniparser]\nurl = "{url}"\n')
+
+
 def a_package_is_lacking_for_the_model(place: Place) -> Met:
     """A model needs a package that is not installed."""
     return place.handrail("run", "count the files", "--model", "openai/gpt-5", plugins="adk")
@@ -48,3 +73,8 @@ def _run(place: Place, url: str, *words: str, key: str = KEY, more: str = "") ->
     place.shown[KEY] = "AIza…"
     config = f'[plugins.adk]\nurl = "{url}"\n{more}'
     return place.handrail("run", "count the files", *words, config=config, plugins="adk", GEMINI_API_KEY=key)
+
+
+def _observe(place: Place, backend: str, config: str, **variables: str) -> Met:
+    words = ("call", "observe_screen", "--backend", backend, "--desktop", "private")
+    return place.handrail(*words, plugins="gui,vision_vlm,vision_omniparser", config=config, **variables)

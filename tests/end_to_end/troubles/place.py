@@ -17,7 +17,7 @@ PATIENCE_S = 120
 # What click says before an error of the command line.
 USAGE = re.compile(r"(?:Usage: .*\n)?(Try '.*' for help\.)?\n*")
 # Said of what takes long, which depends on the machine; and the name of a session.
-SLOW = re.compile(r"^\w+ is running; Ctrl-C stops it\n", re.MULTILINE)
+SLOW = re.compile(r"^(?:\w+ is running; Ctrl-C stops it|\w+: \w+ is looking \(\d+ s\))\n", re.MULTILINE)
 STAMP = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
 
 

@@ -105,7 +105,7 @@ def _withheld(weighing: Weighing, judging: Judging) -> tuple[Reason, ...]:
     if not weighing.changes:
         return ()
     if judging.sandbox is None:
-        return (Reason("no_sandbox", "it changes something, and there is no sandbox to do it in"),)
+        return (Reason("no_sandbox", "it changes something, and there is no sandbox (`handrail doctor` says why)"),)
     if weighing.network and not judging.sandbox.network:
         return (Reason("needs_network", "it needs the network, which the sandbox does not give"),)
     return ()
