@@ -123,7 +123,7 @@ def test_doctor_names_folders_that_cannot_be_written(handrail, mount):
         check for check in checks if not check["ok"] and str(handrail.home) in check["name"] + check["detail"]
     ]
     assert {check["cure"] for check in unwritable} == {
-        "let it belong to you, or set HANDRAIL_HOME to a folder that does"
+        "make it writable, or name another folder for Handrail's own files by HANDRAIL_HOME"
     }
     assert {"desktop private", f"folder {handrail.home / 'state'}"} <= {check["name"] for check in unwritable}
 

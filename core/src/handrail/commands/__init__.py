@@ -6,7 +6,6 @@ Whatever is heavy is imported when a command runs, so that `--help` answers at o
 
 from __future__ import annotations
 
-import errno
 import gc
 import importlib
 import os
@@ -27,6 +26,7 @@ from handrail.commands._common import (
     read_config,
     run,
     session_options,
+    system_fault,
 )
 from handrail.errors import HandrailError
 from handrail.words import nearest
@@ -142,21 +142,10 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         # A folder that is read-only or full is the person's business, not a fault of the program.
         if "--debug" in given[:1]:
             raise
-        _complain_of_the_system(exc)
+        said, cure = system_fault(exc)
+        complain(said, hint=cure or "`handrail doctor` says more")
         code = 1
     sys.exit(code)
-
-
-def _complain_of_the_system(exc: OSError) -> None:
-    where = f"{exc.filename!r}: " if exc.filename else ""
-    named = "name another folder for Handrail's own files by HANDRAIL_HOME"
-    cures = {
-        errno.ENOSPC: f"make room there, or {named}",
-        errno.EDQUOT: f"make room there, or {named}",
-        errno.EROFS: f"make it writable, or {named}",
-        errno.EACCES: f"make it writable, or {named}",
-    }
-    complain(f"{where}{exc.strerror or exc}", hint=cures.get(exc.errno or 0, "`handrail doctor` says more"))
 
 
 def _open_standard_streams() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import sys
@@ -24,6 +25,18 @@ if TYPE_CHECKING:
     from handrail.session import Session
 
 T = TypeVar("T")
+
+ANOTHER_FOLDER = "name another folder for Handrail's own files by HANDRAIL_HOME"
+MAKE_ROOM = f"make room there, or {ANOTHER_FOLDER}"
+MAKE_WRITABLE = f"make it writable, or {ANOTHER_FOLDER}"
+# What cures that the system keeps a folder from being written, by its number of the error.
+CURES = {
+    errno.ENOSPC: MAKE_ROOM,
+    errno.EDQUOT: MAKE_ROOM,
+    errno.EROFS: MAKE_WRITABLE,
+    errno.EACCES: MAKE_WRITABLE,
+    errno.EPERM: MAKE_WRITABLE,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,6 +301,12 @@ def for_terminal(text: str, *, err: bool = False) -> str:
     from handrail.words import visible
 
     return "\t".join(visible(part) for part in text.split("\t"))
+
+
+def system_fault(exc: OSError) -> tuple[str, str | None]:
+    """What the system says, and of which file; and what cures that where it is of our own folders, None where nothing is known to."""
+    where = f"{exc.filename!r}: " if exc.filename else ""
+    return f"{where}{exc.strerror or exc}", CURES.get(exc.errno or 0)
 
 
 def complain(message: str, *, hint: str | None = None) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import sys
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 import click
 
 import handrail
 from handrail.commands._common import (
+    MAKE_WRITABLE,
     Choices,
     json_option,
     open_runtime_for,
@@ -19,6 +19,7 @@ from handrail.commands._common import (
     read_config,
     run,
     session_options,
+    system_fault,
     without_audit,
 )
 from handrail.errors import HandrailError
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
 
 NO_SANDBOX = "none is usable here: commands that could run in one are asked about instead"
 BUG = "this is a bug of what supplies it; `handrail --debug doctor` shows more"
-# What the system says of a folder that is read-only, somebody else's or full.
-UNWRITABLE = frozenset({errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT})
-OWN_FOLDER = "let it belong to you, or set HANDRAIL_HOME to a folder that does"
 # Seconds that a desktop, a service or a backend may take to open.
 PATIENCE_S = 30
 
@@ -115,13 +113,15 @@ def _mend(plugin: Plugin) -> str:
 def _folders(runtime: Runtime) -> Iterator[Check]:
     for folder in runtime.places.all:
         why = _unwritable(folder)
-        yield Check(f"folder {folder}", why is None, why or "", OWN_FOLDER if why else "")
+        yield Check(f"folder {folder}", why is None, why or "", MAKE_WRITABLE if why else "")
 
 
 def _fault(name: str, exc: Exception) -> Check:
     """What plugin code, or the start, ran into: a folder that the system keeps from being written, or a bug."""
-    if isinstance(exc, OSError) and exc.errno in UNWRITABLE:
-        return Check(name, False, f"{exc.strerror}{f': {exc.filename}' if exc.filename else ''}", OWN_FOLDER)
+    if isinstance(exc, OSError):
+        said, cure = system_fault(exc)
+        if cure is not None:
+            return Check(name, False, said, cure)
     return Check(name, False, f"{type(exc).__name__}: {exc}", BUG)
 
 
@@ -225,16 +225,17 @@ async def _desktop(runtime: Runtime) -> AsyncGenerator[Check]:
         yield Check(f"desktop {choice}", False, why, "handrail doctor --desktop private")
         return
     async with runtime.session() as session:
-        opened = await _try(f"desktop {choice}", session)
+        opened = await _try(f"desktop {choice}", _display(session))
         yield opened
         if opened.ok:
             for capability in _on_desktop(runtime):
-                yield await _try(f"{capability} on {choice}", session, capability=capability)
+                yield await _try(f"{capability} on {choice}", _service(session, capability))
             if session.backend is not None:
-                yield await _try(f"vision on {choice}", session, vision=True)
+                yield await _try(f"vision on {choice}", _vision(session))
+            named = _named(runtime)
             for name, backend in runtime.backends.items():
                 if runtime.lacks(backend) is None:
-                    yield await _opens(name, runtime, session)
+                    yield await _try(f"backend {name}", _backend(runtime, name, session), needed=name in named)
 
 
 def _on_desktop(runtime: Runtime) -> Iterable[str]:
@@ -245,42 +246,37 @@ def _on_desktop(runtime: Runtime) -> Iterable[str]:
     ]
 
 
-async def _try(name: str, session: Session, *, capability: str | None = None, vision: bool = False) -> Check:
+async def _display(session: Session) -> str:
+    return f"display {(await session.desktop()).display}"
+
+
+async def _service(session: Session, capability: str) -> str:
+    await session.service(capability)
+    return "open"
+
+
+async def _vision(session: Session) -> str:
+    return f"by {await session.vision.ready()}"
+
+
+async def _backend(runtime: Runtime, name: str, session: Session) -> str:
+    """Only when it opens it is known whether its key is there and its server answers."""
+    await (await runtime.open_backend(name, session)).close()
+    return ""
+
+
+async def _try(name: str, opening: Awaitable[str], *, needed: bool = True) -> Check:
     """Open it, and say how that went."""
     import anyio
 
     try:
         with anyio.fail_after(PATIENCE_S):
-            if capability is not None:
-                await session.service(capability)
-            elif vision:
-                return Check(name, True, f"by {await session.vision.ready()}")
-            else:
-                desktop = await session.desktop()
-                return Check(name, True, f"display {desktop.display}")
+            return Check(name, True, await opening, needed=needed)
     except HandrailError as exc:
-        return Check(name, False, str(exc), exc.hint or _cure(str(exc)))
+        return Check(name, False, str(exc), exc.hint or _cure(str(exc)), needed)
     except TimeoutError:
-        return Check(name, False, f"it did not open in {PATIENCE_S} s", "try again, and see `handrail --debug doctor`")
+        again = "try again, and see `handrail --debug doctor`"
+        return Check(name, False, f"it did not open in {PATIENCE_S} s", again, needed)
     # Services and backends are plugin code; a doctor names what is ill instead of falling ill.
     except Exception as exc:  # noqa: BLE001 # it becomes the finding
-        return _fault(name, exc)
-    return Check(name, True, "open")
-
-
-async def _opens(name: str, runtime: Runtime, session: Session) -> Check:
-    """Whether a backend opens: only then it is known whether its key is there and its server answers."""
-    import anyio
-
-    from handrail.errors import BackendUnavailable
-
-    needed = name in _named(runtime)
-    try:
-        with anyio.fail_after(PATIENCE_S):
-            backend = await runtime.open_backend(name, session)
-            await backend.close()
-    except BackendUnavailable as exc:
-        return Check(f"backend {name}", False, str(exc), exc.hint or _cure(str(exc)), needed)
-    except TimeoutError:
-        return Check(f"backend {name}", False, f"it did not open in {PATIENCE_S} s", "try again", needed)
-    return Check(f"backend {name}", True, needed=needed)
+        return replace(_fault(name, exc), needed=needed)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
 
 OPENING, CLOSING = "⟦to a model: ", "⟧"
 # So much of a text is looked at, and so far a passage reaches to the ends of its sentence.
@@ -89,7 +88,7 @@ _ENDS = re.compile(r"[.!?](?=\s)|[\n|]")
 
 def marked(text: str) -> tuple[str, int]:
     """The text with each passage that speaks to a model between `⟦to a model: ` and `⟧`, and how many there are. Nothing is taken out."""
-    passages = list(_passages(text[:LONGEST]))
+    passages = _passages(text[:LONGEST])
     pieces: list[str] = []
     last = 0
     for begin, end in passages:
@@ -98,20 +97,17 @@ def marked(text: str) -> tuple[str, int]:
     return "".join([*pieces, text[last:]]), len(passages)
 
 
-def _passages(text: str) -> Iterator[tuple[int, int]]:
+def _passages(text: str) -> list[tuple[int, int]]:
     """Where the sentences begin and end that hold what speaks to a model; those that meet are one."""
     seen, places = _as_read(text)
-    begin = end = -1
+    met: list[tuple[int, int]] = []
     for match in _SPEAKS.finditer(seen):
-        first, last = _sentence(seen, match)
-        if first <= end:
-            end = max(end, last)
-            continue
-        if end > begin:
-            yield places[begin], places[end - 1] + 1
-        begin, end = first, last
-    if end > begin:
-        yield places[begin], places[end - 1] + 1
+        begin, end = _sentence(seen, match)
+        if met and begin <= met[-1][1]:
+            met[-1] = met[-1][0], max(met[-1][1], end)
+        else:
+            met.append((begin, end))
+    return [(places[begin], places[end - 1] + 1) for begin, end in met]
 
 
 def _sentence(text: str, match: re.Match[str]) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from handrail.commands import Choices
     from handrail_mcp.setup.clients import Server
 
 
@@ -26,42 +27,30 @@ def client_entry(
     Files and folders are written absolute, since a client starts servers in a folder of its own. `command` defaults to the `handrail`
     that belongs to this Python; raises `HandrailError` where there is none.
     """
+    from handrail.commands import Choices
     from handrail_mcp.setup.clients import ANY
 
-    server = own_server(
-        desktop=desktop,
-        backend=backend,
-        mode=mode,
-        profile=profile,
-        workspace=workspace,
-        config=config,
-        command=command,
-    )
+    server = own_server(Choices(desktop, backend, mode, profile, workspace, config), command=command)
     return {ANY.key: {"handrail": ANY.entry("handrail", server)}}
 
 
 def own_server(
+    choices: Choices,
     *,
-    desktop: str | None = None,
-    backend: str | None = None,
-    mode: str | None = None,
-    profile: str | None = None,
-    workspace: tuple[str, ...] = (),
-    config: Path | None = None,
     command: str | None = None,
     environment: Mapping[str, str] | None = None,
     passed: tuple[str, ...] = (),
 ) -> Server:
-    """How a client starts `handrail serve` with these options, setting and passing on these variables."""
+    """How a client starts `handrail serve` with these choices, setting and passing on these variables."""
     from handrail_mcp.setup.clients import Server
 
     options = [
-        *(("--desktop", desktop) if desktop else ()),
-        *(("--backend", backend) if backend else ()),
-        *(("--mode", mode) if mode else ()),
-        *(("--profile", profile) if profile else ()),
-        *(word for folder in workspace for word in ("--workspace", str(Path(folder).absolute()))),
-        *(("--config", str(config.absolute())) if config else ()),
+        *(("--desktop", choices.desktop) if choices.desktop else ()),
+        *(("--backend", choices.backend) if choices.backend else ()),
+        *(("--mode", choices.mode) if choices.mode else ()),
+        *(("--profile", choices.profile) if choices.profile else ()),
+        *(word for folder in choices.workspace for word in ("--workspace", str(Path(folder).absolute()))),
+        *(("--config", str(choices.config.absolute())) if choices.config else ()),
     ]
     return Server(command or own_command(), ("serve", *options), environment or {}, passed)
 

@@ -6,7 +6,8 @@ import copy
 import difflib
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -121,7 +122,8 @@ def uninstalling(client: Client, file: File, name: str, *, force: bool) -> Chang
         raise HandrailError(
             f"the server {name!r} in {file.path} is not Handrail's", hint="take it out all the same with --force"
         )
-    after = _edited(client, file, lambda: text.drop(before, (client.key, name)))
+    with _blaming(client, file):
+        after = text.drop(before, (client.key, name))
     expected = copy.deepcopy(content)
     del expected[client.key][name]
     _check(client, file, text, after, _tidy(expected, client.key))
@@ -168,7 +170,8 @@ def _changed(
     expected = copy.deepcopy(content)
     done: Done = "unchanged"
     for path, value in change(text, content):
-        after = _edited(client, file, lambda after=after, path=path, value=value: text.put(after, path, value))
+        with _blaming(client, file):
+            after = text.put(after, path, value)
         _set(expected, path, value)
         done = "updated" if client.key in content and path[1] in table_at(content, path[:1]) else "added"
     if done != "unchanged":
@@ -184,39 +187,37 @@ def _set(content: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
 
 
 def _read(client: Client, file: File, text: Text) -> dict[str, Any]:
-    try:
+    with _blaming(client, file):
         return text.read(file.text)
-    except BrokenError as exc:
-        raise _broken(client, file, exc) from exc
 
 
 def _table(client: Client, file: File, content: Mapping[str, Any]) -> dict[str, Any]:
-    try:
+    with _blaming(client, file):
         return table_at(content, (client.key,))
-    except BrokenError as exc:
-        raise _broken(client, file, exc) from exc
-
-
-def _edited(client: Client, file: File, edit: Callable[[], str]) -> str:
-    try:
-        return edit()
-    except BrokenError as exc:
-        raise _broken(client, file, exc) from exc
 
 
 def _check(client: Client, file: File, text: Text, after: str, expected: Mapping[str, Any]) -> None:
     """An edit counts only when it says what was meant, and nothing else."""
     try:
         found = text.read(after)
-    except BrokenError as exc:
-        raise _broken(client, file, BrokenError("this way of writing it cannot be edited here")) from exc
-    if _tidy(found, client.key) != _tidy(expected, client.key):
+    except BrokenError:
+        found = None
+    if found is None or _tidy(found, client.key) != _tidy(expected, client.key):
         raise _broken(client, file, BrokenError("this way of writing it cannot be edited here"))
 
 
 def _tidy(content: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Without an empty table of servers: that and none are the same."""
     return {each: value for each, value in content.items() if each != key or value}
+
+
+@contextmanager
+def _blaming(client: Client, file: File) -> Generator[None]:
+    """What is broken inside is told as a fault of the client's file."""
+    try:
+        yield
+    except BrokenError as exc:
+        raise _broken(client, file, exc) from exc
 
 
 def _broken(client: Client, file: File, exc: BrokenError) -> HandrailError:

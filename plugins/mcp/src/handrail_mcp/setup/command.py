@@ -195,12 +195,7 @@ def _server(choices: Choices, env: tuple[str, ...]) -> Server:
     # What is wrong in them is to be said now, not when the client starts it.
     settings = read_config(choices).settings
     return own_server(
-        desktop=choices.desktop,
-        backend=choices.backend,
-        mode=choices.mode,
-        profile=choices.profile,
-        workspace=choices.workspace,
-        config=choices.config,
+        choices,
         environment=named_values(env, "--env"),
         passed=() if settings.desktop == "private" else _to_the_screen(),
     )

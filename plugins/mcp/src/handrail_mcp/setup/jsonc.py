@@ -176,14 +176,12 @@ def _without(text: str, parent: _Object, member: _Member) -> str:
     if own < 0 and index > 0:
         # The one before is the last now, and its comma goes.
         before = commas.find(",", parent.members[index - 1].end, start)
-        text, shift = text[:before] + text[before + 1 :], 1
-        start, end = start - shift, end - shift
+        text, start, end = text[:before] + text[before + 1 :], start - 1, end - 1
     line = text.rfind("\n", 0, start) + 1
     rest = REST_OF_LINE.match(text, end)
     if text[line:start].strip() or rest is None:
         # It shares its line.
-        until = end if own < 0 else len(text) - len(text[end:].lstrip(" "))
-        return text[:start].rstrip(" ") + text[until:] if own < 0 else text[:start] + text[until:]
+        return text[:start].rstrip(" ") + text[end:] if own < 0 else text[:start] + text[end:].lstrip(" ")
     text = text[: line - 1] + text[rest.end() :]
     if len(parent.members) == 1 and not text[parent.start + 1 :].split("}", 1)[0].strip():
         close = text.index("}", parent.start)
