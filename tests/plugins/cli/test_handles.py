@@ -82,4 +82,4 @@ async def test_waiting_for_a_process_can_be_cancelled(run: Run, session: Session
     began = time.monotonic()
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
-    assert time.monotonic() - began < 1
+    assert time.monotonic() - began < 25

@@ -426,10 +426,10 @@ HOSTILE = ["(" * 5_000, "$(" * 3_000, "a|" * 4_000, "{" * 9_000, "a" * 9_999, "'
 @pytest.mark.parametrize("text", [*HOSTILE, "x" * 50_000, "[[ " * 3_000, "a() {" * 1_500, "a=b;" * 2_400, "`" * 9_000])
 def test_hostile_lengths_are_asked_about_in_time(text: str) -> None:
     opinion("ls")
-    began = time.perf_counter()
+    began = time.process_time()
     assert decision(text) is not Decision.ALLOW
     # Generous: what matters is that nothing grows out of hand.
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 async def test_the_evaluator_takes_part_in_every_verdict(session: Session) -> None:

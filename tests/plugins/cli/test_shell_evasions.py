@@ -345,9 +345,9 @@ def test_what_handrail_judges_by_is_not_written(command: str) -> None:
 )
 def test_values_that_grow_are_not_followed(command: str) -> None:
     judge("ls", JUDGING)
-    began = time.perf_counter()
+    began = time.process_time()
     assert decision(command) is not None
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize(

@@ -188,7 +188,7 @@ async def test_a_daemon_that_was_left_is_named_and_can_be_stopped(
         listed = await session.call("list_processes", {})
         assert listed["processes"][0]["running"] is True
         assert (await session.call("stop_process", {"process_id": result["process_id"]}))["stopped"]
-        assert ends(pid, 2)
+        assert ends(pid)
     finally:
         if alive(pid):
             os.kill(pid, signal.SIGKILL)
