@@ -99,7 +99,8 @@ class Drawn:
     before: int = 0
 
     async def __call__(self) -> bool:
-        seen = await self.control.tree(full=True)
+        # As long as it takes: a part of it is another part at each look.
+        seen = await self.control.tree(full=True, deadline=DEADLINE_S)
         before, self.before = self.before, len(seen.elements)
         return self.title in (seen.window or "") and 0 < before == len(seen.elements)
 

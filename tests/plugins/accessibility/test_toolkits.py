@@ -44,6 +44,10 @@ def has(role: str, text: str) -> Callable[[dict[str, Any]], bool]:
     return lambda seen: any((e["role"], e["text"]) == (role, text) for e in seen["ui_elements"])
 
 
+def is_there(**wanted: str) -> Callable[[dict[str, Any]], bool]:
+    return lambda seen: any(wanted.items() <= e.items() for e in seen["ui_elements"])
+
+
 def the(seen: dict[str, Any], role: str, text: str) -> dict[str, Any]:
     return next(e for e in seen["ui_elements"] if (e["role"], e["text"]) == (role, text))
 
@@ -57,12 +61,17 @@ async def click(session: Session, element: dict[str, Any]) -> dict[str, Any]:
 async def test_gtk_4_is_read_and_clicked_where_it_shows(session: Session, launch: Launch, use: Use) -> None:
     """It tells places from its window's corner, and of no widget that it shows."""
     await launch("gtk4-widget-factory", title="GTK Widget Factory")
-    seen = await shown(session, has("check box", "checkbutton"))
+    needed = (
+        has("check box", "checkbutton"),
+        is_there(role="spin button", value="50"),
+        is_there(role="text", value="comboboxentry"),
+    )
+    seen = await shown(session, lambda seen: all(there(seen) for there in needed))
     box = the(seen, "check box", "checkbutton")
     assert "checked" in box["states"]
     clicked = await click(session, box)
     assert clicked["effect"] == "confirmed", clicked
-    now = the(await observe(session), "check box", "checkbutton")
+    now = the(await shown(session, needed[0]), "check box", "checkbutton")
     assert (now["id"], "checked" in now["states"]) == (box["id"], False)
     assert not any(e["text"].startswith("Gtk") for e in seen["ui_elements"])
     number = next(e for e in seen["ui_elements"] if e["role"] == "spin button" and e["value"] == "50")
@@ -169,8 +178,8 @@ async def test_a_program_that_is_shown_larger_is_clicked_where_it_shows(
         clicked = await click(session, known)
         assert window.rect.contains(*clicked["coordinates"]["screen"])
         assert clicked["effect"] == "confirmed", clicked
-        now = next(e for e in (await observe(session))["ui_elements"] if e["id"] == known["id"])
-        assert now["states"] != known["states"]
+        now = await shown(session, is_there(id=known["id"]))
+        assert the(now, *element)["states"] != known["states"]
     finally:
         process.kill()
         process.wait()

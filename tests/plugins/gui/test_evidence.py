@@ -16,6 +16,7 @@ from handrail_gui.aiming import shown_part
 from .conftest import Agent, until
 
 RESTLESS = str(Path(__file__).with_name("restless_window.py"))
+SLOW = str(Path(__file__).with_name("slow_window.py"))
 
 
 async def titled(agent: Agent, title: str) -> bool:
@@ -37,6 +38,15 @@ async def test_an_animation_is_not_taken_for_the_effect_and_does_not_keep_one_wa
     assert (nothing["effect"], nothing["settled"]) == ("none", True), nothing
     seven = await agent("execute_gui", action="click", element_id=(await agent.element("toggle button", "7"))["id"])
     assert (seven["effect"], seven["settled"]) == ("confirmed", True), seven
+
+
+async def test_a_program_that_is_late_to_show_what_it_did_is_waited_for(agent: Agent, programs: Any):
+    screen = await agent.session.service("screen")
+    window = await programs.open(await agent.session.desktop(), screen, sys.executable, SLOW)
+    await agent("observe_screen", image="raw")
+    x, y = window.rect.center
+    done = await agent("execute_gui", action="click", x=x, y=y)
+    assert (done["effect"], done["settled"]) == ("confirmed", True), done
 
 
 async def test_a_disabled_element_is_named_and_not_clicked(agent: Agent):

@@ -16,8 +16,11 @@ from handrail_accessibility.naming import hidden_error
 
 Click = Literal["if_needed", "if_refused", "never"]
 Effect = Literal["confirmed", "none", "unverified"]
-# How long a program may take to show the state it was asked for.
+# How long a program may take to show the state it was asked for, and how often it is looked at before that is given up: one that is starved
+# of the processor takes as long for each answer as for the state. No longer than the last altogether.
 STATE_PATIENCE_S = 0.7
+LOOKS = 5
+LONGEST_PATIENCE_S = 3.0
 LOOK_AGAIN_S = 0.02
 
 # D-Bus has no room for them: NUL and halves of characters.
@@ -64,14 +67,13 @@ class Act:
             raise (Denied if done.status == "denied" else Downstream)(message, details=dict(done["error"]["details"]))
 
     async def until(self, holds: Callable[[Element], bool]) -> bool:
-        """Whether the element comes to be so within a moment. One that is gone is not."""
-        with anyio.move_on_after(STATE_PATIENCE_S):
-            while True:
-                current = await self.control.now(self.element)
-                if current is not None and holds(current):
-                    return True
-                await anyio.sleep(LOOK_AGAIN_S)
-        return False
+        """Whether the element comes to be so soon. One that is gone is not."""
+
+        async def is_so() -> bool:
+            current = await self.control.now(self.element)
+            return current is not None and holds(current)
+
+        return await soon(is_so)
 
 
 async def reach(
@@ -92,9 +94,13 @@ async def reach(
 
 
 async def soon(holds: Callable[[], Awaitable[bool]]) -> bool:
-    """Whether it comes to hold within a moment."""
-    with anyio.move_on_after(STATE_PATIENCE_S):
+    """Whether it comes to hold within a moment, which is longer where each look takes long."""
+    began, looks = anyio.current_time(), 0
+    with anyio.move_on_after(LONGEST_PATIENCE_S):
         while not await holds():
+            looks += 1
+            if looks >= LOOKS and anyio.current_time() - began >= STATE_PATIENCE_S:
+                return False
             await anyio.sleep(LOOK_AGAIN_S)
         return True
     return False

@@ -14,6 +14,8 @@ from handrail_accessibility.telling import titled
 LOOK_AGAIN_S = 0.03
 # A GTK button stays pressed for a tenth of a second after its action; a shorter calm would report that as the change.
 CALM_S = 0.15
+# Looks in a row that show the same: a starved program answers seldom, and does little between two answers.
+CALM_LOOKS = 3
 # How long nothing at all may happen before that is the answer, and how long something may go on.
 PATIENCE_S = 0.7
 LONGEST_S = 2.5
@@ -38,7 +40,7 @@ class After:
 async def settled(control: Control, element: Element, before: Scene) -> After:
     """The window when it has been calm for a moment after a change; as it is, when nothing changes or nothing ever rests."""
     began = changed = anyio.current_time()
-    last, stirred = before, False
+    last, stirred, alike = before, False, 0
     own = _by_identity(before).get(element.fingerprint)
     while True:
         try:
@@ -48,14 +50,16 @@ async def settled(control: Control, element: Element, before: Scene) -> After:
             # Busy with what it was asked for: not a reason to say that it failed.
             scene, silent = last, True
         now = anyio.current_time()
+        alike += 1
         if looks(scene) != looks(last):
-            last, changed = scene, now
+            last, changed, alike = scene, now, 1
         stirred |= scene.open and own is not None and _by_identity(scene).get(element.fingerprint, own) != own
         moved = stirred or looks(last) != looks(before)
         # What it does comes when it is let go.
         if _held(_by_identity(scene).get(element.fingerprint), own) and now - began < LONGEST_S:
             changed = now
-        if now - changed >= (CALM_S if moved else PATIENCE_S) or now - began >= LONGEST_S:
+        calm = alike >= CALM_LOOKS and now - changed >= (CALM_S if moved else PATIENCE_S)
+        if calm or now - began >= LONGEST_S:
             return After(last, stirred, silent)
         await anyio.sleep(LOOK_AGAIN_S)
 

@@ -47,6 +47,9 @@ OUTCOMES = {
     "unverified": "done, the effect is not known",
 }
 
+# A key may do what nobody sees, such as copying, and so may a button that is only held.
+INVISIBLE = frozenset({"hotkey", "press_key", "mouse_down", "mouse_up"})
+
 # Controls but tab and line ends, and halves of characters.
 UNTYPED = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 
@@ -275,7 +278,9 @@ class Acting:
         }
         settled = None
         if self.before is not None:
-            settled = await settling.settle(self.before, self.screen, self.hands, self.accessibility)
+            settled = await settling.settle(
+                self.before, self.screen, self.hands, self.accessibility, patient=self.request.action not in INVISIBLE
+            )
             result |= {"settled": settled.settled, "changed": self._for_picture(settled.changed)}
             if (dialog := await dialogs.opened(self.context, self.accessibility, settled.changed)) is not None:
                 result["dialog"] = dialog
@@ -296,8 +301,7 @@ class Acting:
             return "confirmed" if there else "none"
         if settled is None:
             return "unverified"
-        # A key may do what nobody sees, such as copying, and so may a button that is only held.
-        invisible = self.request.action in ("hotkey", "press_key", "mouse_down", "mouse_up")
+        invisible = self.request.action in INVISIBLE
         return "unverified" if invisible and settled.effect == "none" else settled.effect
 
     def _in_the_way(self) -> str | None:

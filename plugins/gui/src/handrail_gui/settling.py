@@ -22,6 +22,10 @@ LOOK_S = 0.02
 # Seconds that the screen is watched before an action, for what moves by itself.
 WATCHED_S = 0.05
 CEILING_S = 2.0
+# How long nothing at all may happen, and in how many looks at the tree, before that is the answer. A starved program has read the input
+# long before it shows what it made of it.
+PATIENCE_S = 0.5
+PATIENT_LOOKS = 3
 
 # What may have come of an animation that went on, where there is one.
 BY_ITSELF = frozenset({"tree", "restless"})
@@ -57,9 +61,12 @@ class Settled:
 
     @property
     def effect(self) -> str:
-        """Confirmed when something changed, none when nothing did; unverified where it may have changed by itself, as something did before."""
+        """Confirmed when something changed, none when nothing did for long enough.
+
+        Unverified where it may have changed by itself, as something did before.
+        """
         told = self.changed.keys() - BY_ITSELF if self.restless else self.changed.keys()
-        return "confirmed" if told else "unverified" if self.changed else "none"
+        return "confirmed" if told else "unverified" if self.changed or not self.settled else "none"
 
 
 async def scene(screen: Screen, accessibility: Accessibility | None) -> Scene:
@@ -77,29 +84,34 @@ async def scene(screen: Screen, accessibility: Accessibility | None) -> Scene:
     return Scene(frame, windows, tree, restless)
 
 
-async def settle(before: Scene, screen: Screen, hands: Hands, accessibility: Accessibility | None) -> Settled:
-    """Wait until nothing has changed for a tenth of a second, two seconds at most, and compare with `before`."""
-    deadline = monotonic() + CEILING_S
+async def settle(
+    before: Scene, screen: Screen, hands: Hands, accessibility: Accessibility | None, *, patient: bool = False
+) -> Settled:
+    """Wait until nothing has changed for a tenth of a second, two seconds at most, and compare with `before`.
+
+    `patient`: where nothing has changed at all, for half a second.
+    """
+    began = monotonic()
     # A whole screen that moves is not ignored: nothing would be left to be seen.
     ignored = before.restless if before.restless and _is_small(before.restless, before.frame.screen) else None
     await hands.worked_through()
     frame, tree = await screen.capture(), await _glance(accessibility)
-    quiet_since = monotonic()
-    settled = False
-    while monotonic() < deadline:
+    quiet_since, looks = monotonic(), 1
+    while monotonic() - began < CEILING_S:
         await anyio.sleep(LOOK_S)
         now = await screen.capture()
         if not _same(frame, now, ignored):
             frame, quiet_since = now, monotonic()
         elif monotonic() - quiet_since >= QUIET_S:
-            current = await _glance(accessibility)
-            if _said(current) == _said(tree):
-                tree = current
-                settled = True
-                break
-            tree, quiet_since = current, monotonic()
+            current, looks = await _glance(accessibility), looks + 1
+            if _said(current) != _said(tree):
+                tree, quiet_since = current, monotonic()
+                continue
+            changed = compare(before, Scene(frame, await screen.windows(), current))
+            if changed or not patient or (looks >= PATIENT_LOOKS and monotonic() - began >= PATIENCE_S):
+                return Settled(True, changed, restless=before.restless is not None)
     after = Scene(frame, await screen.windows(), tree)
-    return Settled(settled, compare(before, after), restless=before.restless is not None)
+    return Settled(False, compare(before, after), restless=before.restless is not None)
 
 
 def compare(before: Scene, after: Scene) -> dict[str, Any]:

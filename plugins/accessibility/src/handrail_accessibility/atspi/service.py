@@ -27,6 +27,7 @@ from handrail_accessibility.control import Scene
 from handrail_accessibility.looks import glance_of, ref_of
 
 SCENE_DEADLINE_S = 1.5
+GLANCE_DEADLINE_S = 3.0
 # A program begins to keep its cache some 0.4 s after the first listener has come.
 CACHE_AFTER_S = 1.0
 
@@ -63,6 +64,12 @@ class AtSpi:
         deadline: float = 3.0,
     ) -> Tree:
         """What the window shows now; see `handrail.Accessibility`."""
+        wanted = Wanted(full, max_depth, query, budget)
+        tree, _ = await self._look(window, wanted, deadline)
+        return tree
+
+    async def _look(self, window: str | None, wanted: Wanted, deadline: float) -> tuple[Tree, bool]:
+        """What the window shows, and whether that was cut off by the deadline."""
         reading: Reading | None = None
         async with self._reaching() as bus:
             windows = Windows(())
@@ -71,30 +78,33 @@ class AtSpi:
                 windows = await self._windows(bus)
                 chosen = await choose(windows, window, self._services)
                 if chosen is not None:
-                    wanted = Wanted(full, max_depth, query, budget)
                     reading = Reading(bus, chosen, windows.popups_of(chosen.node.app), wanted, self._places(bus))
                     await reading.run()
         note = note_about(windows, chosen, late=clock.cancelled_caught)
         if chosen is None and window is None:
             note = "; ".join(part for part in (note, await unpublished(self._services)) if part)
         if chosen is None or reading is None:
-            return Tree((), note=note, truncated=clock.cancelled_caught)
+            return Tree((), note=note, truncated=clock.cancelled_caught), clock.cancelled_caught
         elements = reading.elements
-        return Tree(
-            elements[:budget],
+        tree = Tree(
+            elements[: wanted.budget],
             window=chosen.title,
             focused=next((element for element in elements if "focused" in element.states), None),
-            truncated=reading.truncated or len(elements) > budget or clock.cancelled_caught,
+            truncated=reading.truncated or len(elements) > wanted.budget or clock.cancelled_caught,
             note=note,
         )
+        return tree, clock.cancelled_caught
 
     async def focused(self) -> Element | None:
         """The element with the keyboard focus in the active window."""
         return (await self.tree(full=True)).focused
 
     async def glance(self) -> Glance:
-        """All that shows in the active window, in short."""
-        return glance_of(await self.tree(full=True))
+        """All that shows in the active window, in short; `Downstream` when it cannot be read in time: a part is no measure of a change."""
+        tree, late = await self._look(None, Wanted(full=True), GLANCE_DEADLINE_S)
+        if late:
+            raise Downstream("the active window was not read in time", hint="wait for its program")
+        return glance_of(tree)
 
     async def titles(self) -> tuple[str, ...]:
         """The titles of all windows."""
