@@ -23,6 +23,7 @@ def test_history_tells_the_calls_of_all_sessions_in_order(recorded):
         ("greet", None, "error"),
     ]
     assert len({call["session"] for call in calls}) == 3
+    assert [call.get("route") for call in calls] == ["host", "host", None]
 
 
 def test_history_of_the_last_calls_or_of_one_session(recorded):

@@ -44,13 +44,12 @@ def newest_calls(count: int, *, session: str | None = None) -> Sequence[dict[str
     from handrail.records.reading import calls_in
 
     files = [folder / f"{session}.jsonl"] if session else sorted(folder.glob("*.jsonl"), key=_modified, reverse=True)
-    # The newest part of each session stands for the whole.
-    sessions = {session_of(file): parts_of(file) for file in files}
-    if session and not sessions.get(session):
+    if session and not parts_of(files[0]):
         raise HandrailError(f"there is no session {session!r}", hint="`handrail history --json` names those there are")
     found: list[dict[str, Any]] = []
-    for parts in sessions.values():
-        found += calls_in(parts, count)
+    # The newest part of each session stands for the whole.
+    for id in dict.fromkeys(map(session_of, files)):
+        found += calls_in(folder / f"{id}.jsonl", count)
         if len(found) >= count:
             break
     return sorted(found, key=lambda call: call["at"])[-count:]

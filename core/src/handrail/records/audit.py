@@ -118,15 +118,19 @@ def session_of(path: Path) -> str:
 
 def part_after(path: Path) -> Path:
     """The file that the audit goes on in after this one."""
-    stem, _, number = path.stem.partition(".")
-    return path.with_name(f"{stem}.{int(number or 1) + 1}.jsonl")
+    return path.with_name(f"{session_of(path)}.{part_number(path) + 1}.jsonl")
+
+
+def part_number(path: Path) -> int:
+    """Which of the audit's files it is; the first is 1."""
+    return int(path.stem.partition(".")[2] or 1)
 
 
 def parts_of(path: Path) -> list[Path]:
     """All files of the audit that begins with this one, in order, as far as they are there."""
     first = path.with_name(f"{session_of(path)}.jsonl")
     others = (each for each in path.parent.glob(f"{first.stem}.*.jsonl") if each.stem.partition(".")[2].isdecimal())
-    found = sorted(others, key=lambda each: int(each.stem.partition(".")[2]))
+    found = sorted(others, key=part_number)
     return [first, *found] if first.exists() else found
 
 

@@ -4,37 +4,27 @@ from __future__ import annotations
 
 import json
 import os
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from handrail.files.locks import try_lock
-from handrail.records.audit import parts_of, session_of
+from handrail.records.audit import part_number, parts_of, session_of
 
-# Calls of one session that are held.
+if TYPE_CHECKING:
+    from handrail.desktops.desktop import Desktop
+
+# Calls of one session that are held, where nobody says otherwise.
 MOST = 1_000
 
 
-def calls_in(parts: Sequence[Path], count: int) -> Iterator[dict[str, Any]]:
+def calls_in(file: Path, count: int) -> list[dict[str, Any]]:
     """The last calls of one session's audit. Lines that cannot be read are left to `handrail audit verify`."""
-    session = session_of(parts[0])
-    calls: deque[dict[str, Any]] = deque(maxlen=count)
-    running: dict[str, dict[str, Any]] = {}
-    for line in (line for part in parts for line in read_lines(part)):
-        call_id = line.get("call_id")
-        if line.get("event") == "call":
-            running[str(call_id)] = call = begun(line, session=session)
-            calls.append(call)
-        elif line.get("event") == "result":
-            call = running.pop(str(call_id), None)
-            if call is None:
-                call = begun(line, session=session)
-                calls.append(call)
-            call |= ended(line)
-    yield from calls
+    telling = Telling(file, most=count)
+    telling.read()
+    return [call.told for call in telling.calls.values()]
 
 
 def read_lines(file: Path) -> Iterator[dict[str, Any]]:
@@ -53,7 +43,7 @@ def _line(raw: bytes) -> dict[str, Any] | None:
     return cast("dict[str, Any]", line) if isinstance(line, dict) else None
 
 
-def begun(line: Mapping[str, Any], *, session: str) -> dict[str, Any]:
+def _begun(line: Mapping[str, Any], *, session: str) -> dict[str, Any]:
     """A call that has begun, as its line tells it."""
     return {
         "session": session,
@@ -68,10 +58,23 @@ def begun(line: Mapping[str, Any], *, session: str) -> dict[str, Any]:
         "status": "unfinished",
         "result": None,
         "duration_ms": None,
+        **{name: line[name] for name in ("route", "changed_by", "before", "observed") if name in line},
     }
 
 
-def ended(line: Mapping[str, Any]) -> dict[str, Any]:
+def _desktop(line: Mapping[str, Any]) -> Desktop | None:
+    """The desktop that the session works, as its line tells it; None where it is told otherwise."""
+    from pydantic import TypeAdapter, ValidationError
+
+    from handrail.desktops.desktop import Desktop
+
+    try:
+        return TypeAdapter(Desktop).validate_python({each.name: line.get(each.name) for each in fields(Desktop)})
+    except ValidationError:
+        return None
+
+
+def _ended(line: Mapping[str, Any]) -> dict[str, Any]:
     """How a call ended, as its line tells it."""
     result: Any = line.get("result", {})
     told = {"status": line.get("status"), "result": result, "duration_ms": result.get("duration_ms")}
@@ -88,30 +91,34 @@ class Call:
 
 @dataclass(slots=True)
 class Telling:
-    """One session's audit, read as far as it was written. `version` grows with each line."""
+    """One session's audit, read as far as it was written: its last calls by a number of ours. `version` grows with each line."""
 
     file: Path
-    id: str
+    most: int = MOST
     about: dict[str, Any] = field(default_factory=dict[str, Any])
-    desktop: Mapping[str, Any] | None = None
-    calls: dict[str, Call] = field(default_factory=dict[str, Call])
+    desktop: Desktop | None = None
+    calls: dict[int, Call] = field(default_factory=dict[int, Call])
     ended: bool = False
     version: int = 0
     _part: Path | None = None
     _at: int = 0
     _count: int = 0
-    _open: dict[str, str] = field(default_factory=dict[str, str])
+    _open: dict[str, int] = field(default_factory=dict[str, int])
+
+    @property
+    def id(self) -> str:
+        return session_of(self.file)
 
     @property
     def running(self) -> bool:
         """Whether its process still writes it."""
-        return not self.ended and is_held(self._part or self.file)
+        return not self.ended and _is_held(self._part or self.file)
 
     def read(self) -> bool:
         """Take in what was written since; whether there was something."""
         before = self.version
         for part in parts_of(self.file):
-            if self._part is not None and _number(part) < _number(self._part):
+            if self._part is not None and part_number(part) < part_number(self._part):
                 continue
             if part != self._part:
                 self._part, self._at = part, 0
@@ -135,7 +142,7 @@ class Telling:
             case "session" if not self.about:
                 self.about = {key: line.get(key) for key in ("at", "pid", "workspace")}
             case "desktop":
-                self.desktop = line
+                self.desktop = _desktop(line)
             case "call":
                 self._begin(line)
             case "result":
@@ -145,28 +152,25 @@ class Telling:
             case _:
                 pass
 
-    def _begin(self, line: Mapping[str, Any]) -> str:
+    def _begin(self, line: Mapping[str, Any]) -> int:
         # A call that is handed on, or made again on the host, is recorded anew under its own id.
         self._count += 1
-        key = str(self._count)
-        self._open[str(line.get("call_id"))] = key
-        told = {**begun(line, session=self.id), "key": key}
-        told |= {name: line[name] for name in ("route", "changed_by", "before", "observed") if name in line}
-        self.calls[key] = Call(told, self.version)
-        if len(self.calls) > MOST:
+        self._open[str(line.get("call_id"))] = self._count
+        self.calls[self._count] = Call(_begun(line, session=self.id), self.version)
+        if len(self.calls) > self.most:
             del self.calls[next(iter(self.calls))]
-        return key
+        return self._count
 
     def _end(self, line: Mapping[str, Any]) -> None:
         call_id = str(line.get("call_id"))
         key = self._open.pop(call_id, None) or self._begin(line)
         self._open.pop(call_id, None)
         if (call := self.calls.get(key)) is not None:
-            call.told |= ended(line)
+            call.told |= _ended(line)
             call.version = self.version
 
 
-def is_held(file: Path) -> bool:
+def _is_held(file: Path) -> bool:
     """Whether somebody writes an audit file: the kernel gives the lock up with the process, however that ends."""
     try:
         descriptor = os.open(file, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
@@ -181,8 +185,3 @@ def is_held(file: Path) -> bool:
 def audits(folder: Path) -> list[Path]:
     """The first file of each session's audit, the newest session first."""
     return sorted((file for file in folder.glob("*.jsonl") if file.stem == session_of(file)), reverse=True)
-
-
-def _number(part: Path) -> int:
-    number = part.stem.partition(".")[2]
-    return int(number) if number.isdecimal() else 1

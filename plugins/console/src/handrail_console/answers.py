@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any, Literal
 
 import anyio.to_thread
@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from handrail import Desktop
 from handrail.asking.confirm import Choice
 from handrail.asking.pending import give
 from handrail.commands._common import to_json
@@ -23,7 +24,7 @@ from handrail.records.reading import Telling
 from handrail.runtime import Runtime
 from handrail_console.hands import Hands
 from handrail_console.page import HEADERS, PAGE
-from handrail_console.watch import Watch, past, session_wire
+from handrail_console.watch import Watch, call_wire, past, session_wire
 
 # Bytes of what the page sends.
 BODY = 2 * 2**20
@@ -113,7 +114,7 @@ class Answers:
         """The calls of one of them."""
         telling = self._telling(request)
         await anyio.to_thread.run_sync(telling.read)
-        calls = [call.told for call in telling.calls.values()]
+        calls = [call_wire(telling, key) for key in telling.calls]
         return _json({**session_wire(telling), "running": telling.running, "calls": calls})
 
     async def kept_picture(self, request: Request) -> Response:
@@ -176,9 +177,9 @@ class Answers:
         file = self._runtime.places.audit / f"{id}.jsonl"
         if not SESSION.fullmatch(id) or not file.is_file():
             raise NotFound(f"there is no record of a session {id!r}")
-        return Telling(file, id)
+        return Telling(file)
 
-    def _desktop(self, session: str) -> Mapping[str, Any]:
+    def _desktop(self, session: str) -> Desktop:
         telling = self._watch.running(session)
         if telling is None or telling.desktop is None:
             raise NotFound(f"no session {session!r} runs here with a desktop that it has used")

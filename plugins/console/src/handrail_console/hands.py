@@ -6,7 +6,7 @@ import io
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Self, cast
+from typing import Any, Self
 
 import anyio
 import anyio.to_thread
@@ -46,26 +46,18 @@ class Hands:
         """The ids of these sessions."""
         return {session.id for session in self._sessions.values()}
 
-    async def picture(self, desktop: Mapping[str, Any]) -> Picture:
+    async def picture(self, desktop: Desktop) -> Picture:
         """What the desktop shows now."""
         session = await self._on(desktop)
         screen: Screen = await session.service("screen")
         frame = await screen.capture()
         return await anyio.to_thread.run_sync(_picture, frame)
 
-    async def act(self, desktop: Mapping[str, Any], args: Mapping[str, Any]) -> ToolResult:
+    async def act(self, desktop: Desktop, args: Mapping[str, Any]) -> ToolResult:
         """Work the desktop as `handrail control` does."""
         return await (await self._on(desktop)).call(TOOL, args)
 
-    async def _on(self, told: Mapping[str, Any]) -> Session:
-        desktop = Desktop(
-            name=str(told["name"]),
-            display=told["display"],
-            environment=cast("dict[str, str]", told["environment"]),
-            private=bool(told["private"]),
-            temporary=bool(told["temporary"]),
-            scale=float(told["scale"]),
-        )
+    async def _on(self, desktop: Desktop) -> Session:
         async with self._opening:
             # Another one may have its display later.
             key = f"{desktop.key} {desktop.name}"

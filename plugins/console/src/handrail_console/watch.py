@@ -15,7 +15,7 @@ import anyio.to_thread
 from handrail.asking.pending import Pending, pending
 from handrail.config.places import Places
 from handrail.desktops.stops import Stops
-from handrail.records.reading import Telling, audits, is_held
+from handrail.records.reading import Telling, audits
 
 LOOK_S = 0.25
 # A line now and then tells the page that we are still there.
@@ -86,26 +86,34 @@ class Watch:
     # In a thread
 
     def _look(self) -> bool:
+        """Whether anything is new."""
         before = self._questions, self._stops, set(self._running)
-        changed = False
-        for file in audits(self._places.audit):
-            if file.stem in self._over or file.stem in self._running or file.stem in self._own():
-                continue
-            found = Telling(file, file.stem)
-            found.read()
-            if found.running:
-                self._running[file.stem] = found
-            else:
-                self._over.add(file.stem)
-        for id, telling in list(self._running.items()):
-            running = telling.running
-            changed |= telling.read()
-            if not running:
-                del self._running[id]
-                self._over.add(id)
+        self._find()
+        read = [self._follow(telling) for telling in list(self._running.values())]
         self._questions = pending(self._places)
         self._stops = Stops(self._places.state / "stops").all()
-        return changed or before != (self._questions, self._stops, set(self._running))
+        return any(read) or before != (self._questions, self._stops, set(self._running))
+
+    def _find(self) -> None:
+        known = self._over | self._running.keys() | set(self._own())
+        for file in audits(self._places.audit):
+            if file.stem in known:
+                continue
+            found = Telling(file)
+            found.read()
+            if found.running:
+                self._running[found.id] = found
+            else:
+                self._over.add(found.id)
+
+    def _follow(self, telling: Telling) -> bool:
+        # Asked before it is read: what a session writes last is told, too.
+        running = telling.running
+        read = telling.read()
+        if not running:
+            del self._running[telling.id]
+            self._over.add(telling.id)
+        return read
 
     # What a page is told
 
@@ -117,9 +125,9 @@ class Watch:
             since = told.sessions.get(id)
             if since is None or since != telling.version:
                 yield {"kind": "session", **session_wire(telling)}
-            calls = [call for call in telling.calls.values() if since is None or call.version > since]
-            for call in calls[-FIRST:]:
-                yield {"kind": "call", **call.told}
+            calls = [key for key, call in telling.calls.items() if since is None or call.version > since]
+            for key in calls[-FIRST:]:
+                yield {"kind": "call", **call_wire(telling, key)}
             told.sessions[id] = telling.version
         questions = [question_wire(each) for each in self._questions]
         if questions != told.questions:
@@ -133,8 +141,13 @@ class Watch:
 def session_wire(telling: Telling) -> dict[str, Any]:
     """A session as the page is told of it."""
     shown = ("name", "display", "private", "switch")
-    desktop = {key: telling.desktop.get(key) for key in shown} if telling.desktop is not None else None
+    desktop = {each: getattr(telling.desktop, each) for each in shown} if telling.desktop is not None else None
     return {"session": telling.id, **telling.about, "desktop": desktop}
+
+
+def call_wire(telling: Telling, key: int) -> dict[str, Any]:
+    """A call as the page is told of it."""
+    return {"key": key, **telling.calls[key].told}
 
 
 def question_wire(left: Pending) -> dict[str, Any]:
@@ -157,11 +170,9 @@ def past(places: Places, *, most: int) -> list[dict[str, Any]]:
     """The newest sessions that there are records of, newest first."""
     found: list[dict[str, Any]] = []
     for file in audits(places.audit)[:most]:
-        telling = Telling(file, file.stem)
+        telling = Telling(file)
         telling.read()
-        calls = [call.told for call in telling.calls.values()]
-        tools = list(dict.fromkeys(str(call["tool"]) for call in calls))
-        found.append(
-            {**session_wire(telling), "calls": len(calls), "tools": tools[:6], "running": is_held(telling.file)}
-        )
+        tools = list(dict.fromkeys(str(call.told["tool"]) for call in telling.calls.values()))
+        calls = len(telling.calls)
+        found.append({**session_wire(telling), "calls": calls, "tools": tools[:6], "running": telling.running})
     return found
