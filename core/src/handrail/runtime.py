@@ -432,6 +432,7 @@ def _judging(runtime: Runtime) -> Judging:
         workspace=(runtime.cwd,),
         platform=runtime.platform,
         mode=runtime.settings.mode,
+        keys=(runtime.places.state,),
         protected=(*runtime.places.all, *runtime.config.files, *_observing(runtime.settings)),
         allow_private=runtime.settings.network.allow_private,
     )

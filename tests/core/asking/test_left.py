@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import os
+import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
@@ -13,7 +16,7 @@ import pytest
 from handrail import Answer, Approval, Choice, Write, tool
 from handrail.asking.confirm import yes
 from handrail.asking.pending import Pending, give, pending
-from handrail.config.places import Places
+from handrail.config.places import Places, write_private
 from handrail.errors import NotFound
 from handrail.testing import open_test_session
 from handrail.watching.events import ApprovalAnswered
@@ -135,3 +138,60 @@ async def test_what_decides_by_itself_leaves_no_question(tmp_path: Path) -> None
     async with open_test_session(tools=[change], folder=tmp_path, confirm=yes) as session:
         assert (await session.call("change"))["status"] == "success"
         assert not (session.runtime.places.state / "approvals").exists()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [b"", b"[]", b"[" * 100_000, b"\xff\xfe", b'{"id": 1}', b'{"__proto__": {}}'],
+    ids=lambda wrong: str(wrong[:12]),
+)
+async def test_a_file_that_is_no_question_hides_no_other(tmp_path: Path, wrong: bytes) -> None:
+    async with open_test_session(tools=[change], folder=tmp_path, confirm=Person()) as session:
+        places = session.runtime.places
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.call, "change")
+            asked = await left(places)
+            own = next((places.state / "approvals").glob("*/*.question"))
+            own.with_name("a9.question").write_bytes(wrong)
+            told = json.loads(own.read_text()) | {"id": "a8", "expires": "soon"}
+            own.with_name("a8.question").write_text(json.dumps(told))
+            assert pending(places) == [asked]
+            give(places, asked, Choice.DENY)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="only POSIX has pipes with names")
+async def test_a_pipe_in_the_place_of_a_question_or_an_answer_holds_nobody_up(tmp_path: Path) -> None:
+    async with open_test_session(tools=[change], folder=tmp_path, confirm=Person()) as session:
+        places = session.runtime.places
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.call, "change")
+            asked = await left(places)
+            folder = places.state / "approvals" / asked.session
+            os.mkfifo(folder / "a9.question")
+            assert pending(places) == [asked]
+            os.mkfifo(folder / f"{asked.id}.answer")
+        assert session.history.last()[0].result["status"] == "denied"
+
+
+async def test_where_the_answer_cannot_be_kept_the_question_waits_on(tmp_path: Path) -> None:
+    async with open_test_session(tools=[change], folder=tmp_path, confirm=Person()) as session:
+        places = session.runtime.places
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.call, "change")
+            asked = await left(places)
+            # What it would be written to first.
+            partial = places.state / "approvals" / asked.session / f".{asked.id}.answer.{os.getpid()}"
+            partial.mkdir()
+            with pytest.raises(OSError, match="answer"):
+                give(places, asked, Choice.ONCE)
+            assert pending(places) == [asked]
+            partial.rmdir()
+            give(places, asked, Choice.ONCE)
+        assert session.history.last()[0].result["status"] == "success"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such rights")
+def test_only_the_person_can_look_into_folders_that_are_made_for_private_files(tmp_path: Path) -> None:
+    write_private(tmp_path / "home/state/approvals/a", "?")
+    made = [tmp_path / "home", tmp_path / "home/state", tmp_path / "home/state/approvals"]
+    assert [stat.S_IMODE(each.stat().st_mode) for each in made] == [0o700] * 3

@@ -335,3 +335,17 @@ def test_calls_that_are_judged_together_are_each_judged_as_if_alone(judging: Jud
         assert opinion(together, Read("file", arg="path"), path=text) == opinion(
             judging, Read("file", arg="path"), path=text
         )
+
+
+@pytest.mark.parametrize("path", ["state", "state/console/1.json", "work/link/serve/1.json", "STATE/../state/x"])
+@pytest.mark.parametrize("what", ["file", "folder", "glob", "cwd"])
+@pytest.mark.parametrize("mode", list(Mode))
+def test_no_tool_looks_where_a_person_is_asked(
+    judging: Judging, tmp_path: Path, path: str, what: str, mode: Mode
+) -> None:
+    (tmp_path / "state/console").mkdir(parents=True)
+    (tmp_path / "STATE").mkdir()
+    (judging.cwd / "link").symlink_to(tmp_path / "state")
+    closed = replace(judging, keys=(tmp_path / "state",), mode=mode)
+    assert decided(closed, Read(what, arg="path"), path=f"{tmp_path}/{path}") == (Decision.DENY, Decision.DENY)
+    assert decided(closed, Read("file", arg="path"), path=f"{judging.cwd}/states") == (Decision.ALLOW, None)

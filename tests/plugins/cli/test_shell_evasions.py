@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from handrail import Decision, Judging
+from handrail import Decision, Judging, Mode
 from handrail_cli.globs import fits, fitting_secret
 from handrail_cli.judgement import judge
 
@@ -502,3 +502,29 @@ def test_what_only_resembles_a_disguise_is_no_catastrophe(command: str) -> None:
 @pytest.mark.parametrize("command", ["find -type f -print0 | xargs -0 rm -f", "find . -name '*' | xargs rm -f"])
 def test_a_search_that_leaves_nothing_out_is_a_bulk_delete(command: str) -> None:
     assert "bulk_delete" in {reason.code for reason in judge(command, JUDGING).reasons}
+
+
+KEYS = HOME / ".local/state/handrail"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat ~/.local/state/*/console/*",
+        "cat ~/.l*/st?te/handrail/console/1.json",
+        "cd ..; cat .local/*/*/console/*.json",
+        "cat /home/*/.local/state/*/*/*",
+        "head -c 99 < ~/.local/state/handrai[l]/serve/1.json",
+        "cat ~/.local/state/{handrail,x}/console/1.json",
+        "grep -h link ~/.local/state/*/*/*.json",
+    ],
+)
+def test_no_pattern_hides_what_lets_a_person_answer(command: str):
+    found = judge(command, replace(JUDGING, protected=(OWN, KEYS), keys=(KEYS,), mode=Mode.PERMISSIVE))
+    assert found.floor in (Decision.CONFIRM, Decision.DENY)
+
+
+@pytest.mark.parametrize("command", ["cat *.md", "ls */*", "cat ../*/*.txt", "cat */*/*/*/*.md"])
+def test_patterns_that_fit_nothing_of_the_rail_are_judged_as_ever(command: str):
+    closed = replace(JUDGING, protected=(OWN, KEYS), keys=(KEYS,))
+    assert judge(command, closed) == judge(command, JUDGING)

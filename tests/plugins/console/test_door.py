@@ -135,3 +135,17 @@ def test_pictures_of_records_are_no_way_to_other_files(served: Console, home: Pa
         status, _, body = get(served, f"/sessions/20260101-000000-abcdef/pictures/{name}", token=served.token)
         assert status in (403, 404)
         assert "secret" not in body
+
+
+def test_a_disk_that_refuses_is_told_with_the_headers_of_every_answer(served: Console):
+    connection = http.client.HTTPConnection(*served.address, timeout=60)
+    try:
+        # No file has so long a name.
+        body = json.dumps({"action": "stop", "desktop": "a" * 3_000})
+        connection.request("POST", "/stops", body, headers={"authorization": f"Bearer {served.token}"})
+        answer = connection.getresponse()
+        assert answer.status == 500
+        assert "File name too long" in json.loads(answer.read())["error"]
+        assert answer.getheader("content-security-policy")
+    finally:
+        connection.close()

@@ -14,9 +14,10 @@ import stat
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import anyio
 
@@ -24,6 +25,9 @@ from handrail.asking.confirm import Answer, Approval, Choice
 from handrail.asking.questions import question
 from handrail.config.places import Places, private_folder, write_private
 from handrail.errors import NotFound
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 FOLDER = "approvals"
 POLL_S = 0.2
@@ -146,19 +150,32 @@ def give(
     except FileNotFoundError as exc:
         raise gone from exc
     told = {"nonce": left.nonce, "choice": choice.value, "grant": grant, "args": args, "feedback": feedback, "by": by}
-    write_private(reply, json.dumps(told))
+    try:
+        write_private(reply, json.dumps(told))
+    except OSError:
+        # A full disk: it waits on, for whoever can answer.
+        taken.rename(waiting)
+        raise
+
+
+@cache
+def _questions() -> TypeAdapter[Pending]:
+    # Only who looks for questions waits for this.
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Pending)
 
 
 def _open(places: Places) -> Iterator[Pending]:
+    adapter = _questions()
     for file in _folder(places).glob("*/*.question"):
-        found = _read(file)
         try:
-            left = Pending(**found) if found is not None else None
-        except TypeError:
+            left = adapter.validate_python(_read(file) or {})
+        # Pydantic's complaints are ValueErrors.
+        except ValueError:
             continue
-        if left is not None and left.expires > time.time() and _lives(left.process):
-            # JSON has no tuples.
-            yield replace(left, choices=tuple(left.choices), grants=tuple(left.grants))
+        if left.expires > time.time() and _lives(left.process):
+            yield left
 
 
 def _answer(given: Mapping[str, Any], left: Pending, approval: Approval) -> Answer:
@@ -186,7 +203,7 @@ def _folder(places: Places) -> Path:
 def _read(file: Path) -> Mapping[str, Any] | None:
     """What a file of ours says; None when there is none, and nothing at all when it is not a person's own."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:
         return None
     except OSError:

@@ -92,7 +92,9 @@ def home_folder(environment: Mapping[str, str]) -> Path:
 
 def private_folder(path: Path) -> Path:
     """The folder, made 0700 with its parents when it was not there."""
-    path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    if not path.is_dir():
+        for folder in (*reversed(path.parents), path):
+            folder.mkdir(exist_ok=True, mode=0o700)
     return path
 
 
@@ -112,8 +114,13 @@ def write_private(path: Path, text: str) -> None:
     private_folder(path.parent)
     partial = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with open(descriptor, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(descriptor)
-    partial.replace(path)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(descriptor)
+        partial.replace(path)
+    except OSError:
+        # Half a file is worth nothing on a full disk.
+        partial.unlink(missing_ok=True)
+        raise

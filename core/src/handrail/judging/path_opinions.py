@@ -41,7 +41,7 @@ def fixed(pattern: str) -> str:
 
 def of_reading(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion:
     """The view of reading the file or folder that `text` names."""
-    if (view := _closed(found, seen) or _secret(text, found, Decision.DENY)) is not None:
+    if (view := _unread(text, found, judging, seen)) is not None:
         return view
     if found.doubtful is not None:
         return kept(Decision.CONFIRM, found.doubtful)
@@ -64,7 +64,7 @@ def of_pattern(text: str, found: paths.Resolved, judging: Judging, seen: paths.S
 
 def of_working(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion | None:
     """The view of working in a folder; None where what is done there is all that matters."""
-    if (view := _closed(found, seen) or _secret(text, found, Decision.DENY)) is not None:
+    if (view := _unread(text, found, judging, seen)) is not None:
         return view
     return None if found.doubtful is None else kept(Decision.CONFIRM, found.doubtful)
 
@@ -113,6 +113,15 @@ def _roots(found: paths.Resolved, judging: Judging) -> list[paths.Place]:
 def _secret(text: str, found: paths.Resolved, floor: Decision) -> Opinion | None:
     what = paths.secret(found.place) or (paths.secret(found.named) if found.linked else None)
     return None if what is None else kept(floor, Reason("secret", f"{text!r} keeps {what}"))
+
+
+def _unread(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion | None:
+    """Places that no tool looks at."""
+    if (closed := _closed(found, seen)) is not None:
+        return closed
+    if paths.inside(found.place, judging.keys, seen=seen, platform=judging.platform):
+        return kept(Decision.DENY, Reason("keys", f"{text!r} is where Handrail keeps what lets a person answer it"))
+    return _secret(text, found, Decision.DENY)
 
 
 def _closed(found: paths.Resolved, seen: paths.Seen) -> Opinion | None:

@@ -182,7 +182,8 @@ class Focus:
 class Judging:
     """The circumstances a call is judged in: plain data, so that `handrail evaluate` can judge for another machine.
 
-    `workspace` are the roots that file tools may write. `protected` are files that no tool may write: policy, configuration, audit.
+    `workspace` are the roots that file tools may write. `protected` are files that no tool may write: policy, configuration, audit;
+    `keys` are those of them that no tool may read either: whoever reads them can answer in the person's place.
     """
 
     cwd: Path
@@ -195,6 +196,7 @@ class Judging:
     private_desktop: bool = False
     shell: str = "bash"
     protected: tuple[Path, ...] = ()
+    keys: tuple[Path, ...] = ()
     remembered: frozenset[str] = field(default_factory=frozenset[str])
     # Hosts, addresses and networks of the person's own that may be reached though they are not public.
     allow_private: tuple[str, ...] = ()

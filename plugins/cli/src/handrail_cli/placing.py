@@ -184,6 +184,9 @@ class Places:
     def pattern(self, text: str, word: Word, effects: Effects, *, listing: bool) -> bool:
         """Whether a pattern can only fit files that may be read."""
         folder, _, name = text.rpartition("/")
+        if any(self.fits_keys(found.real) for found in self.resolved(text)):
+            effects.warn("own", f"the pattern {text!r} fits what lets a person answer Handrail", word)
+            return False
         if GLOB.search(folder) and (folder.startswith(("/", "~", ".")) or "/." in folder):
             effects.ask("pattern", "the pattern looks into folders that are not named", word)
             return False
@@ -200,6 +203,14 @@ class Places:
         else:
             effects.ask("secret", told, word)
         return False
+
+    def fits_keys(self, pattern: str) -> bool:
+        """Whether a resolved pattern could fit what lies in a folder that no tool may read."""
+        names = pattern.split("/")
+        return any(
+            len(names) >= len(key) and all(_fits(name, shape) for name, shape in zip(key, names, strict=False))
+            for key in (str(place).split("/") for place in self.judging.keys)
+        )
 
     def any_secret(self, folder: str, name: str) -> bool:
         """Whether a file that is there fits a pattern and keeps a secret. Names alone are looked at."""
@@ -314,6 +325,11 @@ def _holds_repository(folder: str) -> bool:
     return os.path.lexists(f"{folder}/.git") or all(
         os.path.lexists(f"{folder}/{name}") for name in ("HEAD", "objects", "refs")
     )
+
+
+def _fits(name: str, shape: str) -> bool:
+    """Whether a shell takes a shape for this name; one that begins with a dot is fitted by no other beginning."""
+    return (not name.startswith(".") or shape.startswith(".")) and fnmatch.fnmatchcase(name, shape)
 
 
 def secret_of(found: paths.Resolved) -> str | None:

@@ -215,6 +215,8 @@ def _told(handler: Handler) -> Handler:
             response = _json({"error": str(exc)}, 404)
         except HandrailError as exc:
             response = _json({"error": str(exc), "hint": exc.hint}, 409)
+        except OSError as exc:
+            response = _json({"error": f"it could not be kept or read here: {exc.strerror or exc}"}, 500)
         response.headers.update(HEADERS)
         return response
 
