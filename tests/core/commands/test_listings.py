@@ -84,6 +84,12 @@ def test_doctor_needs_only_the_backend_that_is_chosen(handrail):
     assert "apt install reader" in done.stdout
 
 
+def test_doctor_calls_no_backend_ready_that_it_did_not_open(handrail):
+    done = handrail("doctor", plugins="plan_only")
+    assert "absent   backend plan_only: it was not opened, since no desktop was" in done.stdout
+    assert done.returncode == 0
+
+
 def test_doctor_names_a_plugin_that_did_not_load(handrail):
     done = handrail("doctor", plugins="broken")
     assert done.returncode == 1

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 NO_SANDBOX = "none is usable here: commands that could run in one are asked about instead"
 BUG = "this is a bug of what supplies it; `handrail --debug doctor` shows more"
+UNOPENED = "it was not opened, since no desktop was"
 # Seconds that a desktop, a service or a backend may take to open.
 PATIENCE_S = 30
 
@@ -167,13 +168,16 @@ async def _examined(runtime: Runtime) -> AsyncGenerator[Check]:
 
 
 def _backends(runtime: Runtime) -> Iterator[Check]:
-    """Every backend; only those that the configuration names are needed."""
+    """Every backend, unopened; only those that the configuration names are needed."""
     named = _named(runtime)
     for name in sorted(named - set(runtime.backends)):
         yield Check(f"backend {name}", False, "no plugin supplies it", "see `handrail plugins`")
     for name, backend in runtime.backends.items():
         lacks = runtime.lacks(backend)
-        yield Check(f"backend {name}", lacks is None, lacks or "", _cure(lacks), needed=name in named)
+        # Whether its key is there and its server answers, nobody has seen.
+        yield Check(
+            f"backend {name}", False, lacks or UNOPENED, _cure(lacks), needed=lacks is not None and name in named
+        )
 
 
 def _named(runtime: Runtime) -> set[str]:

@@ -104,7 +104,9 @@ def test_a_dry_run_shows_the_difference_and_changes_nothing(person: Person):
     file = person.home / ".config" / "zed" / "settings.json"
     file.parent.mkdir(parents=True)
     file.write_text(SETTINGS)
-    shown = person.mcp("install", "zed", "--dry-run").stdout
+    done = person.mcp("install", "zed", "--dry-run")
+    assert done.stderr == f"Zed: nothing was changed; without --dry-run: added 'handrail' in {file}\n"
+    shown = done.stdout
     assert shown.startswith(f"--- {file}\n+++ {file}\n")
     changed = [line for line in shown.splitlines()[2:] if line[0] in "+-"]
     assert changed[0] == '+    "handrail": {'

@@ -235,7 +235,7 @@ def _apply(client: Client, change: Change, said: str, *, dry_run: bool) -> None:
     path = change.file.path
     if dry_run:
         click.echo(change.diff, nl=False)
-        click.echo(f"{client.title}: {said}, if this were no dry run; nothing was changed", err=True)
+        click.echo(f"{client.title}: nothing was changed; without --dry-run: {said} in {path}", err=True)
         return
     if change.file.data is None and not path.parent.is_dir():
         click.echo(f"Note: there was no {path.parent}; is {client.title} installed?", err=True)
