@@ -71,18 +71,30 @@ class Recorder:
             self.tape.begun(invocation.call_id, self._secrets.kept(args), meant)
         if self._audit is None:
             return
-        fields = {
+        fields = self._fields(invocation, verdict)
+        fields["args"] = self._shown(args)
+        if meant:
+            fields["meant"] = self._shown(meant)
+        if invocation.tool.name != asked_for:
+            fields["asked_for"] = asked_for
+        try:
+            self._audit.write("call", fields)
+        except OSError as exc:
+            raise Downstream(
+                f"the audit cannot be written ({exc}), so nothing was done", hint="free some space, or turn [audit] off"
+            ) from exc
+
+    def _fields(self, invocation: Invocation, verdict: Verdict) -> dict[str, object]:
+        """What the audit says of a call that was judged, beside its arguments."""
+        fields: dict[str, object] = {
             "call_id": invocation.call_id,
             "tool": invocation.tool.name,
-            "args": self._shown(args),
             "call_hash": invocation.call_hash,
             "decision": verdict.decision,
             "route": verdict.route,
             "rule": verdict.rule,
             "reasons": self._secrets.kept([reason.text for reason in verdict.reasons]),
         }
-        if meant:
-            fields["meant"] = self._shown(meant)
         if invocation.before is not None:
             fields["before"] = [
                 {"args": self._shown(form.args), "call_hash": form.call_hash} for form in invocation.earlier_forms()
@@ -90,16 +102,9 @@ class Recorder:
             fields["changed_by"] = list(invocation.changes())
         if invocation.seen is not None and invocation.seen.did:
             fields["observed"] = self._shown(observed_wire(invocation.seen.did))
-        if invocation.tool.name != asked_for:
-            fields["asked_for"] = asked_for
         if invocation.parent is not None:
             fields["parent"] = invocation.parent.call_id
-        try:
-            self._audit.write("call", fields)
-        except OSError as exc:
-            raise Downstream(
-                f"the audit cannot be written ({exc}), so nothing was done", hint="free some space, or turn [audit] off"
-            ) from exc
+        return fields
 
     def opened(self, desktop: Desktop) -> None:
         """Say which desktop the session works, so that a person finds it."""

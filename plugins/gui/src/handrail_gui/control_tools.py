@@ -75,31 +75,40 @@ async def manual_control(
         await hands.move(*to)
     elif action == "move":
         raise InvalidArguments("where to move is not given", hint="give x and y, or dx and dy")
+    if chord is not None and action == "key_combo":
+        await hands.chord(chord)
+    elif text is not None and action == "type":
+        await _type(hands, text.get_secret_value(), context)
+    elif action == "scroll":
+        for _ in range(abs(amount)):
+            await hands.scroll("down" if amount > 0 else "up")
+    else:
+        await _use_button(hands, action)
+    at = await hands.pointer()
+    return {"action": action, "x": at[0], "y": at[1], "description": f"{action.replace('_', ' ')} done"}
+
+
+async def _type(hands: Hands, text: str, context: ToolContext) -> None:
+    for piece in await hands.pieces(text):
+        context.checkpoint()
+        await hands.type_piece(piece)
+    await hands.worked_through()
+    await hands.release_all()
+
+
+async def _use_button(hands: Hands, action: ManualAction) -> None:
+    """Use a button of the mouse where the action is one of a button's."""
     match action:
-        case "move":
-            pass
         case "click":
             await hands.click("left", 1)
         case "right_click":
             await hands.click("right", 1)
-        case "scroll":
-            for _ in range(abs(amount)):
-                await hands.scroll("down" if amount > 0 else "up")
         case "mouse_down":
             await hands.press("left")
         case "mouse_up":
             await hands.release("left")
-        case "key_combo":
-            assert chord is not None
-            await hands.chord(chord)
-        case "type":
-            for piece in await hands.pieces(text.get_secret_value() if text else ""):
-                context.checkpoint()
-                await hands.type_piece(piece)
-            await hands.worked_through()
-            await hands.release_all()
-    at = await hands.pointer()
-    return {"action": action, "x": at[0], "y": at[1], "description": f"{action.replace('_', ' ')} done"}
+        case _:
+            return
 
 
 async def _target(
