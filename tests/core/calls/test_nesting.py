@@ -7,7 +7,8 @@ from typing import Any
 
 import anyio
 
-from handrail import Decision, Read, ToolContext, ToolError, Write, tool
+from handrail import Approval, Decision, Read, ToolContext, ToolError, Write, tool
+from handrail.asking.confirm import callback
 from handrail.records.audit import verify
 from handrail.testing import Always, ScriptedConfirmer, open_test_session
 from handrail.watching.events import Event, Proposed, Started
@@ -144,6 +145,31 @@ async def test_the_parents_timeout_reaches_the_child() -> None:
     async with open_test_session(tools=[hasty, sleep]) as session:
         with anyio.fail_after(20):
             assert (await session.call("outer", {"name": "sleep"})).status == "timeout"
+
+
+async def test_the_parents_clock_rests_while_a_person_thinks_about_the_child() -> None:
+    limit = 3
+    hasty = tool(name="outer", description="Call.", timeout=limit)(outer_function)
+
+    async def think(approval: Approval) -> bool:
+        await anyio.sleep(limit + 0.1)
+        return True
+
+    async with open_test_session(tools=[hasty, change], confirm=callback(think)) as session:
+        assert (await session.call("outer", {"name": "change"}))["inner"].status == "success"
+
+
+async def test_after_the_answer_the_parents_clock_goes_on() -> None:
+    hasty = tool(name="outer", description="Call.", timeout=0.05)(outer_function)
+
+    @tool(effects=[Write("settings")])
+    async def dawdle() -> None:
+        """Take long."""
+        await anyio.sleep(60)
+
+    async with open_test_session(tools=[hasty, dawdle], confirm=ScriptedConfirmer("once")) as session:
+        with anyio.fail_after(20):
+            assert (await session.call("outer", {"name": "dawdle"})).status == "timeout"
 
 
 async def outer_function(name: str, context: ToolContext) -> dict[str, Any]:

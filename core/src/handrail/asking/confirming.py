@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from handrail.watching.events import ApprovalAnswered, ApprovalAsked
 from handrail.watching.observing import Judge, considered
 
 if TYPE_CHECKING:
+    from handrail.calls.running import Running
     from handrail.session import Session
 
 log = logging.getLogger(__name__)
@@ -81,7 +83,10 @@ async def _outcome(
     running.asked = approval.confirmation
     session.scheduler.look_again(running)
     try:
-        outcome = await session.approvals.ask(approval, confirmer, again)
+        with ExitStack() as clocks:
+            for outer in _around(session, running):
+                clocks.enter_context(outer.resting())
+            outcome = await session.approvals.ask(approval, confirmer, again)
     except (NoConfirmer, DeniedByUser) as exc:
         outcome = refused(approval.verdict, exc.code, str(exc))
     # Confirmers are hosts' code; one that fails has not said yes.
@@ -93,6 +98,15 @@ async def _outcome(
         raise running.why
     running.asked = None
     return outcome
+
+
+def _around(session: Session, running: Running) -> Iterator[Running]:
+    """The calls that wait for this one."""
+    parent = running.invocation.parent if running.invocation is not None else None
+    while parent is not None:
+        if (outer := session.running.get(parent.call_id)) is not None:
+            yield outer
+        parent = parent.parent
 
 
 def question(session: Session, invocation: Invocation, verdict: Verdict, note: str = "") -> Approval:

@@ -10,6 +10,7 @@ import asyncio
 import logging
 import types
 from collections.abc import Coroutine, Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from handrail.errors import Stopped, TimedOut
@@ -55,6 +56,9 @@ class Running:
     watched = False
     _task: asyncio.Task[Any] | None = None
     _timer: asyncio.TimerHandle | None = None
+    # How many hold its clock, and the seconds that it had left.
+    _rests = 0
+    _left: float | None = None
     # How many cancellations of ours the task has taken: 1 asks the call to stop, 2 leaves it behind.
     _delivered = 0
 
@@ -74,16 +78,32 @@ class Running:
 
     def start_clock(self) -> None:
         """From now on the limit counts. Of what is not watched yet, the watch will start it."""
-        if self.limit is not None and self._timer is None:
+        if self.limit is not None and self._timer is None and not self._rests:
             late = TimedOut(f"stopped after {self.limit:g} s")
-            self._timer = asyncio.get_running_loop().call_later(self.limit, self.stop, late)
+            left = self.limit if self._left is None else self._left
+            self._timer = asyncio.get_running_loop().call_later(left, self.stop, late)
 
     def stop_clock(self) -> None:
         """Whatever it does from now on is not timed."""
-        self.limit = None
+        self.limit = self._left = None
         if self._timer is not None and not self._delivered:
             self._timer.cancel()
             self._timer = None
+
+    @contextmanager
+    def resting(self) -> Generator[None]:
+        """Its clock stands still meanwhile."""
+        self._rests += 1
+        if self._timer is not None and self.why is None:
+            self._left = self._timer.when() - asyncio.get_running_loop().time()
+            self._timer.cancel()
+            self._timer = None
+        try:
+            yield
+        finally:
+            self._rests -= 1
+            if self.watched and self.why is None:
+                self.start_clock()
 
     async def drive_on(self, coroutine: Coroutine[Any, Any, T]) -> T:
         """The same for what is still to do when the call itself is over, in whatever way. Raises `why` if it was stopped meanwhile."""
