@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import anyio
+import anyio.to_thread
 import pytest
+from Xlib import X, display
 
-from handrail import Downstream, Failsafe
+from handrail import Downstream, Failsafe, StaleObservation, Window
 from handrail.desktops.chords import chord_of
 from handrail_gui.hands import Place
 from handrail_gui.private.client import PrivateDesktop
@@ -190,3 +194,63 @@ async def test_a_clipboard_whose_owner_does_not_answer_is_an_error(
     for reading in (hands.clipboard_text, hands.clipboard_formats):
         with pytest.raises(Downstream, match="does not answer"):
             await reading()
+
+
+class Bare:
+    """A window that no window manager touches, of a program of its own."""
+
+    def __init__(self, private: PrivateDesktop) -> None:
+        self.display = display.Display(str(private.desktop.display))
+        self.window = self.display.screen().root.create_window(
+            300, 200, 200, 200, 0, X.CopyFromParent, event_mask=X.ButtonPressMask, override_redirect=True
+        )
+
+    def show(self) -> None:
+        self.window.map()
+        self.display.sync()
+
+    def pressed(self) -> bool:
+        return any(self.display.next_event().type == X.ButtonPress for _ in range(self.display.pending_events()))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.display.close()
+
+
+async def test_no_window_comes_up_between_the_last_look_and_the_press(private: PrivateDesktop, hands: X11Hands):
+    with Bare(private) as aimed_at, Bare(private) as intruder:
+        aimed_at.show()
+        await hands.move(400, 300)
+        comes_up = threading.Thread(target=intruder.show)
+
+        def look(surfaces: Sequence[Window]) -> None:
+            assert surfaces[0].id == hex(aimed_at.window.id)
+            comes_up.start()
+            # It would be there by then, if anything could.
+            comes_up.join(0.5)
+
+        await hands.click("left", 1, look)
+        await anyio.to_thread.run_sync(comes_up.join)
+        aimed_at.display.sync()
+        assert (aimed_at.pressed(), intruder.pressed()) == (True, False)
+
+
+async def test_what_is_wrong_at_the_last_look_keeps_the_button_up_and_lets_others_go_on(
+    private: PrivateDesktop, hands: X11Hands
+):
+    with Bare(private) as aimed_at:
+        aimed_at.show()
+        await hands.move(400, 300)
+
+        def refuse(surfaces: Sequence[Window]) -> None:
+            raise StaleObservation("another window is there")
+
+        for act in (hands.click("left", 1, refuse), hands.press("left", refuse)):
+            with pytest.raises(StaleObservation):
+                await act
+        # Nobody would be answered otherwise.
+        with anyio.fail_after(20):
+            await anyio.to_thread.run_sync(aimed_at.display.sync)
+        assert not aimed_at.pressed()

@@ -27,7 +27,7 @@ from handrail_gui.actions import Action, Button, Direction
 from handrail_gui.aiming import Target
 from handrail_gui.config import GuiConfig
 from handrail_gui.focusing import Focusing
-from handrail_gui.hands import Hands
+from handrail_gui.hands import Hands, Sure
 from handrail_gui.held import HeldInput
 from handrail_gui.writing import Writer, Written
 
@@ -166,8 +166,7 @@ class Acting:
         self.context.checkpoint()
         # The middle button pastes.
         async with self._into_terminal():
-            await self._check_target()
-            await self.hands.click(button or self.request.button, times)
+            await self.hands.click(button or self.request.button, times, self._sure())
 
     async def _type(self) -> None:
         if not self.request.text:
@@ -180,8 +179,7 @@ class Acting:
         if self.target is not None:
             await self._go()
             self.context.checkpoint()
-            await self._check_target()
-            await self.hands.click("left", 1)
+            await self.hands.click("left", 1, self._sure())
             await settling.settle(
                 self.before or await settling.scene(self.screen, None), self.screen, self.hands, self.accessibility
             )
@@ -240,8 +238,7 @@ class Acting:
         end = await aiming.at_point(self.context, self.hands, *self.request.to, self.request.observation_id)
         await self._go()
         self.context.checkpoint()
-        await self._check_target()
-        await self.hands.press(self.request.button)
+        await self.hands.press(self.request.button, self._sure())
         self.context.checkpoint()
         await self.hands.drag_over(end.x, end.y)
         await self.hands.release(self.request.button)
@@ -251,15 +248,14 @@ class Acting:
         held: HeldInput = await self.context.service("held_input")
         self.context.checkpoint()
         if self.request.action == "mouse_down":
-            await self._check_target()
-            await held.press(self.request.button)
+            await held.press(self.request.button, self._sure())
         else:
             await held.release(self.request.button)
 
-    async def _check_target(self) -> None:
+    def _sure(self) -> Sure | None:
         """The last look before a button goes down: it takes a moment to get there, and to see what was there before."""
-        if self.target is not None:
-            await aiming.check_still_there(self.hands, self.target)
+        target = self.target
+        return None if target is None else lambda surfaces: aiming.check_still_there(surfaces, target)
 
     def _need_target(self) -> None:
         if self.target is None:

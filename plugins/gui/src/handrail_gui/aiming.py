@@ -61,9 +61,9 @@ async def at_point(context: ToolContext, hands: Hands, x: int, y: int, observati
     return Target(screen_x, screen_y, what, (x, y), surface=under)
 
 
-async def check_still_there(hands: Hands, target: Target) -> None:
+def check_still_there(surfaces: Sequence[Window], target: Target) -> None:
     """Raise `StaleObservation` when another window than was aimed at takes a click there now, as one that came up while the pointer moved."""
-    was, now = target.surface, surface_at(await hands.surfaces(), target.x, target.y)
+    was, now = target.surface, surface_at(surfaces, target.x, target.y)
     if (was and was.id) != (now and now.id):
         change = f"{_named(now)} came up over" if now else "nothing is left of the window at"
         raise StaleObservation(f"{change} {target.what}; nothing was pressed", hint=LOOK_AGAIN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -11,6 +12,9 @@ from handrail_gui.terminals import Terminal
 
 # "primary" is what was selected last, on X11 and Wayland.
 Selection = Literal["clipboard", "primary"]
+
+# Looks at the surfaces, topmost first, right before a button goes down; what it raises keeps the button up.
+Sure = Callable[[Sequence[Window]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +79,16 @@ class Hands(Clipboard, Protocol):
         """Move the pointer there."""
         ...
 
-    async def press(self, button: str) -> None:
-        """Hold a mouse button (left, middle, right) down."""
+    async def press(self, button: str, sure: Sure | None = None) -> None:
+        """Hold a mouse button (left, middle, right) down, in one step with what makes sure."""
         ...
 
     async def release(self, button: str) -> None:
         """Let a mouse button go."""
         ...
 
-    async def click(self, button: str, times: int) -> None:
-        """Click where the pointer is."""
+    async def click(self, button: str, times: int, sure: Sure | None = None) -> None:
+        """Click where the pointer is, in one step with what makes sure."""
         ...
 
     async def scroll(self, direction: str) -> None:

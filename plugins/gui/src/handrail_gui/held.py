@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from handrail import Downstream, ServiceContext
-from handrail_gui.hands import Hands
+from handrail_gui.hands import Hands, Sure
 
 
 class HeldInput:
@@ -15,10 +15,10 @@ class HeldInput:
         self._hands = hands
         self._held: set[str] = set()
 
-    async def press(self, button: str) -> None:
+    async def press(self, button: str, sure: Sure | None = None) -> None:
         """Hold a button down until `release`, or until the session ends."""
         self._held.add(button)
-        await self._hands.press(button)
+        await self._hands.press(button, sure)
 
     async def release(self, button: str) -> None:
         """Let a button go."""

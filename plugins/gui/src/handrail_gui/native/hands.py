@@ -12,7 +12,7 @@ from handrail.desktops.chords import Chord
 from handrail.desktops.worker import Worker
 from handrail_gui.config import GuiConfig
 from handrail_gui.geometry import corners, way, whole
-from handrail_gui.hands import Hands, Place, Placed, Selection
+from handrail_gui.hands import Hands, Place, Placed, Selection, Sure
 from handrail_gui.native import managing
 from handrail_gui.native.system import System
 from handrail_gui.terminals import Terminal
@@ -132,17 +132,27 @@ class NativeHands:
         """Move the pointer there."""
         await self._worker.run(lambda system: self._guard.move(system, x, y))
 
-    async def press(self, button: str) -> None:
+    async def press(self, button: str, sure: Sure | None = None) -> None:
         """Hold a mouse button down."""
-        await self._worker.run(lambda system: self._guard.press(system, button))
+
+        def job(system: System) -> None:
+            _make_sure(system, sure)
+            self._guard.press(system, button)
+
+        await self._worker.run(job)
 
     async def release(self, button: str) -> None:
         """Let a mouse button go."""
         await self._worker.run(lambda system: self._guard.release(system, button))
 
-    async def click(self, button: str, times: int) -> None:
+    async def click(self, button: str, times: int, sure: Sure | None = None) -> None:
         """Click where the pointer is."""
-        await self._worker.run(lambda system: self._guard.click(system, button, times))
+
+        def job(system: System) -> None:
+            _make_sure(system, sure)
+            self._guard.click(system, button, times)
+
+        await self._worker.run(job)
 
     async def scroll(self, direction: str) -> None:
         """One notch of the wheel."""
@@ -263,6 +273,12 @@ class NativeHands:
 
     async def _managed(self, act: Callable[[System], bool]) -> bool:
         return await self._worker.run(act, timeout=WINDOW_S)
+
+
+def _make_sure(system: System, sure: Sure | None) -> None:
+    # Other programs go on between this look and the press: here nobody can hold them.
+    if sure is not None:
+        sure(system.windowing.surfaces())
 
 
 def _only_clipboard(selection: Selection) -> None:

@@ -14,7 +14,7 @@ import select
 import socket
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from time import monotonic
@@ -228,6 +228,17 @@ def connect(name: str) -> Client:
     # Errors of requests that nobody waits for: a window that has just been closed, mostly.
     found.set_error_handler(_ignore)
     return Client(found, found.screen().root)
+
+
+@contextlib.contextmanager
+def held_still(client: Client) -> Generator[None]:
+    """No other program is served meanwhile, whatever happens. It ends with the connection, too, as when a job takes too long."""
+    client.display.grab_server()
+    try:
+        yield
+    finally:
+        client.display.ungrab_server()
+        client.display.flush()
 
 
 def _ignore(exc: error.XError, request: rq.Request | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 
 import anyio
 from Xlib.ext import screensaver
@@ -11,11 +12,11 @@ from handrail import Downstream, ServiceContext, Window
 from handrail.desktops.chords import Chord
 from handrail_gui.config import GuiConfig
 from handrail_gui.geometry import way
-from handrail_gui.hands import Place, Placed, Selection
+from handrail_gui.hands import Place, Placed, Selection, Sure
 from handrail_gui.terminals import Terminal, terminal_of
 from handrail_gui.x11 import managing, windows
 from handrail_gui.x11.clipboard import Clipboard
-from handrail_gui.x11.connection import Client, Connection
+from handrail_gui.x11.connection import Client, Connection, held_still
 from handrail_gui.x11.heirs import Heirs
 from handrail_gui.x11.keyboard import Keyboard
 from handrail_gui.x11.person import Person
@@ -63,14 +64,17 @@ class X11Hands:
     async def move(self, x: int, y: int) -> None:
         await self._connection.run(lambda client: self._mouse.move(client, x, y))
 
-    async def press(self, button: str) -> None:
-        await self._connection.run(lambda client: self._mouse.press(client, button))
+    async def press(self, button: str, sure: Sure | None = None) -> None:
+        await self._connection.run(lambda client: self._surely(client, sure, lambda: self._mouse.press(client, button)))
 
     async def release(self, button: str) -> None:
         await self._connection.run(lambda client: self._mouse.release(client, button))
 
-    async def click(self, button: str, times: int) -> None:
-        await self._connection.run(lambda client: self._mouse.click(client, button, times))
+    async def click(self, button: str, times: int, sure: Sure | None = None) -> None:
+        def job(client: Client) -> None:
+            self._surely(client, sure, lambda: self._mouse.click(client, button, times))
+
+        await self._connection.run(job)
 
     async def scroll(self, direction: str) -> None:
         await self._connection.run(lambda client: self._mouse.scroll(client, direction))
@@ -167,6 +171,17 @@ class X11Hands:
                 await self._connection.run(
                     lambda client: heirs.hand_over(client, self._selections.values()), timeout=PASTE_S
                 )
+
+    def _surely(self, client: Client, sure: Sure | None, act: Callable[[], None]) -> None:
+        """Look and act with no other program in between, which could put a window there."""
+        if sure is None:
+            act()
+            return
+        # What may take long is done while others are served.
+        self._mouse.check(client)
+        with held_still(client):
+            sure(windows.surfaces(client))
+            act()
 
     def _check(self, client: Client) -> None:
         try:
