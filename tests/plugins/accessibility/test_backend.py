@@ -17,7 +17,8 @@ from handrail_accessibility.atspi.service import AtSpi
 from handrail_accessibility.backend import AccessibilityBackend
 from handrail_accessibility.control import Control
 
-from .conftest import Launch, until, yes
+from .conftest import Launch, shows, until, yes
+from .published import BUTTON, Published, Thing
 
 pytestmark = pytest.mark.anyio
 
@@ -27,6 +28,22 @@ async def test_the_backend_sees_by_the_tree(session: Session, launch: Launch) ->
     seen = await session.vision.tree()
     assert seen.backend == "accessibility"
     assert seen.value.window == "galculator"
+
+
+async def test_a_look_that_was_cut_off_gets_further_the_next_time(
+    session: Session, control: Control, launch: Launch, published: Published
+) -> None:
+    for number in range(450):
+        published.show(f"/button{number}", Thing(BUTTON, f"button {number}"))
+    await until(lambda: shows(control, "Published"), "the window")
+    published.slow = frozenset({"GetExtents"})
+    first = (await session.vision.tree(window="Published")).value
+    assert first.truncated
+
+    async def further() -> bool:
+        return len((await session.vision.tree(window="Published")).value.elements) >= len(first.elements) + 100
+
+    await until(further, "more of the window")
 
 
 async def test_the_service_is_all_that_tools_and_other_plugins_ask_of_it(control: Control) -> None:

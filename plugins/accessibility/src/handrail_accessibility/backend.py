@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from time import monotonic
 from typing import ClassVar
 
 from handrail import BackendContext, BackendUnavailable, Downstream, ToolUnavailable, Tree, VisionBackend
@@ -20,12 +21,18 @@ def missing() -> str | None:
     )
 
 
+# Seconds for a look. One that was cut off gets twice as long the next time, or the rest of a starved program's window would never be seen.
+DEADLINE_S = 3.0
+LONGEST_S = 12.0
+
+
 class AccessibilityBackend(VisionBackend):
     """The accessibility tree of the session's desktop."""
 
     name = "accessibility"
     capabilities: ClassVar[frozenset[str]] = frozenset({"accessibility_tree"})
     _control: Control
+    _deadline = DEADLINE_S
 
     @classmethod
     def missing(cls) -> str | None:
@@ -43,6 +50,13 @@ class AccessibilityBackend(VisionBackend):
     async def tree(self, *, window: str | None = None, budget: int = 500) -> Tree:
         """What the window shows."""
         try:
-            return await self._control.tree(window=window, budget=budget)
+            began = monotonic()
+            tree = await self._control.tree(window=window, budget=budget, deadline=self._deadline)
         except (Downstream, ToolUnavailable) as exc:
             raise BackendUnavailable(str(exc), hint=exc.hint) from exc
+        took = monotonic() - began
+        if took < DEADLINE_S:
+            self._deadline = DEADLINE_S
+        elif took >= self._deadline:
+            self._deadline = min(2 * self._deadline, LONGEST_S)
+        return tree
