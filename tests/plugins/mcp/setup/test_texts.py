@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from hypothesis import assume, given, settings, strategies as st
 from handrail.errors import HandrailError
 from handrail_mcp.setup.changing import BOM, TEXTS, Change, installing, open_file, uninstalling, write
 from handrail_mcp.setup.clients import CLIENTS, Client, Server
+from handrail_mcp.setup.texts import BrokenError
+from handrail_mcp.setup.yamls import Yaml
 
 from .kept import JSON, KEPT
 
@@ -290,3 +293,26 @@ def test_any_yaml_and_toml_gives_back_what_it_took(
     put = editor.put(text, (client.key, "handrail"), entry)
     assert editor.read(put) == {**content, client.key: {**servers, "handrail": entry}}
     assert editor.drop(put, (client.key, "handrail")) == text
+
+
+@pytest.mark.parametrize(
+    "before", ["extensions: {a: {b: 1}}\n", "{extensions: {a: {b: 1}}, c: 2}\n", "z: 1\nextensions: {a: {}} # why\n"]
+)
+def test_what_goes_into_a_mapping_of_one_line_comes_out_again(before: str) -> None:
+    path = ("extensions", "handrail")
+    with_it = Yaml().put(before, path, {"cmd": "handrail"})
+    assert Yaml().read(with_it)["extensions"]["handrail"] == {"cmd": "handrail"}
+    assert Yaml().read(Yaml().drop(with_it, path)) == Yaml().read(before)
+
+
+def test_a_mapping_of_one_line_with_names_for_other_places_is_left_alone() -> None:
+    with pytest.raises(BrokenError, match="cannot be read by itself"):
+        Yaml().put("a: &x {}\nextensions: {q: *x}\n", ("extensions", "handrail"), {"cmd": "handrail"})
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="only POSIX has pipes with names")
+def test_a_pipe_or_a_device_in_the_place_of_a_file_holds_nobody_up(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", Path("/dev/zero")):
+        with pytest.raises(HandrailError, match="is no file"):
+            open_file(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 import os
+import stat
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -79,12 +80,20 @@ def open_file(path: Path) -> File:
     """The file at a path, or what shall be one. Raises `HandrailError` where something else is."""
     real = Path(os.path.realpath(path))
     try:
-        with real.open("rb") as file:
-            return File(path, real, file.read(), os.fstat(file.fileno()))
+        # A pipe that nobody writes would hold us up, and a device has no end.
+        with open(real, "rb", opener=_opener) as file:
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
+                raise HandrailError(f"{path} is no file", hint="name another with --file")
+            return File(path, real, file.read(), status)
     except FileNotFoundError:
         return File(path, real, None, None)
     except OSError as exc:
         raise HandrailError(f"{path} cannot be read: {exc.strerror}", hint="name another with --file") from exc
+
+
+def _opener(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def installing(client: Client, file: File, name: str, server: Server, *, force: bool) -> Change:

@@ -52,16 +52,16 @@ class Yaml(Text):
             return text
         parent = yaml.compose(text, yaml.SafeLoader)
         holder: tuple[yaml.Node, yaml.Node] | None = None
-        for key in path[:-1]:
+        for depth, key in enumerate(path[:-1]):
             assert isinstance(parent, yaml.MappingNode)
             if _flows(parent):
-                break
+                return _rewritten(text, parent, path[depth:], None)
             holder = _pair(parent, key)
             assert holder is not None
             parent = holder[1]
         assert isinstance(parent, yaml.MappingNode)
         if _flows(parent):
-            raise BrokenError("the extensions are written on one line")
+            return _rewritten(text, parent, path[-1:], None)
         found = _pair(parent, path[-1])
         assert found is not None
         if len(parent.value) == 1 and holder is not None:
@@ -130,15 +130,22 @@ def _replaced(text: str, name: yaml.Node, value: yaml.Node, new: str) -> str:
 
 
 def _rewritten(text: str, node: yaml.Node, path: Sequence[str], value: Any) -> str:
-    """A mapping that is written as JSON is, written anew."""
+    """A mapping that is written as JSON is, written anew; without the key where the value is None."""
     start, end = node.start_mark.index, node.end_mark.index
     if "#" in text[start:end]:
         raise BrokenError("there are comments in a mapping of one line", node.start_mark.line + 1)
-    content = yaml.safe_load(text[start:end])
+    try:
+        content = yaml.safe_load(text[start:end])
+    except yaml.YAMLError as exc:
+        # A name for what stands elsewhere.
+        raise BrokenError("a mapping of one line cannot be read by itself", node.start_mark.line + 1) from exc
     inner = content
     for key in path[:-1]:
         inner = inner.setdefault(key, {})
-    inner[path[-1]] = value
+    if value is None:
+        del inner[path[-1]]
+    else:
+        inner[path[-1]] = value
     return text[:start] + json.dumps(content, ensure_ascii=False) + text[end:]
 
 
