@@ -100,6 +100,11 @@ def test_a_link_stays_a_link_the_mode_stays_and_a_private_copy_is_kept(person: P
     assert len(person.backups) == 2
 
 
+def test_a_shell_completes_the_clients_names(person: Person):
+    words = {"_HANDRAIL_COMPLETE": "bash_complete", "COMP_WORDS": "handrail mcp install cl", "COMP_CWORD": "3"}
+    assert person.mcp(**words).stdout.split() == ["plain,claude", "plain,claude-desktop"]
+
+
 def test_a_dry_run_shows_the_difference_and_changes_nothing(person: Person):
     file = person.home / ".config" / "zed" / "settings.json"
     file.parent.mkdir(parents=True)

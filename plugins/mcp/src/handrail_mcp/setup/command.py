@@ -42,6 +42,13 @@ def _client(ctx: click.Context, param: click.Parameter, value: str | None) -> Cl
     return None if value is None else known[value]
 
 
+def _completed(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """The clients' names that begin so, for a shell."""
+    from handrail_mcp.setup.clients import CLIENTS
+
+    return [client.name for client in CLIENTS if client.name.startswith(incomplete)]
+
+
 def _server_name(ctx: click.Context, param: click.Parameter, value: str) -> str:
     """A name that every client takes for a server."""
     import re
@@ -73,7 +80,7 @@ def where_options(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.command("install", cls=ForClient)
-@click.argument("client", metavar="CLIENT", callback=_client, required=False)
+@click.argument("client", metavar="CLIENT", callback=_client, required=False, shell_complete=_completed)
 @click.option("--print", "only_print", is_flag=True, help="Print the entry, and touch no file.")
 @click.option("--env", metavar="NAME=VALUE", multiple=True, help="A variable for the server; repeatable.")
 @where_options
@@ -122,7 +129,7 @@ def install(
 
 
 @click.command("uninstall", cls=ForClient)
-@click.argument("client", metavar="CLIENT", callback=_client)
+@click.argument("client", metavar="CLIENT", callback=_client, shell_complete=_completed)
 @where_options
 def uninstall(client: Client, scope: Scope | None, name: str, file: str | None, force: bool, dry_run: bool) -> None:
     """Take Handrail out of an MCP client's configuration.
