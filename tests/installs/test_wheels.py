@@ -150,22 +150,18 @@ def release_core(version: str, links: Path, scratch: Path) -> None:
 
 
 class Tool:
-    """Handrail as `uv tool` installs it for a person, in folders of the test."""
+    """Handrail as `uv tool` or `pipx` installs it for a person, in folders of the test."""
 
-    def __init__(self, folder: Path, links: Path, dist: Path) -> None:
+    def __init__(self, folder: Path, dist: Path, *words: str | Path, **sources: str) -> None:
         self._folder = folder
-        self._links = links
         # Others' packages stay as they are, so that nothing is fetched.
         pins = [line for line in (dist / "pins.txt").read_text().splitlines() if " @ " not in line]
-        (folder / "others.txt").write_text("\n".join(pins))
-        places = {"UV_TOOL_DIR": str(folder / "tools"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
-        output(
-            UV, "-q", "tool", "install", "--python", sys.executable, "handrail", cwd=folder, **places, **self._sources
-        )
-
-    @property
-    def _sources(self) -> dict[str, str]:
-        return {"UV_FIND_LINKS": str(self._links), "UV_CONSTRAINT": str(self._folder / "others.txt")}
+        others = folder / "others.txt"
+        others.write_text("\n".join(pins))
+        self._sources = {**sources, "UV_CONSTRAINT": str(others), "PIP_CONSTRAINT": str(others)}
+        tools, programs = str(folder / "tools"), str(folder / "bin")
+        places = {"UV_TOOL_DIR": tools, "UV_TOOL_BIN_DIR": programs, "PIPX_HOME": tools, "PIPX_BIN_DIR": programs}
+        output(UV.parent / words[0], *words[1:], "handrail", cwd=folder, **places, **self._sources)
 
     def handrail(self, *words: str) -> str:
         home = {"HOME": str(self._folder), "HANDRAIL_HOME": str(self._folder / "state")}
@@ -173,8 +169,20 @@ class Tool:
         return output(self._folder / "bin" / "handrail", *words, cwd=self._folder, PATH=path, **home, **self._sources)
 
 
-def test_uv_tool_keeps_plugins_in_an_upgrade(tmp_path: Path, dist: Path, links: Path):
-    tool = Tool(tmp_path, links, dist)
+def uv_tool(folder: Path, dist: Path, links: Path) -> Tool:
+    return Tool(folder, dist, "uv", "-q", "tool", "install", "--python", sys.executable, UV_FIND_LINKS=str(links))
+
+
+def pipx(folder: Path, dist: Path, links: Path) -> Tool:
+    """Only the first command names the folder: those of Handrail take it from what pipx has written down."""
+    return Tool(folder, dist, "pipx", "install", "--python", sys.executable, f"--pip-args=--find-links {links}")
+
+
+@pytest.mark.parametrize("installed", [uv_tool, pipx])
+def test_an_upgrade_keeps_plugins_where_a_program_made_the_environment(
+    installed: Callable[[Path, Path, Path], Tool], tmp_path: Path, dist: Path, links: Path
+):
+    tool = installed(tmp_path, dist, links)
     assert tool.handrail("install", "handrail-session") == "installed the plugin session; see `handrail plugins`\n"
     assert "wait" in tool.handrail("tools")
     release_core("0.1.1", links, tmp_path)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
+import shlex
+import subprocess
 import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -34,8 +37,9 @@ def installer(prefix: Path, *, find: Callable[[str], str | None]) -> Installer:
         if uv is None:
             raise HandrailError("this environment is uv's, and uv is not on PATH", hint="add uv's folder to PATH")
         return UvTool(uv, prefix, tomllib.loads(receipt.read_text(encoding="utf-8"))["tool"])
-    if (prefix / "pipx_metadata.json").is_file() and (pipx := find("pipx")) is not None:
-        return Pipx(pipx, prefix)
+    metadata = prefix / "pipx_metadata.json"
+    if metadata.is_file() and (pipx := find("pipx")) is not None:
+        return Pipx(pipx, prefix, json.loads(metadata.read_text(encoding="utf-8")))
     if importlib.util.find_spec("pip") is not None:
         return Pip((sys.executable, "-m", "pip", "--disable-pip-version-check"), (), ("-y",))
     if (uv := find("uv")) is not None:
@@ -67,25 +71,39 @@ class Pip:
 
 @dataclass(frozen=True, slots=True)
 class Pipx:
-    """pipx, which writes down what was added to an environment."""
+    """pipx, which writes down what was added to an environment, and tells pip of where the first package came from only when asked to."""
 
     program: str
     prefix: Path
+    metadata: Mapping[str, Any]
 
     @property
     def variables(self) -> Mapping[str, str]:
         return {"PIPX_HOME": str(self.prefix.parents[1])}
 
     def installing(self, packages: Sequence[str]) -> Command:
-        return [self.program, "inject", self.prefix.name, *packages]
+        options = (f"--pip-args={shlex.join(self._options)}",) if self._options else ()
+        return [self.program, "inject", *options, self.prefix.name, *packages]
 
     def uninstalling(self, packages: Sequence[str]) -> Command:
-        return [self.program, "uninject", self.prefix.name, *packages]
+        if self._uninjects():
+            return [self.program, "uninject", self.prefix.name, *packages]
+        return self._pip("uninstall", "-y", *packages)
 
     def upgrading(self, packages: Sequence[str], *, everything: bool) -> Command:
-        if everything:
-            return [self.program, "upgrade", "--include-injected", self.prefix.name]
-        return [self.program, "runpip", self.prefix.name, "install", "--upgrade", *packages]
+        # `pipx upgrade` leaves core as it is for as long as it fits, and older ones forget where the packages came from.
+        return self._pip("install", "--upgrade", *self._options, *packages)
+
+    def _pip(self, *words: str) -> Command:
+        return [self.program, "runpip", self.prefix.name, *words]
+
+    def _uninjects(self) -> bool:
+        told = subprocess.run([self.program, "--help"], capture_output=True, text=True, check=False)
+        return "uninject" in told.stdout
+
+    @property
+    def _options(self) -> Sequence[str]:
+        return self.metadata["main_package"].get("pip_args", ())
 
 
 @dataclass(frozen=True, slots=True)
