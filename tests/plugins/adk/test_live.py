@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import threading
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 from PIL import Image
+from tests.gemini_server import KEY, Gemini, call, say, serving
 from tests.plugins.adk.terminals import run_at_terminal
+from tests.terminals import Terminal
 
 from handrail_adk.thumbnails import QUESTIONS, Way, thumbnail, told
 
@@ -46,21 +50,77 @@ def test_what_the_model_says_goes_to_stdout_where_that_is_no_terminal(tmp_path: 
     assert "write_file: success" in shown
 
 
-@pytest.mark.parametrize(("presses", "code"), [(1, 0), (2, 130)])
-def test_ctrl_c_typed_at_the_terminal_stops_the_step_and_typed_again_the_run(
-    tmp_path: Path, presses: int, code: int
+ASKED = "What now? An empty line, or Ctrl-C, ends the run: "
+WAITS = {"tool": "wait", "args": {"seconds": 50}}
+
+
+@pytest.fixture
+def gemini(tmp_path: Path) -> Iterator[Gemini]:
+    with serving() as server:
+        config = f'[plugins.adk]\nmodel = "gemini-x"\nurl = "{server.url}"\nkey = "secret:word"\n'
+        (tmp_path / "config.toml").write_text(config)
+        yield server
+
+
+def asks(gemini: Gemini, folder: Path) -> Terminal:
+    words = ("--model", "gemini-x", "--config", str(folder / "config.toml"))
+    return run_at_terminal(folder, [], *words, HANDRAIL_SECRET_WORD=KEY)
+
+
+def test_ctrl_c_while_the_model_thinks_leads_to_the_person_and_the_run_goes_on_with_what_they_say(
+    tmp_path: Path, gemini: Gemini
 ) -> None:
-    steps = [{"calls": [{"tool": "wait", "args": {"seconds": 50 + each}}]} for each in range(presses)]
-    with run_at_terminal(tmp_path, steps) as terminal:
-        for press in range(presses):
-            terminal.wait_for(f"seconds={50 + press}")
-            terminal.wait_for("(0 s)")
-            terminal.type("\x03")
-            terminal.wait_for("cancelled in")
-        ended, rest = terminal.end()
-    assert ended == code, rest
-    assert SHOWS in rest
-    assert ("the task is not done (stopped)" in rest) is (presses == 2)
+    gemini.hold = threading.Event()
+    gemini.answers = [[say("Never heard.")], [say("It is said.")]]
+    with asks(gemini, tmp_path) as terminal:
+        assert gemini.held.wait(60)
+        terminal.type("\x03")
+        terminal.wait_for(ASKED)
+        gemini.hold.set()
+        terminal.type("say it instead\n")
+        said = terminal.wait_for("It is said.")
+        code, rest = terminal.end()
+    assert code == 0, rest
+    assert "Never heard" not in said
+    assert gemini.faults == []
+    first, second = gemini.requests
+    assert "say it instead" not in str(first.contents)
+    assert all(words in str(second.contents) for words in ("do it", "say it instead"))
+
+
+def test_ctrl_c_stops_the_calls_of_a_step_and_the_model_learns_it_with_what_the_person_says(
+    tmp_path: Path, gemini: Gemini
+) -> None:
+    gemini.answers = [[call("wait", seconds=50), call("wait", seconds=51)], [say("It is left.")]]
+    with asks(gemini, tmp_path) as terminal:
+        terminal.wait_for("seconds=50")
+        terminal.wait_for("(0 s)")
+        terminal.type("\x03")
+        terminal.answer(ASKED, "leave it")
+        terminal.wait_for("It is left.")
+        code, rest = terminal.end()
+    assert code == 0, rest
+    assert gemini.faults == []
+    _, second = gemini.requests
+    answers = [part.function_response for content in second.contents for part in content.parts or []]
+    assert [(each.response or {})["status"] for each in answers if each] == ["cancelled", "cancelled"]
+    assert "leave it" in str(second.contents)
+
+
+@pytest.mark.parametrize("typed", ["\n", "\x03"], ids=["nothing", "ctrl-c"])
+def test_who_says_nothing_after_ctrl_c_has_ended_the_run(tmp_path: Path, typed: str) -> None:
+    with run_at_terminal(tmp_path, [{"calls": [WAITS]}, {"text": "Went on."}]) as terminal:
+        terminal.wait_for("seconds=50")
+        terminal.wait_for("(0 s)")
+        terminal.type("\x03")
+        before = terminal.wait_for(ASKED)
+        terminal.type(typed)
+        code, rest = terminal.end()
+    assert code == 130, rest
+    assert "cancelled in" in before
+    assert "the task is not done (stopped)" in before
+    assert SHOWS in before
+    assert "Went on." not in rest
 
 
 def test_what_a_file_is_called_cannot_move_the_cursor(tmp_path: Path) -> None:

@@ -137,15 +137,17 @@ def test_commands_of_a_run_do_not_learn_the_key_of_its_model(tmp_path: Path) -> 
     assert "private-word" not in done.stdout
 
 
-@pytest.mark.parametrize(("signals", "code"), [(1, 0), (2, 130)])
-def test_ctrl_c_stops_the_step_and_a_second_one_the_run(tmp_path: Path, signals: int, code: int) -> None:
-    calls = [{"calls": [{"tool": "wait", "args": {"seconds": 60}}]} for _ in range(signals)]
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_step_and_the_run_where_nobody_is_asked_and_it_can_be_gone_on_with(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
     script = tmp_path / "script.yaml"
-    script.write_text(json.dumps([*calls, {"text": "Ended."}]))
+    script.write_text(json.dumps([{"calls": [{"tool": "wait", "args": {"seconds": 60}}]}, {"text": "Went on."}]))
+    around = {**os.environ, "HANDRAIL_PLUGINS": "adk", "HANDRAIL_HOME": str(tmp_path / "home")}
     with subprocess.Popen(
         [HANDRAIL, "run", "wait", "--json", "--model", f"script:{script}"],
         cwd=tmp_path,
-        env={**os.environ, "HANDRAIL_PLUGINS": "adk"},
+        env=around,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
@@ -155,10 +157,22 @@ def test_ctrl_c_stops_the_step_and_a_second_one_the_run(tmp_path: Path, signals:
         for line in program.stdout:
             events.append(json.loads(line))
             if events[-1]["event"] == "started":
-                program.send_signal(signal.SIGINT)
-    assert [event["status"] for event in events if event["event"] == "finished"] == ["cancelled"] * signals
-    assert events[-1]["done"] is (signals == 1)
+                program.send_signal(number)
+    assert [event["status"] for event in events if event["event"] == "finished"] == ["cancelled"]
+    assert (events[-1]["event"], events[-1]["ending"]) == ("ended", "stopped")
     assert program.returncode == code
+    id = next(event["session"] for event in events if event["event"] == "begun")
+    script.write_text(json.dumps([{"text": "Gone on."}]))
+    again = subprocess.run(
+        [HANDRAIL, "run", "--resume", id, "--model", f"script:{script}"],
+        cwd=tmp_path,
+        env=around,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert (again.returncode, again.stdout) == (0, "Gone on.\n"), again.stderr
 
 
 def test_the_plugin_costs_a_start_nothing() -> None:

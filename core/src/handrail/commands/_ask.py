@@ -256,6 +256,12 @@ def _chosen(typed: str, question: Question) -> str | None:
     return next((option for option in question.options if option.casefold() == typed.casefold()), None)
 
 
+async def ask_for_words(prompt: str) -> str:
+    """What a person types; empty at the end of the input."""
+    _forget_typed()
+    return (await _line(prompt)).strip()
+
+
 def _say(text: str) -> None:
     click.echo(text, err=True)
 

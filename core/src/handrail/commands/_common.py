@@ -224,7 +224,8 @@ def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]
 
 
 class Stopping:
-    """Ends what a session does: at the first signal its calls, in order; where none runs, or at the second, all that is inside `scope`.
+    """Ends what a session does: at the first signal its calls, in order, or where none runs what is inside `step`; at the second all that is
+    inside `scope`.
 
     `caught` is the number of the first signal; 0 as long as there was none.
     """
@@ -233,12 +234,15 @@ class Stopping:
         import anyio
 
         self.caught = 0
+        self.step = anyio.CancelScope()
         self.scope = anyio.CancelScope()
         self._session = session
 
     def stop(self, number: int) -> None:
-        if self.caught or not self._session.cancel():
+        if self.caught:
             self.scope.cancel()
+        elif not self._session.cancel():
+            self.step.cancel()
         self.caught = self.caught or number
 
 

@@ -111,7 +111,7 @@ async def _stoppable(session: Session, name: str, args: Mapping[str, Any]) -> tu
     result = ToolResult.failure(Stopped("the call was cancelled"), title=name)
     stopping = Stopping(session)
     async with on_signal(stopping.stop), _telling(session, name):
-        with stopping.scope:
+        with stopping.scope, stopping.step:
             result = await session.call(name, args)
     return result, stopping.caught
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from handrail.commands import Choices, open_runtime_for, run, session_options
-from handrail.commands._common import Stopping, complain, json_option, on_signal
+from handrail.commands._common import complain, json_option, on_signal
 from handrail.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def command(
     """Have an agent carry out TASK with these tools.
 
     Models of Gemini need GEMINI_API_KEY; others, as in openai/gpt-5, the package litellm. script:FILE replays a recorded model. Ctrl-C stops
-    the calls of the step, a second one the run.
+    the step and asks you how to go on; without a terminal it ends the run, as a second one does.
 
     Exit: 0 done, 1 failed or denied, 2 misused, 3 the model refused, 4 its answer was cut off; at the end of a budget 5 steps, 6 seconds,
     7 tokens, 8 dollars; 130 after Ctrl-C.
@@ -92,12 +92,13 @@ async def _run(
     from handrail_adk.keeping import GO_ON, Runs
     from handrail_adk.models import open_model
     from handrail_adk.reporting import Pages
-    from handrail_adk.running import Job, carry_out, nobody
+    from handrail_adk.running import Job, nobody
     from handrail_adk.showing import JsonLines, Lines
+    from handrail_adk.turns import Turns, said_next
 
     environment = {name: value for name, value in os.environ.items() if name not in KEYS}
-    confirmer = confirm.yes if yes else at_terminal() or nobody
-    ending = Ending.STOPPED
+    person = at_terminal()
+    confirmer = confirm.yes if yes else person or nobody
     async with (
         open_runtime_for(choices, environment=environment) as runtime,
         runtime.session(confirm=confirmer) as session,
@@ -106,24 +107,22 @@ async def _run(
         budget = budget_of(config)
         shown = JsonLines(stdout) if as_json else _display(stdout, config, budget) or Lines(stdout)
         stop_showing = session.bus.subscribe(shown.hear)
-        stopping = Stopping(session)
+        turns = Turns(session, None if as_json or person is None else said_next)
         runs, id, task = Runs(runtime.places), asked.resume or session.id, asked.task or GO_ON
         pages = Pages(session) if asked.report is not None else None
-        async with open_model(config, key=await _key(config, session)) as model, on_signal(stopping.stop):
+        async with open_model(config, key=await _key(config, session)) as model, on_signal(turns.stop):
             with runs.alone(id):
                 await (
                     runs.begin(session, task, model.model)
                     if asked.resume is None
                     else runs.go_on(id, session, model.model)
                 )
-                with stopping.scope:
-                    job = Job(task, model, config, budget, runs.service, id)
-                    ending = Ending((await carry_out(job, session)).ending)
+                ending = await turns.carry_out(Job(task, model, config, budget, runs.service, id), runs)
                 await runs.ended(id, ending.value)
         stop_showing()
         if pages is not None and asked.report is not None:
             pages.write(asked.report.absolute(), task, model.model, ending.value)
-    return 128 + stopping.caught if stopping.caught and ending is not Ending.DONE else EXIT_CODES[ending]
+    return 128 + turns.caught if turns.caught and ending is not Ending.DONE else EXIT_CODES[ending]
 
 
 def _display(stdout: int, config: RunConfig, budget: Budget) -> Display | None:

@@ -33,10 +33,11 @@ UNFINISHED = "unfinished"
 GO_ON = "Go on with the task. The program was started anew since."
 
 NOT_KNOWN = (
-    "the program was ended while this call was under way: it is not known whether it was done, in whole or in part; "
+    "the run was stopped while this call was under way: it is not known whether it was done, in whole or in part; "
     "look before doing it again"
 )
-NOT_BEGUN = "the program was ended before this call was made: nothing was done"
+LEFT_OFF = "(The run was stopped here.)"
+NOT_BEGUN = "the run was stopped before this call was made: nothing was done"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +101,16 @@ class Runs:
         return made.id
 
     async def go_on(self, id: str, session: Session, model: str) -> None:
-        """Go on with a run in a new session: what its last program left open is answered with what is known of it."""
+        """Go on with a run, in a new session or the same: what was left open is answered with what is known of it."""
         kept = await self.get(id)
         if parts := [self._answer(kept, call) for call in _open_calls(kept.events)]:
             await self._append(kept, content=types.Content(role="user", parts=parts))
             kept = await self.get(id)
-        state = {MODEL: model, ENDING: "", SESSIONS: [*kept.state.get(SESSIONS, []), session.id]}
+        if _waits_for_model(kept.events):
+            # Services of models hold a person and a model to turns.
+            await self._append(kept, content=types.Content(role="model", parts=[types.Part(text=LEFT_OFF)]))
+            kept = await self.get(id)
+        state = {MODEL: model, ENDING: "", SESSIONS: list(dict.fromkeys([*kept.state.get(SESSIONS, []), session.id]))}
         await self._append(kept, state=state)
 
     async def ended(self, id: str, ending: str) -> None:
@@ -132,7 +137,7 @@ class Runs:
         lines = [line for line in self._lines(kept) if line.get("call_id") == call_id]
         ended = next((line for line in lines if line.get("event") == "result"), None)
         if ended is not None:
-            note = "the program ended after this call had; this is what its record holds"
+            note = "the run was stopped after this call had ended; this is what its record holds"
             return {"status": ended["status"], "note": note, "result": ended["result"]}
         begun = not self._audited(kept) or any(line.get("event") == "call" for line in lines)
         message = NOT_KNOWN if begun else NOT_BEGUN
@@ -156,6 +161,12 @@ class Runs:
             yield
         finally:
             os.close(descriptor)
+
+
+def _waits_for_model(events: Sequence[Event]) -> bool:
+    """Whether what was said last was not said by the model."""
+    said = [event.content for event in events if event.content]
+    return bool(said) and said[-1].role == "user"
 
 
 def _open_calls(events: Sequence[Event]) -> list[types.FunctionCall]:

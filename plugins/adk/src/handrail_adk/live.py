@@ -132,7 +132,7 @@ class Display:
                 for line in ending_of(event):
                     self._console.print(_line(line))
             case Begun():
-                self._begun = True
+                self._begun, self._began = True, time.monotonic()
                 self._console.print(_line(f"{event.model} begins.", "dim"))
             case _ if (line := line_of(event)) is not None:
                 self._console.print(_line(line))

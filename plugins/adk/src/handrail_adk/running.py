@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -33,13 +34,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 NAME = "handrail"
+STOPPED = "it was stopped"
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
     """What is to be done, by which model, and what it may use.
 
-    `service` keeps ADK's sessions, and `id` names the one that goes on there; None for a new one.
+    `service` keeps ADK's sessions, and `id` names the one that goes on there; None for a new one. Once `stopped` says so, the model is not
+    asked again.
     """
 
     task: str
@@ -48,6 +51,7 @@ class Job:
     budget: Budget
     service: BaseSessionService = field(default_factory=InMemorySessionService)
     id: str | None = None
+    stopped: Callable[[], bool] = lambda: False
 
 
 async def nobody(approval: Approval) -> Answer:
@@ -61,7 +65,7 @@ async def carry_out(job: Job, session: Session) -> Ended:
     logging.getLogger("google_adk").setLevel(logging.CRITICAL)
     meter, ledger = Meter(job.budget), Ledger()
     stop_hearing = session.bus.subscribe(ledger.hear)
-    ending, reason = Ending.STOPPED, "it was stopped"
+    ending, reason = Ending.STOPPED, STOPPED
     try:
         ending, reason = await _ended(job, session, meter)
         if ending is Ending.DONE and ledger.denied:
@@ -125,11 +129,14 @@ async def _follow(job: Job, session: Session, meter: Meter) -> None:
             # Its own count of the model's answers must not end a run before ours does.
             run_config=AdkRunConfig(max_llm_calls=0, streaming_mode=StreamingMode.SSE),
         )
-        async for event in events:
-            for told in _told(event):
-                session.bus.publish(told)
-            if event.usage_metadata and not event.partial:
-                session.bus.publish(Spent("", meter.steps, meter.read, meter.written, meter.dollars))
+        async with aclosing(events):
+            async for event in events:
+                for told in _told(event):
+                    session.bus.publish(told)
+                if event.usage_metadata and not event.partial:
+                    session.bus.publish(Spent("", meter.steps, meter.read, meter.written, meter.dollars))
+                if job.stopped():
+                    raise Ends(Ending.STOPPED, STOPPED)
 
 
 def _told(event: AdkEvent) -> Sequence[Event]:
