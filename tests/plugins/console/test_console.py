@@ -59,7 +59,7 @@ def question(folder: str) -> str:
 
 
 async def press(page: Page, folder: str, what: str) -> None:
-    await page.wait(f"!!{question(folder)}")
+    await page.wait(f"{question(folder)}?.querySelector('{what}').disabled === false")
     await page.js(f"{question(folder)}.querySelector('{what}').setAttribute('id', 'pressed')")
     await page.click("#pressed")
     await page.js("document.getElementById('pressed')?.removeAttribute('id')")

@@ -253,13 +253,30 @@
   // Questions
 
   const asked = new Map();
+  // What is under the finger may have become another question: for a moment none that came, or moved up, can be pressed.
+  const HOLD_MS = 700;
+  function enable(card, yes) {
+    card.querySelectorAll("button").forEach((each) => { each.disabled = !yes; });
+  }
+  function hold(cards) {
+    for (const card of cards) {
+      const held = String(performance.now());
+      card.dataset.held = held;
+      enable(card, false);
+      setTimeout(() => { if (card.dataset.held === held && !card.dataset.answered) enable(card, true); }, HOLD_MS);
+    }
+  }
+  function over(card) {
+    card.remove();
+    hold(at("questions").children);
+  }
   const keyOf = (question) => `${question.session} ${question.id}`;
   function renderQuestions(questions) {
     const open = new Set(questions.map(keyOf));
     for (const [key, card] of asked) {
       if (open.has(key)) continue;
       if (!card.dataset.answered) notice("A question was answered elsewhere, or is over.");
-      card.remove();
+      over(card);
       asked.delete(key);
     }
     for (const question of questions) {
@@ -267,6 +284,7 @@
       const card = questionCard(question);
       asked.set(keyOf(question), card);
       at("questions").append(card);
+      hold([card]);
     }
     state.questions = questions;
     document.title = questions.length ? `(${questions.length}) Handrail console` : "Handrail console";
@@ -276,14 +294,14 @@
     const feedback = el("input", { placeholder: "Why not: told to the agent", "aria-label": "Feedback" });
     const answer = told(async (choice, more = {}) => {
       card.dataset.answered = "yes";
-      card.querySelectorAll("button").forEach((each) => { each.disabled = true; });
+      enable(card, false);
       try {
         const { session, id, call_hash } = question;
         await send("/answer", { session, id, call_hash, choice, ...more });
-        card.remove();
+        over(card);
       } catch (error) {
         delete card.dataset.answered;
-        card.querySelectorAll("button").forEach((each) => { each.disabled = false; });
+        enable(card, true);
         throw error;
       }
     });
