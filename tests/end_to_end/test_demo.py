@@ -21,8 +21,8 @@ def test_make_demo_prints_the_client_entry_and_ends_with_the_report() -> None:
     made = subprocess.run(
         ["make", "demo"], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180, check=True
     )
-    entry = next(line for line in made.stdout.splitlines() if line.startswith("{"))
-    (server,) = json.loads(entry)["mcpServers"].values()
+    entry, _ = json.JSONDecoder().raw_decode(made.stdout[made.stdout.index("{") :])
+    (server,) = entry["mcpServers"].values()
     assert server["args"] == ["serve", "--desktop", "private"]
     assert Path(server["command"]).exists()
     last = Path(made.stdout.splitlines()[-1])

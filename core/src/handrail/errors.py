@@ -71,8 +71,8 @@ class ConfigError(HandrailError):
     Cure: What it names (file, line, key) is to be mended; `handrail config` shows each value with its source.
     """
 
-    def __init__(self, message: str, *, hint: str | None = None, key: tuple[int | str, ...] = ()) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(self, message: str, *, key: tuple[int | str, ...] = (), **more: Any) -> None:
+        super().__init__(message, **more)
         self.key = key
 
 
