@@ -80,6 +80,8 @@ async def test_of_two_sessions_at_once_one_call_is_approved_and_the_other_denied
     site.call("two", "write_file", file_path="no.txt", content="hello")
     await page.wait("document.querySelectorAll('article.ask').length === 2")
     await press(page, "report", ".approve")
+    # The other question moves up, where it takes no press for a moment.
+    await page.wait("document.querySelectorAll('article.ask').length === 1")
     await page.js(f"{question('site')}.querySelector('input').value = 'write less'")
     await press(page, "site", ".deny")
     assert (await report.result("two"))["status"] == "success"
