@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,9 +74,15 @@ class Agent:
     folder: Path
     lines: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     _queue: Queue[dict[str, Any]] = field(default_factory=Queue)
+    _calls: list[str] = field(default_factory=list[str])
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
 
-    def call(self, id: str, tool: str, **args: Any) -> None:
+    def call(self, tool: str, **args: Any) -> str:
+        """Start a call; its id, which no other call has had."""
+        id = f"call-{next(self._numbers)}"
+        self._calls.append(id)
         self.write({"id": id, "tool": tool, "args": args})
+        return id
 
     def write(self, line: Mapping[str, Any]) -> None:
         assert self.process.stdin is not None
@@ -96,9 +104,19 @@ class Agent:
 
         return await until(found, what="a line of the session")
 
-    async def asked(self) -> dict[str, Any]:
-        """Its first question."""
-        return await self.line(lambda line: "approval" in line)
+    async def asked(self, id: str) -> dict[str, Any]:
+        """The first question about a call."""
+        return await self.line(lambda line: line.get("id") == id and "approval" in line)
+
+    async def clean(self) -> None:
+        """As it was before its first call: nothing runs, waits or lies in its folder."""
+        for id in self._calls:
+            self.write({"control": "cancel", "id": id})
+        for id in self._calls:
+            await self.result(id)
+        self._calls.clear()
+        for each in self.folder.iterdir():
+            shutil.rmtree(each) if each.is_dir() else each.unlink()
 
     async def result(self, id: str) -> dict[str, Any]:
         """The result of a call."""
@@ -183,14 +201,25 @@ class Page:
             assert monotonic() < deadline, (expression, await self.js("document.body.innerText"), self.said)
             await anyio.sleep(0.05)
 
-    async def click(self, selector: str) -> None:
-        """Click the middle of the first element that fits, as a mouse does."""
+    async def press(self, selector: str, within: str = "document") -> None:
+        """Press the first element that fits as soon as it can be pressed, wherever it is by then."""
+        found = f"({within})?.querySelector({json.dumps(selector)})"
         await self.wait(
-            f"!!document.querySelector({json.dumps(selector)}) && !document.querySelector({json.dumps(selector)}).disabled"
+            f"(() => {{ const e = {found}; if (!e || e.disabled) return false; e.click(); return true; }})()"
         )
-        box = await self.js(
-            f"(() => {{ const e = document.querySelector({json.dumps(selector)}); e.scrollIntoView({{block: 'center', behavior: 'instant'}});"
-            " const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()"
+
+    async def click(self, selector: str) -> None:
+        """Click the middle of the first element that fits, as a mouse does, once it stays where it is and nothing is over it."""
+        box = await self.wait(
+            f"""(async () => {{
+              const e = document.querySelector({json.dumps(selector)});
+              const middle = () => {{ const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; }};
+              e.scrollIntoView({{ block: "center", behavior: "instant" }});
+              const before = middle();
+              for (let frame = 0; frame < 10; frame++) await new Promise(requestAnimationFrame);
+              const settled = String(middle()) === String(before) && document.elementFromPoint(...before) === e;
+              return settled && !e.disabled ? before : null;
+            }})()"""
         )
         await self.click_at(*box)
 

@@ -11,9 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
-from .opened import Agent, Console, Page, agent, browser, until
+from .opened import HANDRAIL, Agent, Console, Page, agent, browser, until
 
 PLAIN_WINDOW = Path(__file__).parents[1] / "gui" / "plain_window.py"
 HOSTILE = (
@@ -41,6 +42,15 @@ def site(served: Console, home: Path) -> Iterator[Agent]:
         yield running
 
 
+@pytest.fixture(autouse=True)
+async def left_clean(served: Console, report: Agent, site: Agent) -> AsyncIterator[None]:
+    """Whatever becomes of a test, the next one finds no call, no question, no file and no stop switch of it."""
+    yield
+    await anyio.run_process([HANDRAIL, "resume"], env=served.environment)
+    for each in (report, site):
+        await each.clean()
+
+
 @pytest.fixture
 async def page(new_page: Any, served: Console, report: Agent, site: Agent) -> AsyncIterator[Page]:
     """The console's page, with both sessions in it."""
@@ -48,21 +58,14 @@ async def page(new_page: Any, served: Console, report: Agent, site: Agent) -> As
     await opened.goto(served.link)
     await opened.wait("document.querySelectorAll('#sessions .pick').length === 2")
     yield opened
+    await opened.send("Page.navigate", url="about:blank")
     # The door is answered with 401, and what is over with 404. Of nothing else the browser complains: no script failed or was kept from running.
     assert [said for said in opened.said if not said.startswith("Failed to load resource")] == []
-    await opened.send("Page.navigate", url="about:blank")
 
 
 def question(folder: str) -> str:
     """The selector of the one question of a session, by what stands in its path."""
     return f"[...document.querySelectorAll('article.ask')].find((each) => each.textContent.includes('/{folder}/'))"
-
-
-async def press(page: Page, folder: str, what: str) -> None:
-    await page.wait(f"{question(folder)}?.querySelector('{what}').disabled === false")
-    await page.js(f"{question(folder)}.querySelector('{what}').setAttribute('id', 'pressed')")
-    await page.click("#pressed")
-    await page.js("document.getElementById('pressed')?.removeAttribute('id')")
 
 
 async def select(page: Page, folder: str) -> None:
@@ -76,22 +79,23 @@ async def select(page: Page, folder: str) -> None:
 async def test_of_two_sessions_at_once_one_call_is_approved_and_the_other_denied(
     page: Page, report: Agent, site: Agent
 ):
-    report.call("two", "write_file", file_path="yes.txt", content="hello")
-    site.call("two", "write_file", file_path="no.txt", content="hello")
+    approved = report.call("write_file", file_path="yes.txt", content="hello")
+    refused = site.call("write_file", file_path="no.txt", content="hello")
     await page.wait("document.querySelectorAll('article.ask').length === 2")
-    await press(page, "report", ".approve")
+    await page.press(".approve", question("report"))
     # The other question moves up, where it takes no press for a moment.
     await page.wait("document.querySelectorAll('article.ask').length === 1")
     await page.js(f"{question('site')}.querySelector('input').value = 'write less'")
-    await press(page, "site", ".deny")
-    assert (await report.result("two"))["status"] == "success"
-    denied = await site.result("two")
+    await page.press(".deny", question("site"))
+    assert (await report.result(approved))["status"] == "success"
+    denied = await site.result(refused)
     assert denied["error"]["code"] == "denied_by_user"
     assert "write less" in denied["error"]["message"]
     assert (report.folder / "yes.txt").read_text() == "hello"
     assert not (site.folder / "no.txt").exists()
     # The host that was asked as well is told that it need not ask any longer.
-    told = await report.line(lambda line: "answered" in line)
+    asked = await report.asked(approved)
+    told = await report.line(lambda line: line.get("answered") == asked["approval"])
     assert (told["answer"], told["by"]) == ("once", "in the console")
     await page.wait("document.querySelectorAll('article.ask').length === 0")
     await select(page, "report")
@@ -99,52 +103,51 @@ async def test_of_two_sessions_at_once_one_call_is_approved_and_the_other_denied
 
 
 async def test_an_edited_call_is_judged_anew(page: Page, report: Agent):
-    report.call("edit", "write_file", file_path="edited.txt", content="one")
-    await press(page, "report", ".edit")
+    edited = report.call("write_file", file_path="edited.txt", content="one")
+    await page.press(".edit", question("report"))
     await page.wait("!!document.querySelector('[data-argument=content]')")
     await page.write("[data-argument=content]", "two")
     before = await page.js(f"{question('report')}.dataset.question")
-    await press(page, "report", ".edited")
+    await page.press(".edited", question("report"))
     await page.wait(f"{question('report')} && {question('report')}.dataset.question !== '{before}'")
     assert "+two" in await page.js(f"{question('report')}.textContent")
-    await press(page, "report", ".approve")
-    assert (await report.result("edit"))["status"] == "success"
+    await page.press(".approve", question("report"))
+    assert (await report.result(edited))["status"] == "success"
     assert (report.folder / "edited.txt").read_text() == "two"
 
 
 async def test_who_comes_second_is_told(page: Page, report: Agent):
-    report.call("late", "write_file", file_path="late.txt", content="hello")
-    asked = await report.line(lambda line: line.get("id") == "late" and "approval" in line)
+    late = report.call("write_file", file_path="late.txt", content="hello")
+    asked = await report.asked(late)
     await page.wait(f"!!{question('report')}")
     report.write({"control": "answer", "id": "answering", "approval": asked["approval"], "answer": "once"})
-    assert (await report.result("late"))["status"] == "success"
+    assert (await report.result(late))["status"] == "success"
     await page.wait("document.querySelectorAll('article.ask').length === 0")
     await page.wait("document.getElementById('notice').textContent.includes('answered elsewhere')")
 
 
 async def test_agents_are_stopped_and_go_on(page: Page, report: Agent):
-    await page.click("#stop")
+    await page.press("#stop")
     await page.wait("!document.getElementById('stopped').hidden")
-    try:
-        report.call("stopped", "write_file", file_path="stopped.txt", content="hello")
-        assert (await report.result("stopped"))["error"]["code"] == "failsafe"
-        assert not (report.folder / "stopped.txt").exists()
-    finally:
-        await page.click("#resume")
-        await page.wait("document.getElementById('stopped').hidden")
-    report.call("resumed", "write_file", file_path="resumed.txt", content="hello")
-    await press(page, "report", ".approve")
-    assert (await report.result("resumed"))["status"] == "success"
+    stopped = report.call("write_file", file_path="stopped.txt", content="hello")
+    assert (await report.result(stopped))["error"]["code"] == "failsafe"
+    assert not (report.folder / "stopped.txt").exists()
+    await page.press("#resume")
+    await page.wait("document.getElementById('stopped').hidden")
+    resumed = report.call("write_file", file_path="resumed.txt", content="hello")
+    await page.press(".approve", question("report"))
+    assert (await report.result(resumed))["status"] == "success"
 
 
 async def test_a_hostile_result_is_nothing_but_text(page: Page, report: Agent):
     (report.folder / "hostile.txt").write_text(HOSTILE)
-    report.call("hostile", "read_file", file_path="hostile.txt")
-    await report.result("hostile")
+    hostile = report.call("read_file", file_path="hostile.txt")
+    await report.result(hostile)
     await select(page, "report")
-    await page.wait("!!document.querySelector('[data-call=hostile] summary')")
-    await page.js("document.querySelector('[data-call=hostile]').open = true")
-    await page.wait("document.querySelector('[data-call=hostile] pre.result').textContent.includes('onerror')")
+    card = f"document.querySelector('[data-call={hostile}]')"
+    await page.wait(f"!!{card}?.querySelector('summary')")
+    await page.js(f"{card}.open = true")
+    await page.wait(f"{card}.querySelector('pre.result').textContent.includes('onerror')")
     assert await page.js("document.title") == "Handrail console"
     assert await page.js("document.querySelectorAll('#live iframe, #live script, #live pre *').length") == 0
     text = await page.js("document.body.textContent")
@@ -160,17 +163,17 @@ async def test_a_hostile_result_is_nothing_but_text(page: Page, report: Agent):
 async def test_on_a_telephone_nothing_is_wider_than_the_screen(page: Page, report: Agent, tmp_path: Path, dark: bool):
     await page.size(360, 740, dark=dark)
     wide = "document.documentElement.scrollWidth"
-    report.call(f"wide {dark}", "write_file", file_path="a" * 100, content="wide " * 200)
+    wide_call = report.call("write_file", file_path="a" * 100, content="wide " * 200)
     await page.wait(f"!!{question('report')}")
     assert await page.js(wide) == 360
-    await press(page, "report", ".edit")
+    await page.press(".edit", question("report"))
     assert await page.js(wide) == 360
-    await press(page, "report", ".deny")
-    await report.result(f"wide {dark}")
+    await page.press(".deny", question("report"))
+    await report.result(wide_call)
     await select(page, "report")
     await page.js("document.querySelectorAll('details.call').forEach((each) => { each.open = true; })")
     assert await page.js(wide) == 360
-    await page.click("#show-history")
+    await page.press("#show-history")
     await page.wait("!!document.querySelector('#past .pick')")
     assert await page.js(wide) == 360
     await page.picture(tmp_path / "telephone.png")
@@ -178,33 +181,30 @@ async def test_on_a_telephone_nothing_is_wider_than_the_screen(page: Page, repor
 
 
 async def test_a_person_works_the_desktop_on_the_live_picture(page: Page, site: Agent, served: Console, tmp_path: Path):
-    site.call("seen", "observe_screen")
-    assert "image_b64" in await site.result("seen")
+    assert "image_b64" in await site.result(site.call("observe_screen"))
     desktop = recorded(served, "desktop")[0]
     typed = tmp_path / "typed.txt"
     with plain_window(typed, desktop["environment"]):
         await select(page, "site")
         await page.wait("document.querySelector('.card[data-seen] img.screen').naturalWidth > 0")
-        await page.click("#take")
+        await page.press("#take")
         await page.wait("!document.getElementById('type').hidden && !!document.querySelector('img.screen.taken')")
         await until(typed.exists, what="the window")
         await page.click("img.screen")
         await page.wait("document.querySelector('.card[data-seen]').textContent.includes('click done')")
         await page.write("#type-text", "by hand")
-        await page.click("#type")
+        await page.press("#type")
         await until(lambda: typed.read_text() == "by hand", what="what was typed")
     acts = [line for line in recorded(served, "call") if line["tool"] == "manual_control"]
     assert [line["args"]["action"] for line in acts] == ["click", "type"]
     assert "by hand" not in json.dumps(acts)
-    refused = {"id": "refused", "tool": "manual_control", "args": {"action": "click"}}
-    site.write(refused)
-    assert (await site.result("refused"))["error"]["code"] == "tool_unavailable"
+    refused = await site.result(site.call("manual_control", action="click"))
+    assert refused["error"]["code"] == "tool_unavailable"
 
 
 async def test_past_calls_are_gone_through_step_by_step_with_their_pictures(page: Page, site: Agent):
-    site.call("picture", "observe_screen")
-    await site.result("picture")
-    await page.click("#show-history")
+    assert "image_b64" in await site.result(site.call("observe_screen"))
+    await page.press("#show-history")
     button = "[...document.querySelectorAll('#past .pick')].find((each) => each.textContent.includes('observe_screen'))"
     await page.wait(f"!!{button}")
     await page.js(f"{button}.click()")
@@ -212,7 +212,7 @@ async def test_past_calls_are_gone_through_step_by_step_with_their_pictures(page
         (await page.wait("document.getElementById('step') && document.getElementById('step').textContent")).split()[-1]
     )
     for number in range(2, steps + 1):
-        await page.click("#next")
+        await page.press("#next")
         await page.wait(f"document.getElementById('step').textContent.startsWith('{number} of')")
     await page.wait("document.querySelector('#replay img.shot').naturalWidth > 0")
 
