@@ -67,7 +67,7 @@ def test_doctor_is_clean_where_nothing_is_missing(handrail):
 
 def test_doctor_names_what_a_service_lacks_with_the_cure(handrail):
     checks = handrail.json("doctor", plugins="stage", code=1, STAGE_LACKS="no curtain is here; apt install curtain")
-    (prop,) = [check for check in checks if not check["ok"]]
+    (prop,) = [check for check in checks if check["needed"] and not check["ok"]]
     assert (prop["name"], prop["cure"]) == ("service prop", "apt install curtain")
 
 
@@ -112,13 +112,31 @@ def test_doctor_says_how_a_plugin_that_is_named_and_absent_is_had(handrail):
 def test_doctor_names_what_keeps_the_program_from_starting(handrail, text, told):
     (handrail.folder / "wrong.toml").write_text(text)
     checks = handrail.json("doctor", "--config", "wrong.toml", plugins="stage", code=1)
-    assert [(check["name"], check["ok"]) for check in checks] == [("handrail", True), ("start", False)]
+    looked_at = [(check["name"], check["ok"]) for check in checks]
+    assert looked_at == [("handrail", True), ("start", False), ("summary", False)]
     assert told in checks[1]["detail"]
 
 
 def test_doctor_says_each_cure_once(handrail):
     done = handrail("doctor", plugins="stage", STAGE_LACKS="no curtain is here; apt install curtain")
     assert "MISSING  service prop: no curtain is here\n         cure: apt install curtain\n" in done.stdout
+
+
+def test_doctor_ends_with_what_counts_and_the_first_cure(handrail):
+    told = {"plugins": "stage", "STAGE_LACKS": "no curtain is here; apt install curtain"}
+    *checks, summary = handrail.json("doctor", code=1, **told)
+    fine = sum(check["ok"] for check in checks)
+    assert (summary["name"], summary["ok"], summary["cure"]) == ("summary", False, "apt install curtain")
+    assert summary["detail"] == f"{fine} fine, 1 to mend, {len(checks) - fine - 1} absent and not needed"
+    assert handrail("doctor", **told).stdout.endswith(f"\n\n{summary['detail']}; first: apt install curtain\n")
+
+
+def test_doctor_ends_with_nothing_to_mend_where_that_is_so(handrail):
+    *checks, summary = handrail.json("doctor", plugins="plan_only")
+    absent = sum(not check["ok"] for check in checks)
+    assert absent > 0
+    assert (summary["ok"], summary["cure"]) == (True, "")
+    assert summary["detail"] == f"{len(checks) - absent} fine, nothing to mend, {absent} absent and not needed"
 
 
 def test_doctor_names_folders_that_cannot_be_written(handrail, mount):

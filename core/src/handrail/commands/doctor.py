@@ -56,17 +56,33 @@ class Check:
 def command(context: click.Context, choices: Choices, as_json: bool) -> None:
     """Check what is missing here, and say the cure.
 
-    The desktop that is chosen, and what reads it, are opened for real. Exits with 1 when something needed is missing.
+    The desktop that is chosen, and what reads it, are opened for real. The last line counts what was found and gives the first cure. Exits
+    with 1 when something needed is missing.
 
     Example: handrail doctor --desktop private
     """
     checks = run(lambda: _examine(choices))
+    summary = _summary(checks)
     if as_json:
-        print_json([asdict(check) for check in checks])
+        print_json([asdict(check) for check in (*checks, summary)])
     else:
         for check in checks:
             _show(check)
-    context.exit(0 if all(check.ok or not check.needed for check in checks) else 1)
+        click.echo(f"\n{summary.detail}{f'; first: {summary.cure}' if summary.cure else ''}")
+    context.exit(0 if summary.ok else 1)
+
+
+def _summary(checks: Sequence[Check]) -> Check:
+    """What counts: how many are fine, how many are to be mended, and the first cure."""
+    fine = sum(check.ok for check in checks)
+    mend = [check for check in checks if check.needed and not check.ok]
+    said = (
+        f"{fine} fine",
+        f"{len(mend) or 'nothing'} to mend",
+        f"{len(checks) - fine - len(mend)} absent and not needed",
+    )
+    cure = next((check.cure for check in mend if check.cure), "")
+    return Check("summary", not mend, ", ".join(said), cure, needed=False)
 
 
 def _show(check: Check) -> None:
