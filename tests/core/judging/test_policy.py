@@ -26,7 +26,7 @@ from handrail import (
     Verdict,
     tool,
 )
-from handrail.config.settings import RuleSettings
+from handrail.config.rule_settings import RuleSettings
 from handrail.judging.grants import Grant
 from handrail.judging.policy import Policy
 from handrail.judging.rules import rule_of

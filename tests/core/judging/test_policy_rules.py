@@ -10,7 +10,8 @@ from hypothesis import given, strategies as st
 
 from handrail import ConfigError, Decision, Judging, Part, Read, Remote, Run, Send, Tool, Touch, Write, tool
 from handrail.config.checking import check, line_of
-from handrail.config.settings import RuleSettings, Settings
+from handrail.config.rule_settings import RuleSettings
+from handrail.config.settings import Settings
 from handrail.judging.rules import Places, Rules, rule_of, spanned, starred
 from handrail.testing.sessions import open_test_runtime
 

@@ -10,7 +10,8 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from handrail.config.settings import PluginSettings, RuleSettings, Settings
+from handrail.config.rule_settings import RuleSettings
+from handrail.config.settings import PluginSettings, Settings
 from handrail.errors import ConfigError
 from handrail.tools import mistakes
 

@@ -33,7 +33,8 @@ from handrail.config.layers import (
 )
 from handrail.config.merging import Merge, add, decide_mode, left_out
 from handrail.config.places import Places, home_folder
-from handrail.config.settings import PluginSettings, RuleSettings, Settings
+from handrail.config.rule_settings import RuleSettings
+from handrail.config.settings import PluginSettings, Settings
 from handrail.errors import ConfigError
 from handrail.tools.mistakes import dotted
 

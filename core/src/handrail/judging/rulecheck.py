@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from handrail.config.checking import line_of
-from handrail.config.settings import RuleSettings
+from handrail.config.rule_settings import RuleSettings
 from handrail.errors import ConfigError
 from handrail.judging.rules import Rule, rule_of, runs_commands
 from handrail.judging.verdicts import Decision, Route

@@ -12,7 +12,7 @@ from pathlib import PurePath
 from typing import Literal, get_args
 from weakref import WeakKeyDictionary
 
-from handrail.config.settings import Access, RuleSettings
+from handrail.config.rule_settings import Access, RuleSettings
 from handrail.files import paths
 from handrail.judging.verdicts import OPAQUE, STRICTNESS, Decision, Judging, Mode, Part, Route, Touch
 from handrail.net import hostnames
