@@ -13,7 +13,7 @@ import pytest
 
 from handrail import Bounds, Limits, Sandbox
 from handrail.testing import SandboxContract
-from handrail.testing.sandboxes import Box
+from handrail.testing.boxes import Box
 from handrail_cli.sandboxes import seccomp
 from handrail_cli.sandboxes.bubblewrap import Bubblewrap
 

@@ -3,130 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import secrets
 import signal
 import socket
 import subprocess
-import sys
-import textwrap
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from handrail.errors import NoSandbox
-from handrail.sandboxing.sandboxes import Bounds, Limits, Sandbox
-
-# A sandboxed command of these tests is over long before that.
-PATIENCE_S = 30.0
-LINUX = sys.platform == "linux"
-# Tried inside before the code of each test: says what came of an attempt, whatever it was.
-PRELUDE = """
-import ctypes, errno, os, socket, sys, time
-libc = ctypes.CDLL(None, use_errno=True)
-def attempt(what, *args, **kwargs):
-    try:
-        return what(*args, **kwargs)
-    except BaseException as exc:
-        return exc
-def called(result):
-    return errno.errorcode.get(ctypes.get_errno(), "?") if result == -1 else "done"
-"""
+from handrail.sandboxing.sandboxes import Limits, Sandbox
+from handrail.testing.boxes import PATIENCE_S, Box, needs, reached, secret_in
+from handrail.testing.linux_sandboxes import LinuxSandboxClaims
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """What a sandboxed command gave."""
-
-    stdout: str
-    stderr: str
-    code: int
-    never: str | None
-
-
-class Box:
-    """A sandbox with bounds in a folder: `work` is the workspace, `home` the person's home, `outside` what is none of its business."""
-
-    def __init__(self, sandbox: Sandbox, folder: Path, python: Sequence[str] = ()) -> None:
-        self.sandbox = sandbox
-        self.folder = Path(os.path.realpath(folder))
-        self.work, self.home, self.outside, self.temporary = (
-            self.folder / name for name in ("work", "home", "outside", "private")
-        )
-        for made in (self.work, self.home, self.outside, self.temporary):
-            made.mkdir(exist_ok=True)
-        interpreter = os.path.realpath(sys.executable)
-        self.python = tuple(python) or (interpreter, "-I")
-        readable = tuple({Path(sys.base_prefix), Path(interpreter).parent}) if not python else ()
-        self.bounds = Bounds(
-            writable=(self.work,),
-            temporary=self.temporary,
-            home=self.home,
-            readable=readable,
-            limits=Limits(processes=64),
-        )
-
-    def run(self, code: str, *, environment: Mapping[str, str] | None = None, **bounds: Any) -> Ran:
-        """Run code for Python inside, with changed bounds; what it printed and how it ended."""
-        with self.started(code, environment=environment, **bounds) as (process, confined):
-            stdout, stderr = process.communicate(timeout=PATIENCE_S)
-        return Ran(stdout, stderr, process.returncode, confined.never)
-
-    @contextlib.contextmanager
-    def started(
-        self, code: str, *, environment: Mapping[str, str] | None = None, stdin: int = subprocess.DEVNULL, **bounds: Any
-    ) -> Generator[tuple[subprocess.Popen[str], _Handle]]:
-        """Code for Python that runs inside as long as the block; killed at its end."""
-        import fcntl
-        import termios
-
-        text = PRELUDE + textwrap.dedent(code)
-        confined = self.sandbox.confine(
-            (*self.python, "-c", text),
-            cwd=self.work,
-            environment={"PATH": os.defpath, **(environment or {})},
-            bounds=replace(self.bounds, **bounds),
-        )
-        handle = _Handle()
-        try:
-            process = subprocess.Popen(
-                confined.argv,
-                env=dict(confined.environment),
-                pass_fds=confined.pass_fds,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-                # With a terminal as its standard input that is its own, as a shell's is.
-                preexec_fn=None if stdin < 0 else lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0) and None,
-            )
-        finally:
-            for fd in confined.pass_fds:
-                os.close(fd)
-        confined.started(process.pid)
-        try:
-            with process:
-                try:
-                    yield process, handle
-                finally:
-                    process.kill()
-        finally:
-            handle.never = confined.ended()
-
-
-@dataclass(slots=True)
-class _Handle:
-    never: str | None = None
-
-
-class SandboxContract:
+class SandboxContract(LinuxSandboxClaims):
     """What every sandbox promises: real work inside, and no way out.
 
     class TestJail(SandboxContract):
@@ -183,7 +79,7 @@ class SandboxContract:
         assert "SECRET_OF_THE_HOST" not in ran.stdout
 
     def test_no_descriptors_of_the_host_are_there(self, box: Box) -> None:
-        _needs(box, "process")
+        needs(box, "process")
         ran = box.run("print(sorted(int(fd) for fd in os.listdir('/proc/self/fd')))")
         # The fourth is the listing itself.
         assert ran.stdout.strip() in ("[0, 1, 2, 3]", "[0, 1, 2]"), (
@@ -193,7 +89,7 @@ class SandboxContract:
     # Writing
 
     def test_nothing_outside_is_written(self, box: Box) -> None:
-        _needs(box, "write")
+        needs(box, "write")
         (box.outside / "file").write_text("before")
         (box.work / "link").symlink_to(box.outside)
         ways = (box.outside, box.work / "link", f"/proc/self/root{box.outside}", f"/proc/1/root{box.outside}")
@@ -213,7 +109,7 @@ class SandboxContract:
         assert found.st_mode & 0o777 != 0o777
 
     def test_the_system_is_not_written(self, box: Box) -> None:
-        _needs(box, "write")
+        needs(box, "write")
         name = f"handrail-{secrets.token_hex(8)}"
         places = (
             "/",
@@ -233,39 +129,8 @@ class SandboxContract:
         box.run(f"for place in {places!r}: attempt(lambda: open(place + '/{name}', 'w').close())")
         assert [place for place in places if os.path.lexists(f"{place}/{name}")] == []
 
-    @pytest.mark.skipif(not LINUX, reason="mounts of Linux")
-    def test_nothing_can_be_mounted_or_uncovered(self, box: Box) -> None:
-        _needs(box, "write")
-        name = f"handrail-{secrets.token_hex(8)}"
-        secret = _secret_in(box.work)
-        ran = box.run(
-            f"""
-            NEWNS, NEWUSER, REMOUNT, BIND = 0x20000, 0x10000000, 32, 4096
-            def everything(where):
-                for place in ("/", "/usr", "/etc", "/dev"):
-                    print(where, "remount", called(libc.mount(None, place.encode(), None, REMOUNT | BIND, None)))
-                print(where, "bind", called(libc.mount(b"/usr", b"/tmp", None, BIND, None)))
-                print(where, "proc", called(libc.mount(b"proc", b"/tmp", b"proc", 0, None)))
-                print(where, "umount", called(libc.umount2({str(secret)!r}.encode(), 2)))
-                attempt(lambda: open("/usr/{name}", "w").close())
-                print(attempt(lambda: open({str(secret)!r}).read()))
-            everything("as it is")
-            if os.fork() == 0:
-                print("inner", called(libc.unshare(NEWUSER | NEWNS)))
-                everything("in a namespace of its own")
-                os._exit(0)
-            os.wait()
-            """,
-            masked=(secret,),
-        )
-        assert not os.path.lexists(f"/usr/{name}"), (
-            "If this fails, root inside can write the host: drop all capabilities."
-        )
-        assert "done" not in ran.stdout, f"If this fails, mounts can be changed inside:\n{ran.stdout}"
-        assert "hunter2" not in ran.stdout
-
     def test_what_is_kept_cannot_be_changed_moved_or_replaced(self, box: Box) -> None:
-        _needs(box, "write")
+        needs(box, "write")
         git = box.work / ".git"
         (git / "hooks").mkdir(parents=True)
         (git / "config").write_text("[core]\n")
@@ -295,8 +160,8 @@ class SandboxContract:
     # Reading
 
     def test_secrets_are_not_read(self, box: Box) -> None:
-        _needs(box, "read")
-        secret, folder = _secret_in(box.work), box.work / "keys"
+        needs(box, "read")
+        secret, folder = secret_in(box.work), box.work / "keys"
         folder.mkdir()
         (folder / "id").write_text("hunter2")
         ran = box.run(
@@ -314,12 +179,12 @@ class SandboxContract:
         assert (secret.read_text(), (folder / "id").read_text()) == ("TOKEN=hunter2", "hunter2")
 
     def test_what_is_hidden_does_not_look_empty(self, box: Box) -> None:
-        _needs(box, "read")
-        ran = box.run("print(repr(attempt(lambda: open('.env').read())))", masked=(_secret_in(box.work),))
+        needs(box, "read")
+        ran = box.run("print(repr(attempt(lambda: open('.env').read())))", masked=(secret_in(box.work),))
         assert "Error" in ran.stdout, "If this fails, a hidden file reads as an empty one, and is committed so."
 
     def test_the_home_and_other_folders_are_not_read(self, box: Box) -> None:
-        _needs(box, "read")
+        needs(box, "read")
         (box.home / ".ssh").mkdir()
         for file in (box.home / ".ssh/id_rsa", box.outside / "file"):
             file.write_text("hunter2")
@@ -335,7 +200,7 @@ class SandboxContract:
     # Network
 
     def test_no_port_of_the_host_is_reached(self, box: Box) -> None:
-        _needs(box, "network")
+        needs(box, "network")
         with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
             udp.bind(("127.0.0.1", 0))
             ports = tcp.getsockname()[1], udp.getsockname()[1]
@@ -345,58 +210,21 @@ class SandboxContract:
             """)
             for listening in (tcp, udp):
                 listening.setblocking(False)
-            assert not _reached(tcp.accept), "If this fails, a port of the host is reached from inside."
-            assert not _reached(lambda: udp.recv(1)), "If this fails, datagrams get out."
+            assert not reached(tcp.accept), "If this fails, a port of the host is reached from inside."
+            assert not reached(lambda: udp.recv(1)), "If this fails, datagrams get out."
 
     def test_no_name_is_resolved_and_no_address_reached(self, box: Box) -> None:
-        _needs(box, "network")
+        needs(box, "network")
         ran = box.run("""
             print(isinstance(attempt(socket.getaddrinfo, "example.com", 80), OSError))
             print(isinstance(attempt(socket.create_connection, ("192.0.2.1", 80), 2), OSError))
         """)
         assert ran.stdout == "True\nTrue\n"
 
-    @pytest.mark.skipif(not LINUX, reason="sockets of Linux")
-    @pytest.mark.parametrize("network", [False, True])
-    def test_no_socket_of_the_desktop_is_reached(self, box: Box, network: bool) -> None:
-        _needs(box, "network")
-        if network and not box.sandbox.networks:
-            pytest.skip("it never gives the network")
-        name = f"handrail-{secrets.token_hex(8)}"
-        with socket.socket(socket.AF_UNIX) as abstract, socket.socket(socket.AF_UNIX) as named:
-            abstract.bind(f"\0{name}")
-            named.bind(f"/tmp/{name}")
-            try:
-                for listening in (abstract, named):
-                    listening.listen()
-                    listening.setblocking(False)
-                box.run(
-                    f"""
-                    for path in ("\\0{name}", "/tmp/{name}"):
-                        attempt(lambda: socket.socket(socket.AF_UNIX).connect(path))
-                    """,
-                    network=network,
-                )
-                for listening in (abstract, named):
-                    assert not _reached(listening.accept), (
-                        "If this fails, a desktop's bus or screen is reached from inside."
-                    )
-            finally:
-                os.unlink(f"/tmp/{name}")
-
-    @pytest.mark.skipif(not LINUX, reason="sockets of Linux")
-    def test_no_rare_kind_of_socket_is_made(self, box: Box) -> None:
-        _needs(box, "network")
-        ran = box.run("""
-            for family, kind, protocol in ((17, 3, 3), (40, 1, 0), (38, 5, 0), (16, 3, 9), (16, 3, 12), (2, 3, 1)):
-                print(isinstance(attempt(socket.socket, family, kind, protocol), OSError))
-        """)
-        assert ran.stdout == "True\n" * 6, "packet, vsock, alg, audit and netfilter netlink, raw"
-
     # Processes
 
     def test_no_process_of_the_host_is_seen_signalled_or_traced(self, box: Box) -> None:
-        _needs(box, "process")
+        needs(box, "process")
         with subprocess.Popen(["sleep", "60"]) as victim:
             try:
                 ran = box.run(f"""
@@ -414,72 +242,8 @@ class SandboxContract:
             finally:
                 victim.kill()
 
-    @pytest.mark.skipif(not LINUX, reason="capabilities of Linux")
-    def test_there_is_no_power_and_none_can_be_gained(self, box: Box) -> None:
-        _needs(box, "process")
-        ran = box.run("print(open('/proc/self/status').read())")
-        status = dict(line.split(":\t") for line in ran.stdout.splitlines() if ":\t" in line)
-        for name in ("CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"):
-            assert int(status[name], 16) == 0, f"If this fails, {name} still holds powers."
-        assert status["NoNewPrivs"] == "1", "If this fails, a setuid program gives its owner's power."
-
-    @pytest.mark.skipif(not LINUX, reason="system calls of Linux")
-    @pytest.mark.parametrize(
-        ("name", "call"),
-        [
-            ("ptrace", "libc.ptrace(0, 0, None, None)"),
-            ("unshare", "libc.unshare(0x10000000)"),
-            ("clone", "libc.syscall({'x86_64': 56, 'aarch64': 220}[os.uname().machine], 0x10000000 | 17, 0, 0, 0, 0)"),
-            ("keyctl", "libc.syscall({'x86_64': 250, 'aarch64': 219}[os.uname().machine], 0, -3, 0)"),
-            ("bpf", "libc.syscall({'x86_64': 321, 'aarch64': 280}[os.uname().machine], 0, 0, 0)"),
-            ("userfaultfd", "libc.syscall({'x86_64': 323, 'aarch64': 282}[os.uname().machine], 1)"),
-            ("perf_event_open", "libc.syscall({'x86_64': 298, 'aarch64': 241}[os.uname().machine], 0, 0, -1, -1, 0)"),
-            ("io_uring_setup", "libc.syscall(425, 1, ctypes.create_string_buffer(200))"),
-        ],
-    )
-    def test_a_dangerous_call_is_refused(self, box: Box, name: str, call: str) -> None:
-        _needs(box, "process")
-        ran = box.run(f"""
-            result = {call}
-            if result == 0 and {name == "clone"}:
-                os._exit(0)
-            print(called(result))
-        """)
-        assert ran.stdout in ("EPERM\n", "ENOSYS\n", "EACCES\n"), (
-            f"If this fails, {name} is not refused: {ran.stdout!r}"
-        )
-
-    @pytest.mark.skipif(not LINUX, reason="the kernel's settings of Linux")
-    def test_no_setting_of_the_kernel_is_changed(self, box: Box) -> None:
-        _needs(box, "process")
-        pattern = Path("/proc/sys/kernel/core_pattern")
-        before = pattern.read_text()
-        ran = box.run("""
-            for path in ("/proc/sys/kernel/core_pattern", "/proc/sys/vm/drop_caches", "/proc/sysrq-trigger", "/proc/sys/kernel/modprobe",
-                         "/proc/irq/0/smp_affinity", "/sys/kernel/uevent_helper", "/proc/sys/kernel/hostname", "/proc/self/oom_score_adj"):
-                print(path, type(attempt(lambda: os.close(os.open(path, os.O_WRONLY)))).__name__)
-        """)
-        assert pattern.read_text() == before
-        opened = [line.split()[0] for line in ran.stdout.splitlines() if line.endswith("NoneType")]
-        # A process may make itself more likely to be ended, and nothing else.
-        assert set(opened) <= {"/proc/self/oom_score_adj"}, (
-            f"If this fails, the kernel's settings can be opened for writing: {opened}"
-        )
-
-    @pytest.mark.skipif(not LINUX, reason="devices of Linux")
-    def test_there_are_no_devices(self, box: Box) -> None:
-        _needs(box, "write")
-        ran = box.run("""
-            import stat
-            print(*(name for name in os.listdir("/dev") if stat.S_ISBLK(os.lstat("/dev/" + name).st_mode)), "none")
-            print(type(attempt(os.mknod, "/tmp/disk", 0o600 | stat.S_IFBLK, os.makedev(8, 0))).__name__)
-            print(*(type(attempt(lambda: open("/dev/" + name, "rb"))).__name__ for name in ("mem", "kmem", "kmsg", "fuse", "kvm", "sda", "vda")))
-        """)
-        assert ran.stdout.splitlines()[:2] == ["none", "PermissionError"]
-        assert set(ran.stdout.splitlines()[2].split()) <= {"FileNotFoundError", "PermissionError"}
-
     def test_nothing_is_typed_into_the_terminal(self, box: Box) -> None:
-        _needs(box, "process")
+        needs(box, "process")
         leader, follower = os.openpty()
         try:
             with box.started(
@@ -500,7 +264,7 @@ class SandboxContract:
         assert said[1].split()[1] == "False", "If this fails, it has the person's terminal: start a new session."
 
     def test_nothing_is_left_when_the_command_ends(self, box: Box) -> None:
-        _needs(box, "process")
+        needs(box, "process")
         seconds = f"9{secrets.randbelow(10**6)}.5"
         box.run(f"""
             import subprocess
@@ -509,7 +273,7 @@ class SandboxContract:
         assert _gone(seconds), "If this fails, what it started outlives it."
 
     def test_nothing_is_left_when_it_is_killed(self, box: Box) -> None:
-        _needs(box, "process")
+        needs(box, "process")
         seconds = f"9{secrets.randbelow(10**6)}.5"
         code = f"""
             import subprocess
@@ -526,7 +290,7 @@ class SandboxContract:
     # Limits
 
     def test_a_fork_bomb_stays_small_and_the_host_goes_on(self, box: Box) -> None:
-        _needs(box, "process")
+        needs(box, "process")
         code = """
             made = 0
             for _ in range(400):
@@ -545,7 +309,7 @@ class SandboxContract:
         assert slowest < 5.0, "If this fails, the host does not answer meanwhile."
 
     def test_memory_and_files_are_limited(self, box: Box) -> None:
-        _needs(box, "process")
+        needs(box, "process")
         limits = Limits(memory=256 * 2**20, file_size=1_000_000, processes=64)
         ran = box.run("x = bytearray(600 * 2**20); print('got it')", limits=limits)
         assert "got it" not in ran.stdout
@@ -563,28 +327,6 @@ class SandboxContract:
             pytest.skip("it can give the network")
         with pytest.raises(NoSandbox):
             box.sandbox.confine(("true",), cwd=box.work, environment={}, bounds=replace(box.bounds, network=True))
-
-
-def _needs(box: Box, what: str) -> None:
-    if what not in box.sandbox.confines:
-        pytest.skip(f"{box.sandbox.name} does not say that it confines {what!r}")
-
-
-def _reached(take: Callable[[], Any]) -> bool:
-    """Whether something came to a socket that does not wait."""
-    try:
-        came = take()
-    except BlockingIOError:
-        return False
-    if not isinstance(came, bytes):
-        came[0].close()
-    return True
-
-
-def _secret_in(folder: Path) -> Path:
-    secret = folder / ".env"
-    secret.write_text("TOKEN=hunter2")
-    return secret
 
 
 def _gone(word: str, seconds: float = 3.0) -> bool:
