@@ -6,127 +6,37 @@ Names decide, not values: whatever could reach a module, a builtin or an attribu
 from __future__ import annotations
 
 import ast
-import builtins
 import re
-import sys
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from handrail.records.redaction import is_credential
 from handrail_cli.programs.languages.finding import UNCLEAR, Finding, dangerous
+from handrail_cli.programs.languages.python_names import (
+    ACTING,
+    BUILTINS,
+    DANGEROUS_MODULES,
+    ENCODING,
+    FRAMES,
+    KEYWORDS,
+    MODULE_LIKE,
+    MODULES,
+    NODES,
+    PATH_ROLES,
+    PATHS,
+    PUBLIC_DUNDER,
+    PURE,
+    REACHING,
+    ROLES,
+    SAME_NAME,
+    SOME,
+)
 from handrail_cli.programs.values import Kind, Role, worse
 
 MAX_CODE = 8000
 MAX_NODES = 3000
-# Modules of the standard library of which every public name only computes, prints or tells.
-PURE = frozenset((
-    "json", "re", "math", "cmath", "datetime", "time", "calendar", "textwrap", "collections", "itertools", "functools",
-    "random", "statistics", "decimal", "fractions", "numbers", "hashlib", "hmac", "base64", "binascii", "uuid", "pprint", "copy", "enum",
-    "struct", "unicodedata", "html", "urllib.parse", "shlex", "difflib", "bisect", "heapq", "colorsys", "keyword",
-    "zlib", "csv", "array", "secrets", "ipaddress", "locale", "sysconfig", "zoneinfo", "stat", "errno", "platform", "reprlib",
-))  # fmt: skip
-# Of other modules, only these; the roles of their arguments in order.
-SOME: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "sys": dict.fromkeys((
-        "version", "version_info", "platform", "executable", "argv", "path", "stdin", "stdout", "stderr", "exit", "maxsize", "byteorder", "prefix",
-        "base_prefix", "exec_prefix", "implementation", "getsizeof", "getrecursionlimit", "getdefaultencoding", "getfilesystemencoding", "float_info",
-        "int_info", "hexversion", "flags", "maxunicode", "intern", "copyright", "builtin_module_names", "stdlib_module_names", "api_version",
-        "setrecursionlimit", "is_finalizing", "hash_info", "thread_info", "abiflags",
-    ), ()),
-    "os": {
-        **dict.fromkeys((
-            "getcwd", "sep", "linesep", "curdir", "pardir", "name", "cpu_count", "getpid", "getppid", "getuid", "getgid", "uname", "getlogin",
-            "pathsep", "extsep", "altsep", "devnull", "path", "fspath", "fsencode", "fsdecode", "strerror", "get_terminal_size", "getloadavg",
-            "times",
-            "urandom",
-        ), ()),
-        **dict.fromkeys(("listdir", "scandir", "walk", "stat", "lstat", "access", "readlink"), ("list",)),
-        **dict.fromkeys(("remove", "unlink", "rmdir"), ("delete",)), **dict.fromkeys(("mkdir", "makedirs"), ("create",)),
-        **dict.fromkeys(("rename", "replace", "renames"), ("move", "dest")), "chmod": ("change",), "utime": ("change",), "symlink": ("target",
-        "create"),
-        "chdir": ("folder",), "getenv": ("variable",), "removedirs": ("delete",), "link": ("read", "create"),
-    },
-    "os.path": {**dict.fromkeys((
-        "join", "basename", "dirname", "splitext", "split", "abspath", "normpath", "relpath", "expanduser", "commonpath", "commonprefix", "isabs",
-        "normcase", "sep", "realpath",
-    ), ()), **dict.fromkeys(("exists", "isfile", "isdir", "islink", "getsize", "getmtime", "lexists", "ismount"), ("list",))},
-    "shutil": {
-        "which": (), "get_terminal_size": (), "disk_usage": ("list",), "rmtree": ("delete_tree",), "move": ("move", "dest"),
-        **dict.fromkeys(("copy", "copy2", "copyfile", "copytree"), ("read", "dest")),
-    },
-    "glob": {"glob": ("list",), "iglob": ("list",), "escape": ()},
-    "pathlib": dict.fromkeys(("Path", "PurePath", "PosixPath", "PurePosixPath", "PureWindowsPath"), ()),
-    "importlib.util": {"find_spec": ()},
-    "ast": dict.fromkeys(("literal_eval", "parse", "dump", "walk", "unparse"), ()),
-    "string": dict.fromkeys((
-        "ascii_letters", "ascii_lowercase", "ascii_uppercase", "digits", "hexdigits", "octdigits", "punctuation", "printable", "whitespace",
-        "capwords",
-        "Template",
-    ), ()),
-    "operator": dict.fromkeys(("add", "sub", "mul", "truediv", "mod", "pow", "neg", "xor", "or_", "and_", "itemgetter", "eq", "lt", "gt"), ()),
-    "importlib.metadata": {"version": (), "PackageNotFoundError": (), "requires": ()},
-    "inspect": dict.fromkeys(("signature", "getdoc", "isclass", "isfunction"), ()),
-    "tomllib": {"loads": (), "load": ()},
-    "io": {"StringIO": (), "BytesIO": ()},
-    "configparser": {},
-    "gzip": {"compress": (), "decompress": ()},
-    "bz2": {"compress": (), "decompress": ()},
-    "lzma": {"compress": (), "decompress": ()},
-    "timeit": {"default_timer": ()},
-    "tempfile": {"gettempdir": ()},
-    "traceback": {"print_exc": (), "format_exc": ()},
-    "warnings": {"simplefilter": (), "filterwarnings": (), "warn": ()},
-    "xml.etree.ElementTree": {"fromstring": (), "tostring": ()},
-    "site": {"getsitepackages": (), "getusersitepackages": ()},
-}  # fmt: skip
-DANGEROUS_MODULES = frozenset((
-    "subprocess", "socket", "ctypes", "pty", "multiprocessing", "pickle", "marshal", "shelve", "dill", "joblib", "code", "codeop", "runpy",
-    "importlib",
-    "imp", "asyncio", "http", "urllib", "urllib2", "urllib3", "requests", "httpx", "aiohttp", "ftplib", "smtplib", "imaplib", "poplib", "telnetlib",
-    "ssl", "signal", "builtins", "posix", "nt", "pdb", "webbrowser", "paramiko", "fabric", "pexpect", "sh", "cffi", "winreg", "fcntl", "mmap",
-    "resource",
-    "pkgutil", "zipimport", "socketserver", "xmlrpc", "commands", "popen2", "antigravity", "keyring", "pip", "setuptools", "gc", "concurrent",
-    "threading",
-))  # fmt: skip
-MODULES = sys.stdlib_module_names
-# Public names of modules that are called like a module of the standard library, but are none.
-SAME_NAME = frozenset((
-    "datetime.datetime", "datetime.time", "datetime.date", "time.time", "copy.copy", "glob.glob", "pprint.pprint", "random.random",
-    "calendar.calendar",
-    "os.path", "sys.path", "sys.platform", "array.array", "platform.platform", "os.stat",
-))  # fmt: skip
-NO_BUILTINS = frozenset((
-    "eval", "exec", "compile", "__import__", "globals", "locals", "vars", "getattr", "setattr", "delattr", "breakpoint", "memoryview", "input",
-    "open", "__builtins__", "__loader__", "__spec__", "help", "object", "super", "classmethod", "staticmethod", "property", "copyright", "credits",
-))  # fmt: skip
-BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_")) - NO_BUILTINS
-# Attributes of values that would be modules, or start programs, on a value that came from elsewhere.
-MODULE_LIKE = (MODULES | {"system", "popen", "Popen", "check_output", "urlopen", "import_module", "load_module", "exec_module", "modules"}) - {
-    "copy", "time", "types", "statistics", "stat", "string", "select", "queue", "numbers", "code", "html",
-}  # fmt: skip
-FRAMES = re.compile(r"(gi|cr|ag|tb|f|co|func)_\w+|mro|format_map|with_traceback")
-PUBLIC_DUNDER = frozenset(
-    ("__version__", "__file__", "__name__", "__doc__", "__path__", "__len__", "__init__", "__str__", "__repr__")
-)
-# Methods by which a path or a file does something. Whatever has them is asked about unless it is known.
-ACTING = frozenset((
-    "write_text", "write_bytes", "unlink", "rmdir", "mkdir", "touch", "rename", "chmod", "lchmod", "symlink_to", "hardlink_to", "link_to",
-    "read_text", "read_bytes", "open", "iterdir", "glob", "rglob", "walk", "expanduser", "extractall", "extract",
-))  # fmt: skip
-PATH_ROLES: Mapping[str, Role] = {
-    "write_text": "write", "write_bytes": "write", "unlink": "delete", "rmdir": "delete", "mkdir": "create", "touch": "create", "chmod": "change",
-    "read_text": "read", "read_bytes": "read", "iterdir": "list", "glob": "list", "rglob": "list", "exists": "list", "stat": "list",
-}  # fmt: skip
-NODES = (
-    ast.Module, ast.Expr, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.For, ast.While, ast.If, ast.With, ast.Try, ast.Raise, ast.Assert, ast.Pass,
-    ast.Break, ast.Continue, ast.Return, ast.FunctionDef, ast.Import, ast.ImportFrom, ast.Delete, ast.BoolOp, ast.NamedExpr, ast.BinOp, ast.UnaryOp,
-    ast.Lambda, ast.IfExp, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Yield, ast.YieldFrom, ast.Compare,
-    ast.Call,
-    ast.FormattedValue, ast.JoinedStr, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred, ast.Name, ast.List, ast.Tuple, ast.Slice,
-    ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context, ast.comprehension, ast.arguments, ast.arg, ast.keyword, ast.alias,
-    ast.withitem, ast.ExceptHandler, ast.Global, ast.Nonlocal,
-)  # fmt: skip
+# Stands for every module that is not of the standard library.
+FOREIGN = "?"
 
 
 class NotUnderstood(Exception):
@@ -186,43 +96,9 @@ def _read(tree: ast.Module, reading: Reading) -> None:
         raise NotUnderstood
     # What is dangerous is said first, whatever else is not understood.
     for node in nodes:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            _import(node, reading)
-        elif isinstance(node, ast.Name) and node.id in (
-            "eval",
-            "exec",
-            "compile",
-            "__import__",
-            "getattr",
-            "globals",
-            "breakpoint",
-            "__builtins__",
-        ):
-            raise Dangerous(f"uses {node.id!r}")
+        _alarm(node, reading)
     for node in nodes:
-        if not isinstance(node, NODES):
-            raise NotUnderstood
-        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
-            reading.bound.add(node.id)
-        elif isinstance(node, ast.arg):
-            reading.bound.add(node.arg)
-        elif isinstance(node, ast.FunctionDef):
-            reading.bound.add(node.name)
-            reading.functions.add(node.name)
-            if node.decorator_list:
-                raise NotUnderstood
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            reading.bound.add(node.name)
-        if isinstance(node, ast.Attribute):
-            reading.parents.add(id(node.value))
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
-            _variable(node, reading)
-        if (
-            isinstance(node, ast.Assign)
-            and isinstance(node.value, ast.Lambda)
-            and isinstance(node.targets[0], ast.Name)
-        ):
-            reading.functions.add(node.targets[0].id)
+        _bind(node, reading)
     if reading.bound & (reading.modules.keys() | reading.members.keys() | {"open", "print"}):
         raise NotUnderstood
     _paths(nodes, reading)
@@ -233,6 +109,37 @@ def _read(tree: ast.Module, reading: Reading) -> None:
             _attribute(node, reading)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             _name(node, reading)
+
+
+def _alarm(node: ast.AST, reading: Reading) -> None:
+    """Takes in what a program imports; raises `Dangerous` for what reaches anything by other ways."""
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        _import(node, reading)
+    elif isinstance(node, ast.Name) and node.id in REACHING:
+        raise Dangerous(f"uses {node.id!r}")
+
+
+def _bind(node: ast.AST, reading: Reading) -> None:
+    """Takes in the names that a node binds, and what later looks need to know of it."""
+    if not isinstance(node, NODES):
+        raise NotUnderstood
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        reading.bound.add(node.id)
+    elif isinstance(node, ast.arg):
+        reading.bound.add(node.arg)
+    elif isinstance(node, ast.FunctionDef):
+        reading.bound.add(node.name)
+        reading.functions.add(node.name)
+        if node.decorator_list:
+            raise NotUnderstood
+    elif isinstance(node, ast.ExceptHandler) and node.name:
+        reading.bound.add(node.name)
+    elif isinstance(node, ast.Attribute):
+        reading.parents.add(id(node.value))
+    elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Attribute):
+        _variable(node, reading)
+    elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda) and isinstance(node.targets[0], ast.Name):
+        reading.functions.add(node.targets[0].id)
 
 
 def _import(node: ast.Import | ast.ImportFrom, reading: Reading) -> None:
@@ -259,9 +166,6 @@ def _import(node: ast.Import | ast.ImportFrom, reading: Reading) -> None:
         else:
             _member(module, alias.name)
             reading.members[alias.asname or alias.name] = (module, alias.name)
-
-
-FOREIGN = "?"
 
 
 def _module(name: str, reading: Reading) -> str:
@@ -314,12 +218,9 @@ def _dotted(node: ast.expr, reading: Reading) -> tuple[str, str] | None:
 
 def _call(node: ast.Call, reading: Reading) -> None:
     target = node.func
-    if any(isinstance(argument, ast.Starred) for argument in node.args) or any(
+    stars = any(isinstance(argument, ast.Starred) for argument in node.args) or any(
         one.arg is None for one in node.keywords
-    ):
-        stars = True
-    else:
-        stars = False
+    )
     if isinstance(target, ast.Name) and target.id == "open":
         _open(node.args, node.keywords, reading, stars=stars)
         reading.taken.add(id(target))
@@ -369,12 +270,6 @@ def _environment(target: ast.expr, node: ast.Call, reading: Reading) -> bool:
     return True
 
 
-KEYWORDS = frozenset(
-    ("exist_ok", "parents", "recursive", "ignore_errors", "dirs_exist_ok", "follow_symlinks", "missing_ok", "default")
-)
-ENCODING = frozenset(("encoding", "errors", "newline", "mode", "buffering"))
-
-
 def _open(args: list[ast.expr], keywords: list[ast.keyword], reading: Reading, *, stars: bool) -> None:
     mode: ast.expr = args[1] if len(args) > 1 else ast.Constant("r")
     for keyword in keywords:
@@ -409,11 +304,6 @@ def _as_role(role: str) -> Role:
     raise NotUnderstood
 
 
-ROLES: tuple[Role, ...] = (
-    "read", "list", "write", "append", "create", "dest", "move", "delete", "delete_tree", "change", "target", "folder", "variable",
-)  # fmt: skip
-
-
 def _text(node: ast.expr, reading: Reading) -> str | None:
     """The text of a literal, of a path made of literals, or of a name that holds one."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -432,9 +322,6 @@ def _text(node: ast.expr, reading: Reading) -> str | None:
         if member == ("os.path", "expanduser") and len(parts) == 1:
             return parts[0]
     return None
-
-
-PATHS = frozenset((("pathlib", "Path"), ("pathlib", "PurePath"), ("pathlib", "PosixPath"), ("os.path", "join")))
 
 
 def _paths(nodes: list[ast.AST], reading: Reading) -> None:
