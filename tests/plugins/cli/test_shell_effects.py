@@ -51,6 +51,49 @@ ORDINARY = [
 ]
 
 
+BEHIND = [
+    "cd build && cmake ..",
+    "mkdir -p build && cd build && cmake -DX=1 .. > log 2>&1 && make -j4 | tail -3",
+    "(cd src && rm -f ../a.txt)",
+    "touch a; cd src && rm ../a",
+    "cd src && cd lib && rm ../../a.txt",
+    "cat a | head && cd src && ../configure",
+]
+# The shell may be where it was: nothing waits for the `cd` alone.
+BESIDE = [
+    "cd src; rm ../a.txt",
+    "cd src || rm ../a.txt",
+    "cd src && true; rm ../a.txt",
+    "cd src && true || rm ../a.txt",
+    "true || cd src && rm ../a.txt",
+    "true ||\ncd src && rm ../a.txt",
+    "true | cd src && rm ../a.txt",
+    "cd src | true && rm ../a.txt",
+    "! cd src && rm ../a.txt",
+    "(cd src) && rm ../a.txt",
+    "(cd src && true) && rm ../a.txt",
+    "(cd src && true) | rm ../a.txt",
+    "cd src & true && rm ../a.txt",
+    "cd src && bash -c 'true && rm ../../a.txt'",
+    "if cd src; then true; fi && rm ../a.txt",
+]
+
+
+@pytest.mark.parametrize("command", BEHIND)
+def test_what_waits_for_a_cd_is_judged_in_its_folder(command: str) -> None:
+    found = opinion(command)
+    assert (found.suggestion, found.floor) == (Decision.ALLOW, None), found.reasons
+
+
+@pytest.mark.parametrize("command", BESIDE)
+def test_what_does_not_wait_for_a_cd_is_judged_where_the_shell_was_too(command: str) -> None:
+    assert "outside" in [reason.code for reason in opinion(command).reasons]
+
+
+def test_a_function_in_place_of_cd_leads_nowhere() -> None:
+    assert opinion("cd() { true; }; cd src && rm ../a.txt").suggestion is Decision.CONFIRM
+
+
 @pytest.mark.parametrize("command", ORDINARY)
 def test_an_ordinary_change_runs_in_the_sandbox(command: str) -> None:
     found = opinion(command)

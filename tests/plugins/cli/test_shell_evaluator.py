@@ -71,6 +71,9 @@ READING = [
     "name=x; echo $name",
     "# just a comment\nls",
     "echo 'grüße 漢字 😀'",
+    "python3 - a.json <<'E'\nimport json\nprint(json.load(open('a.json'))['x'])\nE",
+    "node - <<'E'\nconsole.log(1)\nE",
+    "head -c 16 /dev/urandom | xxd -p",
 ]
 
 
@@ -83,6 +86,9 @@ def test_plain_reading_is_allowed(command: str) -> None:
 
 ASKED = [
     "rm file",
+    "python3 - <<'E'\nimport os\nos.system('id')\nE",
+    "python3 -W - <<'E'\nprint(1)\nE",
+    "python3 - <<'E'\nopen('/home/user/.ssh/id_rsa').read()\nE",
     "echo x > file",
     "cat a >> b",
     "touch x",

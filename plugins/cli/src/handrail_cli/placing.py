@@ -27,7 +27,9 @@ PUBLIC = re.compile(
     | /sys/(class|block|bus|devices)/.*"""
 )
 # Devices that take or give nothing but noise, and the shell's own streams.
-STREAMS = frozenset(("/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/full"))
+STREAMS = frozenset((
+    "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/random",
+))  # fmt: skip
 STREAM = re.compile(r"/dev/fd/[012]")
 WILD = frozenset("*?[]!.{},")
 MAX_FOLDERS = 8
@@ -70,6 +72,9 @@ class Places:
         self.around = around
         # Every folder that the shell may be in by now.
         self.cwds: list[PurePath] = list(cwds)
+        self.began = self.cwds[0]
+        # Those that the command at hand leads to, if it succeeds.
+        self.entered: list[PurePath] = []
         self.seen: paths.Seen = {}
         # Links that the line itself makes: what is behind them is not known.
         self.links: set[str] = set()
@@ -119,7 +124,8 @@ class Places:
 
     def enter(self, folders: Sequence[PurePath]) -> bool:
         """From here on, relative paths may start in these folders, too: a `cd` may fail. False when there are too many."""
-        self.cwds += [folder for folder in dict.fromkeys(folders) if folder not in self.cwds]
+        self.entered = list(dict.fromkeys(folders))
+        self.cwds += [folder for folder in self.entered if folder not in self.cwds]
         return len(self.cwds) <= MAX_FOLDERS
 
     def holds(self, found: paths.Resolved) -> bool:

@@ -21,6 +21,7 @@ from handrail_cli.programs import Inner, Named, Use
 from handrail_cli.programs.grammars.running import destroying
 from handrail_cli.programs.taking import taken
 from handrail_cli.shells import shell
+from handrail_cli.succession import succession
 from handrail_cli.surroundings import Surroundings
 from handrail_cli.variables import EXECUTING, harmless
 from handrail_cli.wrappers import INTERPRETER, SHELLS, inside, reads_code
@@ -86,8 +87,19 @@ class Weighing:
             if name in self.judging.environment or not harmless(name, word.text):
                 self.set_variable(name, word, later=True)
         feeders = feeders_of(analysis)
+        # Folders that the shell is in again behind `cd build && …`: where the `cd` failed, nothing of that is run.
+        elsewhere: list[PurePath] = []
+        there = range(0)
         for number, command in enumerate(analysis.commands):
+            if elsewhere and number not in there:
+                self.places.enter(elsewhere)
+                elsewhere = []
+            self.places.entered = []
             self.command(command, self.feed(number, command, analysis, feeders))
+            if command.guess[:1] == ("cd",) and self.places.entered and (behind := succession(analysis, number)):
+                elsewhere += [folder for folder in self.places.cwds if folder not in self.places.entered]
+                self.places.cwds, there = self.places.entered, behind
+        self.places.enter(elsewhere)
 
     def doubt(self, doubt: Doubt) -> None:
         if self.at is not None:
@@ -291,11 +303,12 @@ class Weighing:
         if name in SHELLS:
             self.code(code, words[0].span, effects)
             return True
-        use = taken([*words, *_code_words(name, code, words[0])])
-        if use is None or len(words) > 1:
+        given = _with_code(name, code, words)
+        use = taken(given) if given is not None else None
+        if given is None or use is None:
             effects.ask("code", f"code for {name!r} is not analysed here", words[0])
         else:
-            self.apply(use, [*words, *_code_words(name, code, words[0])], NOTHING, effects, name, words[0].span)
+            self.apply(use, given, NOTHING, effects, name, words[0].span)
         return True
 
     # What a program does by its own grammar
@@ -409,7 +422,7 @@ class Weighing:
             return
         outer, self.at = self.at, self.at or span
         variables = self.variables
-        if len(self.places.cwds) > 1:
+        if self.places.cwds != [self.places.began]:
             variables = {name: value for name, value in variables.items() if name != "PWD"}
         inner = self.codes.analyse(text, {**variables, **given} if given else variables)
         self.depth += 1
@@ -418,10 +431,13 @@ class Weighing:
         self.at = outer
 
 
-def _code_words(name: str, code: str, first: Word) -> tuple[Word, ...]:
-    """The option that would give an interpreter the same code in its command line."""
+def _with_code(name: str, code: str, words: Sequence[Word]) -> list[Word] | None:
+    """The words that would give an interpreter the same code in its command line: `python -c CODE a` for `python - a`. Options are not read."""
+    first, rest = words[0], words[1:]
+    if rest and rest[0].text not in ("-", "/dev/stdin"):
+        return None
     option = "-c" if name.startswith(("python", "pypy")) else "-r" if name.startswith("php") else "-e"
-    return Word(option, option, first.span), Word(code, code, first.span)
+    return [first, Word(option, option, first.span), Word(code, code, first.span), *rest[1:]]
 
 
 def _has_commands(name: str) -> bool:
