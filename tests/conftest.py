@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -18,6 +18,30 @@ settings.load_profile("unhurried")
 
 # A test that reached the person's own screen, session bus or configuration would be a test that acts on their desktop.
 PERSONAL = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "AT_SPI_BUS_ADDRESS", "XAUTHORITY")
+
+
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash[FAILED] = report.failed or (report.when != "setup" and item.stash[FAILED])
+    return report
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
+    """With a test that fails ends what it shared with others: its rerun, and they, find nothing that it left there."""
+    # There is no public way to end what tests share before the last of them.
+    end = item.session._setupstate.teardown_exact
+    try:
+        if item.stash[FAILED]:
+            end(None)
+        return (yield)
+    except BaseException:
+        end(None)
+        raise
 
 
 @pytest.fixture(scope="session", autouse=True)
