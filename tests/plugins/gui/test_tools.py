@@ -50,8 +50,10 @@ async def test_an_observation_names_what_a_person_would(agent: Agent):
     assert seen["scale"] == 1.0
     assert pixels(seen["image_b64"]).shape == (800, 1280, 3)
     seven = next(e for e in seen["ui_elements"] if e["text"] == "7")
-    assert f'{seven["id"]} {seven["role"]} "7"' in seen["stdout"]
-    assert len(seen["stdout"]) <= 2000
+    first = next(e for e in seen["ui_elements"] if e["role"] == seven["role"])
+    assert f'{first["id"]} {first["role"]} "{first["text"]}", ' in seen["stdout"]
+    assert f'; {seven["id"]} "7", ' in seen["stdout"]
+    assert len(seen["stdout"]) <= 600
 
 
 async def test_pictures_come_only_when_asked_for(agent: Agent):
@@ -75,6 +77,7 @@ async def test_since_gives_only_what_changed(agent: Agent):
     second = await agent("observe_screen", since=first["observation_id"])
     assert "image_b64" not in second
     assert 0 < len(second["ui_elements"]) <= 4
+    assert len(second["stdout"]) <= 200
     assert second["changed"]["changed"]
     assert second["changed"]["added"] == []
     third = await agent("observe_screen", since=second["observation_id"])

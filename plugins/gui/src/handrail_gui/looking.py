@@ -182,7 +182,8 @@ def told(sight: Sight, seen: Observation) -> str:
     parts: list[str] = []
     if windows := outline.window_lines(sight.windows, without=sight.subject):
         parts.append(f"Windows, topmost first:\n{windows}")
-    subject = f'In "{outline.cut(sight.subject)}" (active):' if sight.subject else "On the screen:"
+    active = any(window.active and window.title == sight.subject for window in sight.windows)
+    subject = f'{"Active" if active else "In"} "{outline.cut(sight.subject)}":' if sight.subject else "On the screen:"
     if seen.elements:
         parts.append(f"{subject}\n{outline.lines(seen.elements)}")
     elif not parts:

@@ -98,7 +98,7 @@ def _result(sight: looking.Sight, seen: Observation, before: Observation | None)
         changed = looking.changes(before, seen, sight)
         fresh = {*changed["added"], *changed["changed"]}
         told = [element for element in seen.elements if element.id in fresh]
-        lines = [outline.lines(told)] if told else []
+        lines = [outline.lines(seen.elements, only=fresh)] if told else []
         gone = [f"gone: {outline.ranges(changed['removed'])}"] if changed["removed"] else []
         windows = looking.window_changes(before, seen)
         result |= {
