@@ -37,12 +37,11 @@ from handrail.judging.grants import Grant
 from handrail.judging.rules import Origin, Rule
 from handrail.judging.supposing import Supposing
 from handrail.judging.verdicts import Decision, Evaluator, Judging, Mode, Offer, Seat
-from handrail.plugins import loading as plugin_loading
-from handrail.plugins.loading import Plugins
+from handrail.plugins.lacking import lacking
+from handrail.plugins.loading import Plugins, check_required, load_here
 from handrail.plugins.opened import Opened
 from handrail.plugins.registering import CORE, register_all, validated
 from handrail.plugins.services import Closable, Scope, Service, close
-from handrail.plugins.supplied import lacking
 from handrail.sandboxing.choosing import Chosen, choose
 from handrail.sandboxing.sandboxes import Sandbox
 from handrail.session import Session
@@ -85,7 +84,7 @@ class Runtime:
         self._tidying: asyncio.Task[None] | None = None
         with config.locating():
             self._registered = register_all(plugins, config.settings)
-        plugin_loading.check_required(plugins, config.settings.plugins.require)
+        check_required(plugins, config.settings.plugins.require)
         self._open: dict[tuple[str, str], Closable] = {}
         self._sandbox: Chosen | None = None
         self._choosing = anyio.Lock()
@@ -391,7 +390,7 @@ async def open_runtime(
         environment=environment,
         cwd=(cwd or Path.cwd()).absolute(),
         places=places or Places.of(environment),
-        plugins=plugins or load_plugins(config.settings, environment),
+        plugins=plugins or load_here(environment, disabled=config.settings.plugins.disabled),
         reload=reload,
     )
     # A task of our own and no task group: what is raised in the body must come out as it is, not in an ExceptionGroup.
@@ -404,13 +403,6 @@ async def open_runtime(
             await asyncio.wait([watch])
             await runtime.close_services()
             await runtime.settle()
-
-
-def load_plugins(settings: Settings, environment: Mapping[str, str]) -> Plugins:
-    """The plugins that the environment (`HANDRAIL_PLUGINS`) and the settings ask for."""
-    named = environment.get("HANDRAIL_PLUGINS")
-    only = None if named is None else {name.strip() for name in named.split(",") if name.strip()}
-    return plugin_loading.load(only=only, disabled=settings.plugins.disabled)
 
 
 def _applies(evaluator: Evaluator, tool: Tool) -> bool:

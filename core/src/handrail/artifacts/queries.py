@@ -1,4 +1,4 @@
-"""Query tools for artifacts: there while the session holds one that fits, with the handles that fit as an enum.
+"""Queries: what can be asked of artifacts, and the tool that asks it, with the handles of those that fit as an enum.
 
 A query is a function of an artifact, whose class says which artifacts fit, and of the model's arguments. It runs in a thread, reads, and gives a
 mapping within `artifact.limit` bytes. What it gives back is as trusted as the artifact, and never becomes an artifact itself.
@@ -6,7 +6,7 @@ mapping within `artifact.limit` bytes. What it gives back is as trusted as the a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_type_hints
@@ -21,7 +21,6 @@ from handrail.tools.contract import Read, Tool
 
 if TYPE_CHECKING:
     from handrail.calls.context import ToolContext
-    from handrail.session import Session
 
 TIMEOUT_S = 120.0
 HANDLE = "artifact"
@@ -93,27 +92,3 @@ def query(title: str) -> Callable[[Callable[..., Mapping[str, Any]]], Query]:
         return Query(function.__name__, title, schema.summary_of(function), fits, function)
 
     return make
-
-
-class ArtifactTools:
-    """The toolset of core: `list_artifacts`, and for each kind that a session holds, what can be asked of it."""
-
-    async def tools(self, session: Session) -> Iterable[Tool]:
-        """The same tools as before, as long as the session holds the same artifacts."""
-        if not len(session.artifacts):
-            return ()
-        return session.artifacts.forged(_forge)
-
-
-def _forge(held: Sequence[Artifact]) -> list[Tool]:
-    from handrail.artifacts.text_queries import LIST, QUERIES
-
-    tools = [LIST]
-    for each in _unique([*QUERIES, *(own for artifact in held for own in type(artifact).queries)]):
-        handles = [artifact.id for artifact in held if isinstance(artifact, each.fits)]
-        tools += [each.tool(handles)] if handles else []
-    return tools
-
-
-def _unique(queries: Iterable[Query]) -> list[Query]:
-    return list({each.name: each for each in queries}.values())

@@ -74,7 +74,7 @@ class Program(click.Group):
 
 def _unknown(name: str, known: Sequence[str], ctx: click.Context) -> click.UsageError:
     """What to say of a command that is not here: the plugin that would bring it, or the nearest name."""
-    from handrail.plugins.supplied import lacking
+    from handrail.plugins.lacking import lacking
 
     if (why := lacking("commands", name)) is not None:
         said, hint = why

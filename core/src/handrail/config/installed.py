@@ -47,11 +47,11 @@ def rules(runtime: Runtime, settings: Settings) -> Rules:
 def schema_here(environment: Mapping[str, str]) -> dict[str, Any]:
     """A JSON Schema of the configuration file, with the tables of the plugins, backends and sandboxes that are installed."""
     from handrail.config.loading import schema
+    from handrail.plugins.loading import load_here
     from handrail.plugins.registering import register_all
-    from handrail.runtime import load_plugins
     from handrail.vision.backend import NoSettings
 
-    plugins = load_plugins(Settings(), environment)
+    plugins = load_here(environment, disabled=())
     registered = register_all(plugins, Settings())
     return schema(
         plugins={plugin.name: type(registered.configs.get(plugin.name, NoSettings())) for plugin in plugins.loaded},

@@ -144,7 +144,7 @@ def load(
     disabled: Collection[str] = (),
     require: Sequence[str] = (),
 ) -> Plugins:
-    """Load what is installed, or just `only` those (`HANDRAIL_PLUGINS`), except the disabled.
+    """Load what is installed, or just `only` those, except the disabled.
 
     Raises `PluginError` when a required plugin is not loaded; every other failure is kept in the list.
     """
@@ -160,6 +160,13 @@ def load(
         plugins.listed.append(Plugin(name, "?", "?", "failed", reason))
     check_required(plugins, require)
     return plugins
+
+
+def load_here(environment: Mapping[str, str], *, disabled: Collection[str]) -> Plugins:
+    """Load what is installed, or just what HANDRAIL_PLUGINS names in this environment, except the disabled."""
+    named = environment.get("HANDRAIL_PLUGINS")
+    only = None if named is None else {name.strip() for name in named.split(",") if name.strip()}
+    return load(only=only, disabled=disabled)
 
 
 def check_required(plugins: Plugins, require: Sequence[str], *, by: str = "`require` in [plugins]") -> None:

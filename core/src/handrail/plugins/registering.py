@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from handrail.artifacts.queries import ArtifactTools
+from handrail.artifacts.toolset import ArtifactTools
 from handrail.config.settings import NO_SANDBOXES, Settings
 from handrail.errors import ConfigError, PluginError
 from handrail.judging.effects_evaluator import EffectsEvaluator

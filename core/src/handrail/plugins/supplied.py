@@ -17,17 +17,6 @@ def supplier(kind: Kind, name: str) -> str | None:
     return next((plugin for plugin, supplies in _supplied().items() if name in supplies[kind]), None)
 
 
-def lacking(kind: Kind, name: str) -> tuple[str, str] | None:
-    """What to say of a name that is not here since its plugin is not, and the cure; None when no plugin of this project has it."""
-    if (plugin := supplier(kind, name)) is None:
-        return None
-    from handrail.plugins.loading import installed
-
-    if any(found.name == plugin for found in installed()):
-        return f"; the plugin {plugin!r} supplies it, and is not loaded", "`handrail plugins` says why"
-    return f"; the plugin {plugin!r} supplies it, and is not installed", install(plugin)
-
-
 def install(plugin: str) -> str:
     """The cure where a plugin of this project is not installed; what else there is to do where it is not one of them."""
     known = plugin in _supplied()

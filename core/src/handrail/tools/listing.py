@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from handrail.errors import ToolUnavailable, UnknownTool
-from handrail.plugins.supplied import lacking
+from handrail.plugins.lacking import lacking
 from handrail.tools.contract import Tool, Toolset
 from handrail.tools.pool import Pool
 from handrail.tools.registry import Owned

@@ -179,15 +179,16 @@ class Here:
 def _here() -> Here:
     from handrail.commands import Choices, read_config
     from handrail.config.places import Places
+    from handrail.plugins.loading import load_here
     from handrail.plugins.registering import register_all
-    from handrail.runtime import load_plugins
     from handrail_skills.enabling import Enabling
     from handrail_skills.library import Library, shelves
 
     settings = read_config(Choices()).settings
     places = Places.of(os.environ)
     workspace = [(Path.cwd() / Path(root).expanduser()).resolve() for root in settings.workspace]
-    registered = register_all(load_plugins(settings, os.environ), settings)
+    plugins = load_here(os.environ, disabled=settings.plugins.disabled)
+    registered = register_all(plugins, settings)
     return Here(
         Library(shelves(places, workspace, registered.skills)),
         Enabling.of(places, settings.skills.enabled),

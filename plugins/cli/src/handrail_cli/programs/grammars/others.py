@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 
-from handrail_cli.programs.grammars.usual import SECRET_SETTING
+from handrail_cli.programs.grammars.interpreting import module
+from handrail_cli.programs.grammars.usual import FOREIGN, SECRET_SETTING, from_elsewhere
 from handrail_cli.programs.taking import Taking, role_of
 from handrail_cli.programs.values import Inner
 
-FOREIGN = re.compile(
-    r"(?i)(git\+|https?:|ftp:|file:|svn\+|hg\+|ssh:|git:|git@|github:|gist:|bitbucket:|gitlab:|\w[\w.-]*@[\w.-]+:).*|.*@(https?|git|file|ssh)[:+].*"
-)
 DATA_OPTIONS = (
     "-d",
     "--data",
@@ -208,8 +206,6 @@ def uv_run(taking: Taking, start: int) -> None:
         ):
             at += 1
         elif text in ("-m", "--module"):
-            from handrail_cli.programs.grammars.interpreting import module
-
             module(taking, at + 1)
             return
         elif not re.fullmatch(
@@ -222,13 +218,6 @@ def uv_run(taking: Taking, start: int) -> None:
     if at < len(words):
         taking.inner.append(Inner(at, len(words)))
         from_elsewhere(taking, at)
-
-
-def from_elsewhere(taking: Taking, at: int, value: str | None = None) -> None:
-    """What is run may be an address, which is then fetched first."""
-    text = value if value is not None else taking.words[at].text
-    if text is not None and FOREIGN.fullmatch(text):
-        taking.worsen("dangerous", code="foreign_source", why=f"it runs what it finds at {text!r}", at=at)
 
 
 def ps(taking: Taking, start: int) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from handrail_cli.programs.grammars.others import from_elsewhere
+from handrail_cli.programs.grammars.usual import from_elsewhere
 from handrail_cli.programs.taking import Taking, role_of
 
 

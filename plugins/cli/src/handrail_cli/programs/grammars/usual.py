@@ -8,6 +8,9 @@ from handrail.records.redaction import is_credential
 from handrail_cli.programs.rows import Operand
 from handrail_cli.programs.taking import Taking, assign, role_of
 
+FOREIGN = re.compile(
+    r"(?i)(git\+|https?:|ftp:|file:|svn\+|hg\+|ssh:|git:|git@|github:|gist:|bitbucket:|gitlab:|\w[\w.-]*@[\w.-]+:).*|.*@(https?|git|file|ssh)[:+].*"
+)
 UNARY = re.compile(r"-[abcdefghknprstuwxzGLNOS]")
 COMPARES = re.compile(r"=|==|!=|-nt|-ot|-ef|=~|-(eq|ne|lt|le|gt|ge)")
 NUMBER = re.compile(r"-(eq|ne|lt|le|gt|ge)")
@@ -109,3 +112,10 @@ def recursive(taking: Taking) -> None:
     whole = program in ("rg", "ag", "ack") or taking.given("-r", "-R", "--recursive", "--dereference-recursive")
     if whole and not any(one.role == "read" and one.value is None for one in taking.named):
         taking.name("read", 0, ".")
+
+
+def from_elsewhere(taking: Taking, at: int, value: str | None = None) -> None:
+    """What is run may be an address, which is then fetched first."""
+    text = value if value is not None else taking.words[at].text
+    if text is not None and FOREIGN.fullmatch(text):
+        taking.worsen("dangerous", code="foreign_source", why=f"it runs what it finds at {text!r}", at=at)

@@ -1,0 +1,37 @@
+"""The tools for artifacts: there while the session holds one that fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from handrail.artifacts.queries import Query
+from handrail.artifacts.store import Artifact
+from handrail.tools.contract import Tool
+
+if TYPE_CHECKING:
+    from handrail.session import Session
+
+
+class ArtifactTools:
+    """The toolset of core: `list_artifacts`, and for each kind that a session holds, what can be asked of it."""
+
+    async def tools(self, session: Session) -> Iterable[Tool]:
+        """The same tools as before, as long as the session holds the same artifacts."""
+        if not len(session.artifacts):
+            return ()
+        return session.artifacts.forged(_forge)
+
+
+def _forge(held: Sequence[Artifact]) -> list[Tool]:
+    from handrail.artifacts.text_queries import LIST, QUERIES
+
+    tools = [LIST]
+    for each in _unique([*QUERIES, *(own for artifact in held for own in type(artifact).queries)]):
+        handles = [artifact.id for artifact in held if isinstance(artifact, each.fits)]
+        tools += [each.tool(handles)] if handles else []
+    return tools
+
+
+def _unique(queries: Iterable[Query]) -> list[Query]:
+    return list({each.name: each for each in queries}.values())
