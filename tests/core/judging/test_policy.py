@@ -97,7 +97,7 @@ def outcome(result: ToolResult) -> str:
         pytest.param("ls", [rule(ALLOW)], "allow", id="a-rule-for-all-calls"),
         pytest.param("ls", [rule(ALLOW, tool="*")], "allow", id="a-rule-for-all-tools"),
         pytest.param("ls", [rule(ALLOW, tool="r*n")], "allow", id="a-pattern"),
-        pytest.param("ls", [rule(ALLOW, tool="mcp_other")], "confirm", id="another-tool"),
+        pytest.param("ls", [rule(ALLOW, tool="artifact_other")], "confirm", id="another-tool"),
         pytest.param("ls", [rule(DENY)], "hidden", id="a-deny-of-all-calls-hides-the-tool"),
         pytest.param("ls", [rule(ALLOW), rule(CONFIRM)], "confirm", id="of-equal-priority-the-stricter-counts"),
         pytest.param("ls", [rule(CONFIRM), rule(ALLOW)], "confirm", id="in-any-order"),

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
 
-from handrail import ConfigError, Decision, Judging, Part, Read, Remote, Run, Send, Tool, Touch, Write, tool
+from handrail import ConfigError, Decision, Judging, Part, Read, Remote, Run, Send, Session, Tool, Touch, Write, tool
 from handrail.config.checking import check, line_of
 from handrail.config.rule_settings import RuleSettings
 from handrail.config.settings import Settings
@@ -381,6 +382,8 @@ async def test_a_rule_that_fits_no_tool_here_is_an_error(rule: dict[str, Any], s
     "rule",
     [
         pytest.param({"tool": "mcp_docs_search"}, id="a-server-may-bring-it"),
+        pytest.param({"tool": "mcp_docs_*"}, id="and-many"),
+        pytest.param({"tool": "artifact_grep"}, id="a-result-may-bring-it"),
         pytest.param({"tool": "search", "server": "docs"}, id="which-is-named"),
         pytest.param({"tool": "gone", "tier": "workspace"}, id="a-shared-file-is-for-others-too"),
         pytest.param({"tool": "*", "layer": "skill"}, id="a-layer-that-may-come"),
@@ -388,8 +391,17 @@ async def test_a_rule_that_fits_no_tool_here_is_an_error(rule: dict[str, Any], s
     ],
 )
 async def test_but_not_what_may_come(rule: dict[str, Any]) -> None:
-    async with open_test_runtime(tools=[edit_file, run], settings=given_rules(rule)) as runtime:
+    async with open_test_runtime(tools=[edit_file, run, Servers()], settings=given_rules(rule)) as runtime:
         assert len(runtime.rules.ranked) == 1
+
+
+class Servers:
+    """A toolset that has nothing yet, and says what it may come to have."""
+
+    names = ("mcp_*",)
+
+    async def tools(self, session: Session) -> Sequence[Tool]:
+        return ()
 
 
 def given_rules(*rules: dict[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 class ArtifactTools:
     """The toolset of core: `list_artifacts`, and for each kind that a session holds, what can be asked of it."""
 
+    names = ("list_artifacts", "artifact_*")
+
     async def tools(self, session: Session) -> Iterable[Tool]:
         """The same tools as before, as long as the session holds the same artifacts."""
         if not len(session.artifacts):

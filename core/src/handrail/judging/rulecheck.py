@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -14,15 +15,12 @@ from handrail.errors import ConfigError
 from handrail.judging.rules import Rule, rule_of, runs_commands
 from handrail.judging.verdicts import Decision, Route
 from handrail.plugins.loading import Plugins
-from handrail.plugins.registering import CORE
-from handrail.tools.contract import Read, Run, Send, Tool, Toolset, Write
+from handrail.tools.contract import NamedToolset, Read, Run, Send, Tool, Toolset, Write
 from handrail.tools.registry import Registry
 from handrail.words import nearest
 
 log = logging.getLogger(__name__)
 
-# Names of tools that come and go: of MCP servers, and of artifacts once a session holds some.
-COMING = ("mcp_", "artifact_", "list_artifacts")
 # As near as a name must be to one that is here for it to be a slip of the fingers, whatever else may come.
 SLIP = 0.88
 
@@ -103,10 +101,11 @@ def _unknown(settings: RuleSettings, around: Around) -> Iterator[Problem]:
     import difflib
 
     known = around.registry.names()
-    others = any(plugin != CORE for _, plugin in around.toolsets)
-    settled = len(around.plugins.loaded) == len(around.plugins.listed) and not others
+    foretold = [toolset for toolset, _ in around.toolsets if isinstance(toolset, NamedToolset)]
+    coming = [name for toolset in foretold for name in toolset.names]
+    settled = len(around.plugins.loaded) == len(around.plugins.listed) and len(foretold) == len(around.toolsets)
     for name in settings.tool:
-        if name.startswith(COMING):
+        if any(fnmatchcase(name, pattern) for pattern in coming):
             continue
         slip = bool(difflib.get_close_matches(name.replace("*", ""), known, n=1, cutoff=SLIP))
         # A project's file is shared by people with other plugins.

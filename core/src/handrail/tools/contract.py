@@ -11,7 +11,18 @@ import re
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypedDict, Unpack, cast, get_args, get_type_hints
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Literal,
+    Protocol,
+    TypedDict,
+    Unpack,
+    cast,
+    get_args,
+    get_type_hints,
+    runtime_checkable,
+)
 
 from pydantic import BaseModel, ValidationError
 
@@ -336,6 +347,16 @@ class Toolset(Protocol):
     """Tools that come and go: asked again at each listing."""
 
     async def tools(self, session: Session) -> Iterable[Tool]: ...
+
+
+@runtime_checkable
+class NamedToolset(Toolset, Protocol):
+    """A toolset that says ahead what its tools will be called, so that rules of the policy may name them before there are any."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Their names; `*` stands for any letters."""
+        ...
 
 
 class Declared(TypedDict, total=False):

@@ -9,6 +9,8 @@ from collections.abc import Iterable
 
 log = logging.getLogger(__name__)
 
+# Before every name.
+PREFIX = "mcp_"
 LENGTH = 63
 DIGITS = 6
 
@@ -29,7 +31,7 @@ class Names:
         return {tool: self._names[server, tool] for tool in tools}
 
     def _give(self, server: str, tool: str) -> None:
-        name = plain = f"mcp_{slug(server)}_{slug(tool)}"
+        name = plain = f"{PREFIX}{slug(server)}_{slug(tool)}"
         owner = self._owners.get(plain)
         if len(plain) > LENGTH or owner is not None:
             name = distinct(plain, server, tool)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from handrail import Finding, Service, ServiceContext, Session, Tool
+from handrail_mcp.client.naming import PREFIX
 
 if TYPE_CHECKING:
     from handrail_mcp.client.servers import Servers
@@ -16,6 +17,8 @@ CAPABILITY = "mcp_servers"
 
 class ServerTools:
     """The tools of the servers in `[mcp.servers]`."""
+
+    names = (f"{PREFIX}*",)
 
     def __init__(self) -> None:
         # Of these, servers that the configuration no longer names are to be ended.
