@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import anyio
@@ -91,3 +92,7 @@ async def _end(process: asyncio.subprocess.Process) -> None:
     transport = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()
+    assert process.stdin is not None
+    # What it did not take any more is an error, which asyncio complains of when nobody asks for it.
+    with suppress(OSError):
+        await process.stdin.wait_closed()
