@@ -43,7 +43,7 @@ class Person:
 
     def left(self, client: Client) -> float:
         """Seconds until the person has been quiet for long enough; 0 when they have. Then they are expected to stay away."""
-        client.dispatch()
+        self._look(client)
         left = 0.0 if self._last is None else max(0.0, self._last + self.pause - monotonic())
         if left == 0:
             self._seen = self._last
@@ -51,12 +51,18 @@ class Person:
 
     def check(self, client: Client) -> None:
         """Raise `PersonAtWork` when a person has come since `left` said that nobody was there."""
-        client.dispatch()
+        self._look(client)
         if self.pause and self._last != self._seen:
             raise PersonAtWork(
                 "a person is using mouse or keyboard: input has stopped where it was",
                 hint="see what has become of it; the next call waits until they are done",
             )
+
+    def _look(self, client: Client) -> None:
+        """Hear of all that was done until now: the server answers a request after the events before it, which it may still hold."""
+        if self._watching:
+            client.display.sync()
+        client.dispatch()
 
     def _told(self, client: Client, told: Any) -> None:
         if told.evtype in RAW:
