@@ -44,6 +44,7 @@ from handrail.watching.observers import Observer
 from handrail.watching.observing import Watch
 
 if TYPE_CHECKING:
+    from handrail.asking.inquiries import Inquiry
     from handrail.asking.pending import Left
     from handrail.runtime import Runtime
     from handrail.sandboxing.confining import Confinement, Confines
@@ -248,11 +249,11 @@ class Session:
         self.court.judge_anew()
         self.listing.look_again()
 
-    def _leave(self, approval: Approval) -> Left:
+    def _leave(self, question: Approval | Inquiry) -> Left[Any]:
         """A question, left for a person at this machine."""
         from handrail.asking.pending import leave
 
-        return leave(approval, places=self.runtime.places, session=self.id)
+        return leave(question, places=self.runtime.places, session=self.id)
 
     def keep(self, *, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
         """Change the working directory or the variables for the calls that follow."""

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
+import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
 from typing import Any
@@ -13,13 +17,25 @@ from typing import Any
 import anyio
 import pytest
 
-from handrail import Answer, Approval, Choice, Write, tool
+from handrail import (
+    Answer,
+    Approval,
+    Asked,
+    Choice,
+    Inquiry,
+    Question,
+    Reply,
+    ToolContext,
+    Write,
+    tool,
+)  # fmt: skip
 from handrail.asking.confirm import yes
-from handrail.asking.pending import Pending, give, pending
+from handrail.asking.inquiries import Replies
+from handrail.asking.pending import PendingApproval, PendingInquiry, give, pending, reply
 from handrail.config.places import Places, write_private
 from handrail.errors import NotFound
 from handrail.testing import open_test_session
-from handrail.watching.events import ApprovalAnswered
+from handrail.watching.events import ApprovalAnswered, InquiryAnswered
 
 
 @tool(effects=[Write("settings")])
@@ -33,7 +49,7 @@ class Person:
 
     def __init__(self) -> None:
         self.may = anyio.Event()
-        self.told: list[Answer | None] = []
+        self.told: list[Answer | Replies | None] = []
 
     async def __call__(self, approval: Approval) -> Answer:
         try:
@@ -44,7 +60,14 @@ class Person:
         return Answer(Choice.ONCE)
 
 
-async def left(places: Places) -> Pending:
+async def left(places: Places) -> PendingApproval:
+    """The question about a call that waits."""
+    found = await waiting(places)
+    assert isinstance(found, PendingApproval)
+    return found
+
+
+async def waiting(places: Places) -> PendingApproval | PendingInquiry:
     with anyio.fail_after(60):
         while not (found := pending(places)):
             await anyio.sleep(0.01)
@@ -75,8 +98,9 @@ async def test_an_edited_call_is_judged_and_asked_about_anew(tmp_path: Path) -> 
             with anyio.fail_after(60):
                 while not pending(places) or pending(places)[0].id == first.id:
                     await anyio.sleep(0.01)
-            assert pending(places)[0].args == {"to": "b"}
-            give(places, pending(places)[0], Choice.ONCE)
+            second = await left(places)
+            assert second.args == {"to": "b"}
+            give(places, second, Choice.ONCE)
         assert session.history.last()[0].result["to"] == "b"
 
 
@@ -85,7 +109,7 @@ async def test_of_many_who_answer_at_once_one_is_first_and_the_others_are_told(t
     async with open_test_session(tools=[change], folder=tmp_path, confirm=Person()) as session:
         places, together = session.runtime.places, Barrier(many)
 
-        def answer(number: int, question: Pending) -> int | None:
+        def answer(number: int, question: PendingApproval) -> int | None:
             together.wait(60)
             try:
                 give(places, question, Choice.DENY, feedback=f"said by {number}")
@@ -152,6 +176,9 @@ async def test_a_file_that_is_no_question_hides_no_other(tmp_path: Path, wrong: 
             group.start_soon(session.call, "change")
             asked = await left(places)
             own = next((places.state / "approvals").glob("*/*.question"))
+            # Its asker is there: another way to what they hold.
+            for id in ("a8", "a9"):
+                own.with_name(f"{id}.asker").hardlink_to(own.with_name(f"{asked.id}.asker"))
             own.with_name("a9.question").write_bytes(wrong)
             told = json.loads(own.read_text()) | {"id": "a8", "expires": "soon"}
             own.with_name("a8.question").write_text(json.dumps(told))
@@ -167,7 +194,9 @@ async def test_a_pipe_in_the_place_of_a_question_or_an_answer_holds_nobody_up(tm
             group.start_soon(session.call, "change")
             asked = await left(places)
             folder = places.state / "approvals" / asked.session
+            (folder / "a9.asker").hardlink_to(folder / f"{asked.id}.asker")
             os.mkfifo(folder / "a9.question")
+            os.mkfifo(folder / "a8.asker")
             assert pending(places) == [asked]
             os.mkfifo(folder / f"{asked.id}.answer")
         assert session.history.last()[0].result["status"] == "denied"
@@ -188,6 +217,127 @@ async def test_where_the_answer_cannot_be_kept_the_question_waits_on(tmp_path: P
             partial.rmdir()
             give(places, asked, Choice.ONCE)
         assert session.history.last()[0].result["status"] == "success"
+
+
+@tool()
+async def wonder(*, context: ToolContext) -> dict[str, Any]:
+    """Ask two things."""
+    asked = Question(question="Which?", kind=Asked.CHOICE, options=("red", "blue"))
+    return {"answers": list(await context.ask([asked, Question(question="Sure?", kind=Asked.YES_NO)]))}
+
+
+class Thinking(Person):
+    """Somebody who is asked in words, and answers "red", and yes, when they are let."""
+
+    async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
+        try:
+            await self.may.wait()
+        except anyio.get_cancelled_exc_class():
+            self.told.append(inquiry.among.given(inquiry.id))
+            raise
+        return ["red", True]
+
+
+async def asked_in_words(places: Places) -> PendingInquiry:
+    found = await waiting(places)
+    assert isinstance(found, PendingInquiry)
+    return found
+
+
+async def test_questions_in_words_are_answered_at_this_machine_and_who_was_asked_is_told(tmp_path: Path) -> None:
+    person = Thinking()
+    async with open_test_session(tools=[wonder], folder=tmp_path, confirm=person) as session:
+        places, heard = session.runtime.places, list[Any]()
+        session.bus.subscribe(lambda event: heard.append(event) if isinstance(event, InquiryAnswered) else None)
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.call, "wonder")
+            reply(places, await asked_in_words(places), ["blue", None], by="in the console")
+        assert session.history.last()[0].result["answers"] == ["blue", None]
+        assert person.told == [Replies(("blue", None), "in the console")]
+        assert [(event.answered, event.by) for event in heard] == [(True, "in the console")]
+        assert not list((places.state / "approvals").glob("*"))
+
+
+async def test_questions_in_words_are_answered_once(tmp_path: Path) -> None:
+    person = Thinking()
+    async with open_test_session(tools=[wonder], folder=tmp_path, confirm=person) as session:
+        places = session.runtime.places
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.call, "wonder")
+            inquiry = await asked_in_words(places)
+            # Nothing of the session runs between the two: who took the question away was first.
+            person.may.set()
+            reply(places, inquiry, ["blue", False])
+            with pytest.raises(NotFound):
+                reply(places, inquiry, ["red", True])
+        assert session.history.last()[0].result["answers"] == ["blue", False]
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.call, "wonder")
+        assert session.history.last()[-1].result["answers"] == ["red", True]
+        assert not list((places.state / "approvals").glob("*"))
+
+
+@pytest.mark.parametrize(
+    "given", [None, [], ["blue"], ["blue", "yes"], [{"a": 1}, True], [None, None]], ids=lambda given: str(given)
+)
+async def test_what_is_no_answer_to_questions_in_words_leaves_them_open(tmp_path: Path, given: Any) -> None:
+    async with open_test_session(tools=[wonder], folder=tmp_path, confirm=Thinking()) as session:
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.call, "wonder")
+            reply(session.runtime.places, await asked_in_words(session.runtime.places), given)
+        assert session.history.last()[0].result["error"]["code"] == "denied_by_user"
+
+
+async def test_an_answer_that_belongs_to_another_question_is_none(tmp_path: Path) -> None:
+    async with open_test_session(tools=[wonder], folder=tmp_path, confirm=Thinking()) as session:
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.call, "wonder")
+            inquiry = await asked_in_words(session.runtime.places)
+            answer = {"nonce": "another", "replies": ["blue", True]}
+            folder = session.runtime.places.state / "approvals" / inquiry.session
+            write_private(folder / f"{inquiry.id}.answer", json.dumps(answer))
+        assert session.history.last()[0].result["error"]["code"] == "denied_by_user"
+
+
+ASKER = """
+import anyio, sys
+from pathlib import Path
+from handrail import Write, tool
+from handrail.testing import open_test_session
+
+@tool(effects=[Write("settings")])
+async def change() -> None:
+    "Change."
+
+async def wait(approval):
+    await anyio.sleep_forever()
+
+async def main():
+    async with open_test_session(tools=[change], folder=Path(sys.argv[1]), confirm=wait) as session:
+        print(session.runtime.places.state, flush=True)
+        await session.call("change")
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="what is killed so is a process of POSIX")
+@pytest.mark.parametrize("taken", [False, True], ids=["waiting", "taken"])
+async def test_a_question_whose_asker_was_killed_is_gone_and_cleared_away(tmp_path: Path, taken: bool) -> None:
+    command = [sys.executable, "-c", ASKER, str(tmp_path)]
+    async with await anyio.open_process(command, stdin=subprocess.DEVNULL, stderr=None) as process:
+        assert process.stdout is not None
+        places = replace(Places.of({}), state=Path((await process.stdout.receive()).decode().strip()))
+        asked = await left(places)
+        folder = places.state / "approvals" / asked.session
+        if taken:
+            (folder / f"{asked.id}.question").rename(folder / f"{asked.id}.taken")
+        process.kill()
+        await process.wait()
+    assert pending(places) == []
+    assert not folder.exists()
+    with pytest.raises(NotFound):
+        give(places, asked, Choice.ONCE)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such rights")

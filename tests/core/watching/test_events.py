@@ -55,7 +55,7 @@ EXAMPLES: list[Event] = [
     ApprovalAsked("c", "t", EditConfirmation("t", "/a", f"+{TOKEN}"), "a1"),
     ApprovalAnswered("c", "t", "once", "a1"),
     InquiryAsked("c", (Question(question=f"Is it {TOKEN}?"),), "a2"),
-    InquiryAnswered("c", True, "a2"),
+    InquiryAnswered("c", True, "a2", "in the console"),
     Queued("c", "t", "b"),
     Scheduled("c", "t"),
     Started("c", "t"),

@@ -126,6 +126,59 @@ async def test_who_comes_second_is_told(page: Page, report: Agent):
     await page.wait("document.getElementById('notice').textContent.includes('answered elsewhere')")
 
 
+HOSTILE_QUESTIONS = [
+    {
+        "question": f"Which one? {HOSTILE}",
+        "kind": "choice",
+        "options": ["red", f"blue {HOSTILE}"[:200]],
+        "several": True,
+    },
+    {"question": "Sure?", "kind": "yes_no"},
+    {"question": "What is it called?"},
+]
+
+
+async def test_questions_in_words_are_answered_and_are_only_text(page: Page, report: Agent):
+    asking = report.call("ask_user", questions=HOSTILE_QUESTIONS)
+    told = await report.line(lambda line: line.get("id") == asking and "inquiry" in line)
+    card = "document.querySelector('article.ask')"
+    await page.wait(f"{card}?.querySelectorAll('fieldset').length === 3")
+    text = await page.js(f"{card}.textContent")
+    assert "told to the model" in text
+    assert "Open for" in text
+    assert not any(letter in text for letter in "\x1b\u202e\u202c\u200b")
+    assert await page.js(f"{card}.querySelectorAll('img, script, iframe').length") == 0
+    await page.js(
+        f"{card}.querySelectorAll('input[type=checkbox]')[0].click(), {card}.querySelectorAll('input[type=radio]')[1].click()"
+    )
+    await page.write("article.ask textarea", "the boat")
+    await page.press(".reply", card)
+    result = await report.result(asking)
+    assert [each["answer"] for each in result["answers"]] == [["red"], False, "the boat"]
+    answered = await report.line(lambda line: line.get("answered") == told["inquiry"])
+    assert answered["by"] == "in the console"
+    await page.wait("document.querySelectorAll('article.ask').length === 0")
+
+
+async def test_questions_in_words_that_somebody_else_answers_are_taken_off_the_page(page: Page, report: Agent):
+    asking = report.call("ask_user", questions=[{"question": "What is it called?"}])
+    told = await report.line(lambda line: line.get("id") == asking and "inquiry" in line)
+    await page.wait("!!document.querySelector('article.ask .reply')")
+    report.write({"control": "reply", "id": "replying", "inquiry": told["inquiry"], "answers": ["the boat"]})
+    assert (await report.result(asking))["status"] == "success"
+    await page.wait("document.querySelectorAll('article.ask').length === 0")
+    await page.wait("document.getElementById('notice').textContent.includes('answered elsewhere')")
+
+
+async def test_the_question_of_a_session_that_was_killed_leaves_the_page(page: Page, served: Console, home: Path):
+    with agent(served, home / "killed") as killed:
+        killed.call("write_file", file_path="never.txt", content="hello")
+        await page.wait(f"!!{question('killed')}")
+        killed.process.kill()
+        await page.wait("document.querySelectorAll('article.ask').length === 0")
+    assert list(Path(served.environment["HANDRAIL_HOME"], "state", "approvals").iterdir()) == []
+
+
 async def test_agents_are_stopped_and_go_on(page: Page, report: Agent):
     await page.press("#stop")
     await page.wait("!document.getElementById('stopped').hidden")

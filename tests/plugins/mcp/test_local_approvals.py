@@ -14,7 +14,7 @@ from mcp import Client
 from tests.terminals import Terminal
 
 from handrail import Choice
-from handrail.asking.pending import Pending, give, pending
+from handrail.asking.pending import PendingApproval, give, pending
 from handrail.config.places import Places
 from handrail.errors import NotFound
 
@@ -31,8 +31,9 @@ def places(place: Place) -> Places:
     return Places.of(place.environment)
 
 
-async def asked(place: Place) -> Pending:
+async def asked(place: Place) -> PendingApproval:
     (left,) = await wait_for(lambda: pending(places(place)))
+    assert isinstance(left, PendingApproval)
     return left
 
 
@@ -90,15 +91,15 @@ NONSENSE = (
 
 
 async def test_an_answer_that_is_none_is_a_no(local: Place, tmp_path: Path):
-    def write(left: Pending, text: bytes) -> None:
+    def write(left: PendingApproval, text: bytes) -> None:
         new = reply(local, left).with_suffix(".new")
         new.write_bytes(text)
         new.replace(reply(local, left))
 
-    def other_word(left: Pending) -> None:
+    def other_word(left: PendingApproval) -> None:
         write(left, json.dumps({"nonce": left.nonce, "choice": "session", "grant": 99}).encode())
 
-    def link(left: Pending) -> None:
+    def link(left: PendingApproval) -> None:
         real = tmp_path / "elsewhere"
         real.write_text(json.dumps({"nonce": left.nonce, "choice": "once"}))
         reply(local, left).symlink_to(real)
@@ -110,12 +111,12 @@ async def test_an_answer_that_is_none_is_a_no(local: Place, tmp_path: Path):
     assert local.scribbled == []
 
 
-def reply(place: Place, left: Pending) -> Path:
+def reply(place: Place, left: PendingApproval) -> Path:
     return Path(places(place).state, "approvals", left.session, f"{left.id}.answer")
 
 
 async def test_a_question_is_answered_once_and_only_its_owner_reads_it(local: Place):
-    def answer(left: Pending) -> None:
+    def answer(left: PendingApproval) -> None:
         (file,) = Path(places(local).state, "approvals").glob("*/*.question")
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
         assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700

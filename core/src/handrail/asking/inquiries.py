@@ -1,22 +1,22 @@
 """What an agent asks a person in words, and the person's answers. Nothing is allowed by them: that is what `confirm` is for.
 
 A session's confirmer who can put such questions has a method `ask` (`Respondent`). Where there is none, or nobody answers, the question fails.
+While it waits, whoever else is at this machine may answer it (`pending`).
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
-
-import anyio
 
 from handrail.errors import DeniedByUser, NoConfirmer
 from handrail.watching.events import InquiryAnswered, InquiryAsked
 
 if TYPE_CHECKING:
+    from handrail.asking.approvals import Approvals
     from handrail.calls.invocation import Invocation
     from handrail.session import Session
 
@@ -59,23 +59,39 @@ class Question:
 Reply: TypeAlias = str | bool | tuple[str, ...] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Replies:
+    """A person's answers, in order. `by`: where the person is, when it is not where they were asked."""
+
+    replies: tuple[Reply, ...]
+    by: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inquiry:
-    """Questions that a person answers together. `id` names it in its session, `expires` is seconds until nobody has answered."""
+    """Questions that a person answers together. `id` names it in its session, `expires` is seconds until nobody has answered. `among` holds
+    all questions of the session that wait.
+    """
 
     id: str
     call_id: str
     call_hash: str
     questions: tuple[Question, ...]
     expires: float
+    among: Approvals = field(repr=False, compare=False)
 
     def misfit(self, replies: Sequence[Reply]) -> str | None:
-        """Why these are no answers to the questions, one for each in order; None when they are."""
-        if len(replies) != len(self.questions):
-            return f"there are {len(self.questions)} questions and {len(replies)} answers"
-        pairs = zip(self.questions, replies, strict=True)
-        told = (f"question {number}: {why}" for number, (q, r) in enumerate(pairs, 1) if (why := q.misfit(r)))
-        return next(told, None)
+        """Why these are no answers to the questions; None when they are."""
+        return misfit(self.questions, replies)
+
+
+def misfit(questions: Sequence[Question], replies: Sequence[Reply]) -> str | None:
+    """Why these are no answers to the questions, one for each in order; None when they are."""
+    if len(replies) != len(questions):
+        return f"there are {len(questions)} questions and {len(replies)} answers"
+    pairs = zip(questions, replies, strict=True)
+    told = (f"question {number}: {why}" for number, (q, r) in enumerate(pairs, 1) if (why := q.misfit(r)))
+    return next(told, None)
 
 
 @runtime_checkable
@@ -100,33 +116,28 @@ async def inquire(session: Session, invocation: Invocation, questions: Sequence[
         call_hash=invocation.call_hash,
         questions=tuple(questions),
         expires=session.settings.confirmation.expires,
+        among=session.approvals,
     )
     session.bus.publish(InquiryAsked(inquiry.call_id, inquiry.questions, inquiry.id))
-    answered = False
+    answered, by = False, ""
     try:
-        replies = await _replies(respondent, inquiry)
-        answered = True
+        replies = await _replies(session, inquiry, respondent)
+        answered, by = True, replies.by
     finally:
-        session.bus.publish(InquiryAnswered(inquiry.call_id, answered, inquiry.id))
-    return replies
+        session.bus.publish(InquiryAnswered(inquiry.call_id, answered, inquiry.id, by))
+    return replies.replies
 
 
-async def _replies(respondent: Respondent, inquiry: Inquiry) -> tuple[Reply, ...]:
+async def _replies(session: Session, inquiry: Inquiry, respondent: Respondent) -> Replies:
     try:
-        with anyio.fail_after(inquiry.expires):
-            replies = tuple(await respondent.ask(inquiry))
-    except TimeoutError as exc:
-        raise NoConfirmer(f"nobody answered within {inquiry.expires:g} s") from exc
+        replies = await session.approvals.inquire(inquiry, respondent)
     except (NoConfirmer, DeniedByUser):
         raise
     # Confirmers are hosts' code; from one that fails there is no answer.
     except Exception as exc:
         log.exception("the confirmer failed on the questions of %s", inquiry.call_id)
         raise NoConfirmer(f"the questions could not be put ({type(exc).__name__})") from exc
-    if misfit := inquiry.misfit(replies):
-        log.error("the confirmer gave no answers to the questions of %s: %s", inquiry.call_id, misfit)
-        raise NoConfirmer(f"the questions were not answered: {misfit}")
-    if all(reply is None for reply in replies):
+    if all(reply is None for reply in replies.replies):
         raise DeniedByUser("a person was asked and answered nothing")
     return replies
 
@@ -135,13 +146,14 @@ def inquiry_wire(inquiry: Inquiry) -> dict[str, Any]:
     """The questions as plain data for a host."""
     return {
         "inquiry": inquiry.id,
-        "questions": [_question_wire(question) for question in inquiry.questions],
+        "questions": [question_wire(question) for question in inquiry.questions],
         "call_hash": inquiry.call_hash,
         "expires_s": inquiry.expires,
     }
 
 
-def _question_wire(question: Question) -> dict[str, Any]:
+def question_wire(question: Question) -> dict[str, Any]:
+    """A question as plain data."""
     wire: dict[str, Any] = {"question": question.question, "kind": question.kind.value}
     if question.kind is Asked.CHOICE:
         wire |= {"options": list(question.options), "several": question.several}

@@ -3,6 +3,9 @@
 Each is a file in the state folder that only the person's own user can read, and so is its answer. Whoever takes the question away was first,
 and their answer counts, in whatever process they are. An answer counts once, for the question whose nonce it carries. Nobody there, nothing
 read, nothing understood: that is a no.
+
+Beside each lies a file that its asker holds locked. The kernel gives the lock up with the process, however that ends: a question whose asker is
+gone is cleared away by whoever sees it first.
 """
 
 from __future__ import annotations
@@ -11,23 +14,26 @@ import json
 import os
 import secrets
 import stat
-import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import anyio
 
 from handrail.asking.confirm import Answer, Approval, Choice
+from handrail.asking.inquiries import Inquiry, Question, Replies, Reply, misfit, reply_in
 from handrail.asking.questions import question
 from handrail.config.places import Places, private_folder, write_private
 from handrail.errors import NotFound
+from handrail.files.locks import lock, try_lock
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+T = TypeVar("T")
 
 FOLDER = "approvals"
 POLL_S = 0.2
@@ -39,97 +45,156 @@ WIDTH = 79
 NARROW = 40
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pending:
-    """One question as it is left: what a person is shown (`narrow`: the same for a telephone), and what may be answered."""
+    """One question as it is left. `expires` is the time when it is over, in seconds since 1970."""
 
     id: str
     session: str
     nonce: str
-    tool: str
     call_id: str
     call_hash: str
+    expires: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingApproval(Pending):
+    """A question about a call: what a person is shown (`narrow`: the same for a telephone), and what may be answered."""
+
+    tool: str
     text: str
     narrow: str
     args: Mapping[str, Any]
     choices: tuple[str, ...]
     grants: tuple[str, ...]
-    expires: float
-    process: int
 
 
-def leave(approval: Approval, *, places: Places, session: str) -> Left:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingInquiry(Pending):
+    """Questions of an agent in its own words."""
+
+    questions: tuple[Question, ...]
+
+    def misfit(self, replies: Sequence[Reply]) -> str | None:
+        """Why these are no answers to the questions; None when they are."""
+        return misfit(self.questions, replies)
+
+
+def leave(asked: Approval | Inquiry, *, places: Places, session: str) -> Left[Any]:
     """The question, left for whoever comes. Raises OSError where it cannot be."""
-    pending = Pending(
-        id=approval.id,
-        session=session,
-        nonce=secrets.token_urlsafe(32),
-        tool=approval.tool,
-        call_id=approval.call_id,
-        call_hash=approval.call_hash,
-        text=question(approval, width=WIDTH),
-        narrow=question(approval, width=NARROW),
-        args=approval.args,
-        choices=tuple(choice.value for choice in approval.choices),
-        grants=tuple(grant.label for grant in approval.grants),
-        expires=time.time() + approval.expires,
-        process=os.getpid(),
-    )
-    left = Left(approval, pending, _folder(places) / session)
+    common: dict[str, Any] = {
+        "id": asked.id,
+        "session": session,
+        "nonce": secrets.token_urlsafe(32),
+        "call_id": asked.call_id,
+        "call_hash": asked.call_hash,
+        "expires": time.time() + asked.expires,
+    }
+    if isinstance(asked, Inquiry):
+        pending = PendingInquiry(**common, questions=asked.questions)
+        left = Left(pending, _files(_folder(places) / session, asked.id), lambda given: _replies(given, pending))
+    else:
+        shown = PendingApproval(
+            **common,
+            tool=asked.tool,
+            text=question(asked, width=WIDTH),
+            narrow=question(asked, width=NARROW),
+            args=asked.args,
+            choices=tuple(choice.value for choice in asked.choices),
+            grants=tuple(grant.label for grant in asked.grants),
+        )
+        left = Left(shown, _files(_folder(places) / session, asked.id), lambda given: _answer(given, asked))
     left.write()
     return left
 
 
-class Left:
-    """A question that was left."""
+class Left(Generic[T]):
+    """A question that was left. `understand` makes an answer of what was given, and a no of what is none (None)."""
 
-    def __init__(self, approval: Approval, pending: Pending, folder: Path) -> None:
-        self._approval = approval
+    def __init__(self, pending: Pending, files: Files, understand: Callable[[Mapping[str, Any] | None], T]) -> None:
         self._pending = pending
-        self._question, self._taken, self._answer = _files(folder, approval.id)
+        self._files = files
+        self._understand = understand
+        self._held: int | None = None
 
     def write(self) -> None:
-        """Leave it."""
-        write_private(self._question, json.dumps(asdict(self._pending), default=str))
+        """Leave it. Its asker is seen to live before it is seen itself."""
+        try:
+            private_folder(self._files.asker.parent)
+            self._held = os.open(self._files.asker, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            lock(self._held)
+            write_private(self._files.question, json.dumps(asdict(self._pending), default=str))
+        except OSError:
+            self.close()
+            raise
 
     def take(self) -> bool:
         """Take it away, as it is answered here; False when somebody else was first."""
         try:
-            self._question.unlink()
+            self._files.question.unlink()
         except FileNotFoundError:
             return False
         return True
 
-    async def given(self) -> Answer:
+    async def given(self) -> T:
         """The answer that is given to it, as soon as there is one."""
-        while (given := _read(self._answer)) is None:
+        while (given := _read(self._files.answer)) is None:
             await anyio.sleep(POLL_S)
-        return _answer(given, self._pending, self._approval)
+        nonce = given.get("nonce")
+        ours = isinstance(nonce, str) and secrets.compare_digest(nonce.encode(), self._pending.nonce.encode())
+        return self._understand(given if ours else None)
 
     def close(self) -> None:
         """Nothing is left of it."""
-        for each in (self._question, self._taken, self._answer):
+        if self._held is not None:
+            os.close(self._held)
+            self._held = None
+        self._files.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What one question is made of: the question as it waits, as it is taken, its answer, and what its asker holds."""
+
+    question: Path
+    taken: Path
+    answer: Path
+    asker: Path
+
+    def clear(self) -> None:
+        """Remove all of it."""
+        for each in (self.question, self.taken, self.answer, self.asker):
             each.unlink(missing_ok=True)
         try:
-            self._question.parent.rmdir()
+            self.question.parent.rmdir()
         except OSError:
             # Another question of the session waits.
             return
 
+    def asked(self) -> bool:
+        """Whether its asker is still there."""
+        try:
+            descriptor = os.open(self.asker, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        except OSError:
+            return False
+        try:
+            return not try_lock(descriptor)
+        finally:
+            os.close(descriptor)
 
-def _files(folder: Path, id: str) -> tuple[Path, Path, Path]:
-    """The question as it waits, as it is taken, and its answer."""
-    return folder / f"{id}.question", folder / f"{id}.taken", folder / f"{id}.answer"
+
+def _files(folder: Path, id: str) -> Files:
+    return Files(*(folder / f"{id}.{kind}" for kind in ("question", "taken", "answer", "asker")))
 
 
-def pending(places: Places) -> list[Pending]:
+def pending(places: Places) -> list[PendingApproval | PendingInquiry]:
     """The questions that wait now, oldest first."""
     return sorted(_open(places), key=lambda left: left.expires)
 
 
 def give(
     places: Places,
-    left: Pending,
+    left: PendingApproval,
     choice: Choice,
     *,
     grant: int | None = None,
@@ -137,51 +202,64 @@ def give(
     feedback: str = "",
     by: str = "at this machine",
 ) -> None:
-    """Answer a question; `grant` is a place in its grants, `by` says where the person is. Raises `NotFound` when it is no longer open: it was
-    answered, cancelled, or its time is over.
+    """Answer a question about a call; `grant` is a place in its grants, `by` says where the person is. Raises `NotFound` when it is no longer
+    open: it was answered, cancelled, or its time is over.
     """
-    waiting, taken, reply = _files(_folder(places) / left.session, left.id)
+    _give(places, left, {"choice": choice.value, "grant": grant, "args": args, "feedback": feedback, "by": by})
+
+
+def reply(
+    places: Places, left: PendingInquiry, replies: Sequence[Reply] | None, *, by: str = "at this machine"
+) -> None:
+    """Answer questions in words; None when the person would not. Raises `NotFound` as `give` does."""
+    _give(places, left, {"replies": replies, "by": by})
+
+
+def _give(places: Places, left: Pending, told: Mapping[str, Any]) -> None:
+    files = _files(_folder(places) / left.session, left.id)
     gone = NotFound(f"no question {left.id!r} is open in the session {left.session}")
     if left not in pending(places):
         raise gone
     try:
         # Only one can take it away.
-        waiting.rename(taken)
+        files.question.rename(files.taken)
     except FileNotFoundError as exc:
         raise gone from exc
-    told = {"nonce": left.nonce, "choice": choice.value, "grant": grant, "args": args, "feedback": feedback, "by": by}
     try:
-        write_private(reply, json.dumps(told))
+        write_private(files.answer, json.dumps({"nonce": left.nonce, **told}))
     except OSError:
         # A full disk: it waits on, for whoever can answer.
-        taken.rename(waiting)
+        files.taken.rename(files.question)
         raise
 
 
 @cache
-def _questions() -> TypeAdapter[Pending]:
+def _questions() -> TypeAdapter[PendingApproval | PendingInquiry]:
     # Only who looks for questions waits for this.
     from pydantic import TypeAdapter
 
-    return TypeAdapter(Pending)
+    return TypeAdapter(PendingApproval | PendingInquiry)
 
 
-def _open(places: Places) -> Iterator[Pending]:
+def _open(places: Places) -> Iterator[PendingApproval | PendingInquiry]:
     adapter = _questions()
-    for file in _folder(places).glob("*/*.question"):
+    for asker in _folder(places).glob("*/*.asker"):
+        files = _files(asker.parent, asker.stem)
+        if not files.asked():
+            files.clear()
+            continue
         try:
-            left = adapter.validate_python(_read(file) or {})
+            left = adapter.validate_python(_read(files.question) or {})
         # Pydantic's complaints are ValueErrors.
         except ValueError:
             continue
-        if left.expires > time.time() and _lives(left.process):
+        if left.expires > time.time():
             yield left
 
 
-def _answer(given: Mapping[str, Any], left: Pending, approval: Approval) -> Answer:
+def _answer(given: Mapping[str, Any] | None, approval: Approval) -> Answer:
     """What was answered; whatever is no plain answer to this very question is a no."""
-    nonce = given.get("nonce")
-    if not isinstance(nonce, str) or not secrets.compare_digest(nonce.encode(), left.nonce.encode()):
+    if given is None:
         return Answer(Choice.DENY, feedback="the answer belonged to another question")
     try:
         choice = Choice(given.get("choice", ""))
@@ -194,6 +272,16 @@ def _answer(given: Mapping[str, Any], left: Pending, approval: Approval) -> Answ
     told = {key: str(given.get(key) or "") for key in ("feedback", "by")}
     answer = Answer(choice, grant=grant, args=edited, **told)
     return answer if approval.misfit(answer) is None else Answer(Choice.DENY)
+
+
+def _replies(given: Mapping[str, Any] | None, left: PendingInquiry) -> Replies:
+    """What was answered; whatever is no answer to these very questions leaves them open."""
+    nothing = Replies((None,) * len(left.questions), str((given or {}).get("by") or ""))
+    told = (given or {}).get("replies")
+    if not isinstance(told, list):
+        return nothing
+    replies = tuple(reply_in(each) for each in cast("list[object]", told))
+    return nothing if left.misfit(replies) else Replies(replies, nothing.by)
 
 
 def _folder(places: Places) -> Path:
@@ -218,14 +306,3 @@ def _read(file: Path) -> Mapping[str, Any] | None:
         except (ValueError, RecursionError):
             return {}
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
-
-
-def _lives(process: int) -> bool:
-    """Whether the process that asked is still there; where that cannot be told, the question's expiry alone counts."""
-    if sys.platform == "win32":
-        return True
-    try:
-        os.kill(process, 0)
-    except (OSError, OverflowError):
-        return False
-    return True

@@ -69,15 +69,25 @@ class Person:
             try:
                 return await _ask(approval)
             except asyncio.CancelledError:
-                if (answer := approval.among.given(approval.id)) is not None:
+                if isinstance(answer := approval.among.given(approval.id), Answer):
                     _say(f"\n(It was answered {answer.by or 'elsewhere'}: {answer.choice}.)")
                 raise
 
     async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
         """What a person types for each question; a line with nothing in it leaves the question open."""
         async with self._turn:
-            _say("\nThe agent asks you something. What you type is told to the model; an empty line is no answer.")
-            return [await _replied(question) for question in inquiry.questions]
+            try:
+                return await ask_in_words(inquiry.questions)
+            except asyncio.CancelledError:
+                if (given := inquiry.among.given(inquiry.id)) is not None:
+                    _say(f"\n(It was answered {given.by or 'elsewhere'}.)")
+                raise
+
+
+async def ask_in_words(questions: Sequence[Question]) -> Sequence[Reply]:
+    """What a person types for each question; a line with nothing in it leaves the question open."""
+    _say("\nThe agent asks you something. What you type is told to the model; an empty line is no answer.")
+    return [await _replied(question) for question in questions]
 
 
 async def _ask(approval: Approval) -> Answer:

@@ -99,7 +99,7 @@ class Asking:
     def _say_who(self, approval: Approval) -> None:
         """A host whose question somebody else has answered is told, and need not ask its person any longer."""
         answer = approval.among.given(approval.id)
-        if answer is not None and answer.by:
+        if isinstance(answer, Answer) and answer.by:
             self._writer.write({"answered": approval.id, "answer": answer.choice, "by": answer.by})
 
     async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
@@ -112,6 +112,10 @@ class Asking:
                 group.start_soon(self._nobody_for, open_)
                 await open_.closed.wait()
                 group.cancel_scope.cancel()
+        except anyio.get_cancelled_exc_class():
+            if (given := inquiry.among.given(inquiry.id)) is not None:
+                self._writer.write({"answered": inquiry.id, "by": given.by})
+            raise
         finally:
             del self.inquiries[inquiry.id]
         if open_.replies is None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,7 +15,7 @@ from handrail.errors import HandrailError, NotFound
 
 if TYPE_CHECKING:
     from handrail.asking.confirm import Answer
-    from handrail.asking.pending import Pending
+    from handrail.asking.pending import PendingApproval, PendingInquiry
     from handrail.config.places import Places
 
 POLL_S = 0.3
@@ -42,21 +43,42 @@ def command(only_list: bool, as_json: bool) -> None:
     run(lambda: _answer_all(places))
 
 
-def _list(waiting: list[Pending], *, as_json: bool) -> None:
+def _list(waiting: list[PendingApproval | PendingInquiry], *, as_json: bool) -> None:
     if as_json:
-        print_json(
-            [
-                {"id": left.id, "session": left.session, "tool": left.tool, "call_hash": left.call_hash}
-                | {"args": left.args, "question": left.text, "answers": left.choices, "grants": left.grants}
-                for left in waiting
-            ]
-        )
+        print_json([_wire(left) for left in waiting])
         return
     for left in waiting:
         click.echo(f"{left.session}  {left.id}")
-        click.echo("\n".join(for_terminal(line) for line in left.text.split("\n")))
+        for line in _shown(left):
+            click.echo(for_terminal(line))
     if not waiting:
         click.echo("nothing waits")
+
+
+def _wire(left: PendingApproval | PendingInquiry) -> dict[str, Any]:
+    from handrail.asking.inquiries import question_wire
+    from handrail.asking.pending import PendingInquiry
+
+    wire = {"id": left.id, "session": left.session, "call_hash": left.call_hash}
+    if isinstance(left, PendingInquiry):
+        return {**wire, "questions": [question_wire(each) for each in left.questions]}
+    return {
+        **wire, "tool": left.tool, "args": left.args, "question": left.text, "answers": left.choices,
+        "grants": left.grants,
+    }  # fmt: skip
+
+
+def _shown(left: PendingApproval | PendingInquiry) -> Iterator[str]:
+    from handrail.asking.pending import WIDTH, PendingInquiry
+    from handrail.asking.questions import data, short
+
+    if not isinstance(left, PendingInquiry):
+        yield from left.text.split("\n")
+        return
+    yield "The agent asks in its own words:"
+    for each in left.questions:
+        yield from data(each.question, width=WIDTH)
+        yield from (f"  - {short(option)}" for option in each.options)
 
 
 def _check_terminal() -> None:
@@ -88,18 +110,23 @@ async def _answer_all(places: Places) -> None:
         await anyio.sleep(POLL_S)
 
 
-async def _ask(places: Places, left: Pending) -> None:
-    from handrail.asking.pending import give
+async def _ask(places: Places, left: PendingApproval | PendingInquiry) -> None:
+    from handrail.asking.pending import PendingInquiry, give, reply
+    from handrail.commands._ask import ask_in_words
 
-    click.echo(f"\nIn the session {left.session}:\n{left.text}", err=True)
-    answer, grant = await _answered(left)
+    click.echo(f"\nIn the session {left.session}:", err=True)
     try:
+        if isinstance(left, PendingInquiry):
+            reply(places, left, await ask_in_words(left.questions))
+            return
+        click.echo(left.text, err=True)
+        answer, grant = await _answered(left)
         give(places, left, answer.choice, grant=grant, args=answer.args, feedback=answer.feedback)
     except NotFound as exc:
         click.echo(f"{exc}: it was cancelled, or came too late", err=True)
 
 
-async def _answered(left: Pending) -> tuple[Answer, int | None]:
+async def _answered(left: PendingApproval) -> tuple[Answer, int | None]:
     """The person's answer, and the place of its grant."""
     from handrail.asking.approvals import Approvals
     from handrail.asking.confirm import Approval

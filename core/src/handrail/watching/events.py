@@ -77,10 +77,13 @@ class InquiryAsked(Event):
 
 @dataclass(frozen=True, slots=True)
 class InquiryAnswered(Event):
-    """The questions are closed; `answered` says whether a person has answered them. The answers are in the call's result."""
+    """The questions are closed; `answered` says whether a person has answered them, `by` where the person is, when it is not where the session
+    asks. The answers are in the call's result.
+    """
 
     answered: bool
     inquiry: str
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

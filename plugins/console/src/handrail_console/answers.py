@@ -16,7 +16,8 @@ from starlette.routing import Route
 
 from handrail import Desktop
 from handrail.asking.confirm import Choice
-from handrail.asking.pending import give
+from handrail.asking.inquiries import reply_in
+from handrail.asking.pending import PendingApproval, PendingInquiry, give, reply
 from handrail.commands._common import to_json
 from handrail.errors import HandrailError, NotFound
 from handrail.net.guarding import Refusal, body_of
@@ -33,6 +34,7 @@ LISTED = 100
 SESSION = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 PICTURE = re.compile(r"p[0-9]{1,9}\.(jpg|png)")
 BY = "in the console"
+GONE = "this question is no longer open: it was answered elsewhere, cancelled, or came to its end"
 
 Handler = Callable[[Request], Awaitable[Response]]
 
@@ -53,6 +55,15 @@ class AnswerAsked(Asked):
     grant: int | None = Field(default=None, ge=0)
     args: dict[str, Any] | None = None
     feedback: str = Field(default="", max_length=10_000)
+
+
+class ReplyAsked(Asked):
+    """Answers to the questions of an agent in its own words, one for each, None for one that is left open; None at all: it is not answered."""
+
+    session: str
+    id: str
+    call_hash: str
+    replies: list[str | bool | list[str] | None] | None
 
 
 class StopAsked(Asked):
@@ -88,6 +99,7 @@ class Answers:
                 Route("/sessions/{id}/pictures/{name}", _told(self.kept_picture)),
                 Route("/sessions/{id}/screen", _told(self.screen)),
                 Route("/answer", _told(self.answer), methods=["POST"]),
+                Route("/reply", _told(self.reply), methods=["POST"]),
                 Route("/stops", _told(self.stop), methods=["POST"]),
                 Route("/control", _told(self.control), methods=["POST"]),
             ]
@@ -134,11 +146,11 @@ class Answers:
         return Response(picture.data, media_type="image/jpeg", headers={"handrail-screen": json.dumps(place)})
 
     async def answer(self, request: Request) -> Response:
-        """A person's answer to a question."""
+        """A person's answer to a question about a call."""
         asked = AnswerAsked.model_validate_json(await _body(request))
         left = self._watch.question(asked.session, asked.id, asked.call_hash)
-        if left is None:
-            raise NotFound("this question is no longer open: it was answered elsewhere, cancelled, or came to its end")
+        if not isinstance(left, PendingApproval):
+            raise NotFound(GONE)
         if asked.choice.value not in left.choices:
             raise HandrailError(f"this question is not answered with {asked.choice!s}")
         give(
@@ -150,6 +162,18 @@ class Answers:
             feedback=asked.feedback,
             by=BY,
         )
+        return _json({"ok": True})
+
+    async def reply(self, request: Request) -> Response:
+        """A person's answers to questions in words."""
+        asked = ReplyAsked.model_validate_json(await _body(request))
+        left = self._watch.question(asked.session, asked.id, asked.call_hash)
+        if not isinstance(left, PendingInquiry):
+            raise NotFound(GONE)
+        replies = [reply_in(each) for each in asked.replies] if asked.replies is not None else None
+        if replies is not None and (misfit := left.misfit(replies)):
+            raise HandrailError(f"these are no answers: {misfit}")
+        reply(self._runtime.places, left, replies, by=BY)
         return _json({"ok": True})
 
     async def stop(self, request: Request) -> Response:

@@ -5,6 +5,7 @@ The sessions are the truth, and the console only shows it: nothing here has to b
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,10 +13,13 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from handrail.asking.pending import Pending, pending
+from handrail.asking.inquiries import question_wire
+from handrail.asking.pending import PendingApproval, PendingInquiry, pending
 from handrail.config.places import Places
 from handrail.desktops.stops import Stops
 from handrail.records.reading import Telling, audits
+
+Open = PendingApproval | PendingInquiry
 
 LOOK_S = 0.25
 # A line now and then tells the page that we are still there.
@@ -43,7 +47,7 @@ class Watch:
         self._running: dict[str, Telling] = {}
         # Files of sessions that are over.
         self._over: set[str] = set()
-        self._questions: list[Pending] = []
+        self._questions: list[Open] = []
         self._stops: list[str] = []
         self._news = anyio.Event()
 
@@ -63,7 +67,7 @@ class Watch:
         """A session that runs."""
         return self._running.get(session)
 
-    def question(self, session: str, id: str, call_hash: str) -> Pending | None:
+    def question(self, session: str, id: str, call_hash: str) -> Open | None:
         """An open question, which is about exactly this call."""
         open_ = (each for each in pending(self._places) if (each.session, each.id) == (session, id))
         return next((each for each in open_ if each.call_hash == call_hash), None)
@@ -129,10 +133,10 @@ class Watch:
             for key in calls[-FIRST:]:
                 yield {"kind": "call", **call_wire(telling, key)}
             told.sessions[id] = telling.version
-        questions = [question_wire(each) for each in self._questions]
+        questions = [open_wire(each) for each in self._questions]
         if questions != told.questions:
             told.questions = questions
-            yield {"kind": "questions", "questions": questions}
+            yield {"kind": "questions", "questions": questions, "now": time.time()}
         if self._stops != told.stops:
             told.stops = list(self._stops)
             yield {"kind": "stops", "stops": told.stops}
@@ -150,20 +154,12 @@ def call_wire(telling: Telling, key: int) -> dict[str, Any]:
     return {"key": key, **telling.calls[key].told}
 
 
-def question_wire(left: Pending) -> dict[str, Any]:
-    """A question as the page is told of it."""
-    return {
-        "session": left.session,
-        "id": left.id,
-        "tool": left.tool,
-        "call_hash": left.call_hash,
-        "text": left.text,
-        "narrow": left.narrow,
-        "args": left.args,
-        "choices": left.choices,
-        "grants": left.grants,
-        "expires": left.expires,
-    }
+def open_wire(left: Open) -> dict[str, Any]:
+    """An open question as the page is told of it."""
+    common = {each: getattr(left, each) for each in ("session", "id", "call_hash", "expires")}
+    if isinstance(left, PendingInquiry):
+        return {**common, "questions": [question_wire(each) for each in left.questions]}
+    return {**common, **{each: getattr(left, each) for each in ("tool", "text", "narrow", "args", "choices", "grants")}}
 
 
 def past(places: Places, *, most: int) -> list[dict[str, Any]]:

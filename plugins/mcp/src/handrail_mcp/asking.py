@@ -12,7 +12,7 @@ from mcp import types
 
 from handrail import Answer, Approval, Asked, Choice, Inquiry, Question, Reply, Session
 from handrail.asking.questions import data, question, short
-from handrail.errors import DeniedByUser, NoConfirmer
+from handrail.errors import DeniedByUser
 
 log = logging.getLogger(__name__)
 
@@ -45,17 +45,19 @@ class Asker:
         self._client = client
 
     async def __call__(self, approval: Approval) -> Answer:
-        if self._local:
-            # It is left at this machine, as every question is, and nobody else is asked.
-            log.warning("a question waits for a person at this machine: handrail approvals, or handrail console")
-            await anyio.sleep_forever()
+        await self._here()
         return await self._client.confirm(approval)
 
     async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
-        """The person's answers. A client that may not answer for its person does not speak in their words either."""
-        if self._local:
-            raise NoConfirmer('questions in words are not put to a person at this machine (serve.approvals = "local")')
+        """The person's answers to questions in words."""
+        await self._here()
         return await self._client.ask(inquiry)
+
+    async def _here(self) -> None:
+        """Where a person at this machine is the one who answers: wait for them. What is asked is left there, as every question is."""
+        if self._local:
+            log.warning("a question waits for a person at this machine: handrail approvals, or handrail console")
+            await anyio.sleep_forever()
 
     @property
     def _local(self) -> bool:

@@ -2,7 +2,7 @@
 (() => {
   const token = sessionStorage.getItem("handrail-token") || "";
   const at = (id) => document.getElementById(id);
-  const state = { sessions: new Map(), questions: [], stops: [], selected: null, view: "live", past: null };
+  const state = { sessions: new Map(), questions: [], stops: [], selected: null, view: "live", ahead: 0 };
   const HISTORY_S = 1200;
   const LONGEST = 160;
 
@@ -108,6 +108,7 @@
         changed.sessions = true;
         break;
       case "questions":
+        state.ahead = line.now - Date.now() / 1000;
         renderQuestions(line.questions);
         changed.sessions = true;
         break;
@@ -281,7 +282,7 @@
     }
     for (const question of questions) {
       if (asked.has(keyOf(question))) continue;
-      const card = questionCard(question);
+      const card = question.questions ? wordsCard(question) : callQuestionCard(question);
       asked.set(keyOf(question), card);
       at("questions").append(card);
       hold([card]);
@@ -289,15 +290,20 @@
     state.questions = questions;
     document.title = questions.length ? `(${questions.length}) Handrail console` : "Handrail console";
   }
-  function questionCard(question) {
-    const card = el("article", { class: "card ask", "data-question": question.id, "data-session": question.session });
-    const feedback = el("input", { placeholder: "Why not: told to the agent", "aria-label": "Feedback" });
-    const answer = told(async (choice, more = {}) => {
+  // Each is answered once; what became of it is told where it was asked.
+  function questionCard(question, title) {
+    const number = el("h3", { text: title, id: `question-${question.session}-${question.id}` });
+    const card = el("article", { class: "card ask", "data-question": question.id, "data-session": question.session, "aria-labelledby": number.id });
+    const left = el("span", { class: "small left" });
+    const folder_ = state.sessions.get(question.session);
+    const where = `${folder_ ? `${folder(folder_.about)}, ` : ""}session ${question.session}`;
+    card.append(el("div", { class: "row spread" }, number, el("span", { class: "small", text: where })), left);
+    const answer = told(async (path, given) => {
       card.dataset.answered = "yes";
       enable(card, false);
       try {
         const { session, id, call_hash } = question;
-        await send("/answer", { session, id, call_hash, choice, ...more });
+        await send(path, { session, id, call_hash, ...given });
         over(card);
       } catch (error) {
         delete card.dataset.answered;
@@ -305,6 +311,48 @@
         throw error;
       }
     });
+    const tick = () => {
+      const seconds = Math.max(0, Math.round(question.expires - Date.now() / 1000 - state.ahead));
+      left.textContent = `Open for ${seconds >= 120 ? `${Math.round(seconds / 60)} minutes` : `${seconds} s`}; without an answer it is a no.`;
+      if (card.isConnected || !card.dataset.seen) setTimeout(tick, 1000);
+      if (card.isConnected) card.dataset.seen = "yes";
+    };
+    tick();
+    return { card, answer };
+  }
+  function wordsCard(question) {
+    const { card, answer } = questionCard(question, "The agent asks you something");
+    const fields = question.questions.map((each, number) => wordsField(each, `${question.session}-${question.id}-${number}`));
+    card.append(
+      el("p", { class: "small", text: "What you answer is told to the model. What you leave empty stays open." }),
+      ...fields.map(({ field }) => field),
+      el("div", { class: "row gap answers" },
+        button("Answer", () => answer("/reply", { replies: fields.map(({ reply }) => reply()) }), { class: "main reply" }),
+        button("Do not answer", () => answer("/reply", { replies: null }), { class: "danger decline" })),
+    );
+    return card;
+  }
+  function wordsField(asked, name) {
+    const own = asked.kind === "yes_no" ? null
+      : el(asked.kind === "text" ? "textarea" : "input", { "aria-label": asked.kind === "text" ? "Your answer" : "Or in your own words", placeholder: asked.kind === "text" ? "" : "Or in your own words", autocomplete: "off", maxlength: "10000", class: "own", rows: asked.kind === "text" ? 2 : null });
+    const labels = asked.kind === "yes_no" ? ["Yes", "No"] : asked.options || [];
+    const boxes = labels.map((label) => ({ label, box: el("input", { type: asked.several ? "checkbox" : "radio", name }) }));
+    const reply = () => {
+      const words = own && own.value.trim() ? own.value : null;
+      const taken = boxes.filter(({ box }) => box.checked).map(({ label }) => label);
+      if (asked.kind === "yes_no") return taken.length ? taken[0] === "Yes" : null;
+      if (!asked.several) return words ?? taken[0] ?? null;
+      const all = words ? [...taken, words] : taken;
+      return all.length ? all : null;
+    };
+    const field = el("fieldset", {}, el("legend", { class: "asked", text: asked.question }),
+      boxes.map(({ label, box }) => el("label", { class: "option" }, box, el("bdi", { text: label }))), own);
+    return { field, reply };
+  }
+  function callQuestionCard(question) {
+    const { card, answer: send_ } = questionCard(question, `${question.tool} waits for your yes`);
+    const answer = (choice, more = {}) => send_("/answer", { choice, ...more });
+    const feedback = el("input", { placeholder: "Why not: told to the agent", "aria-label": "Feedback" });
     const grants = question.grants.length ? el("select", { "aria-label": "What is allowed from now on" },
       question.grants.map((label, number) => el("option", { value: String(number), text: label }))) : null;
     const lasting = ["session", "always"].filter((choice) => question.choices.includes(choice) && grants);
@@ -315,7 +363,6 @@
         editor.hidden = !editor.hidden;
       }, { class: "edit" }) : null;
     card.append(
-      el("div", { class: "row spread" }, el("h3", { text: `${question.tool} waits for your yes` }), el("span", { class: "small", text: `session ${question.session}` })),
       el("pre", { class: "asked wide", text: question.text }),
       el("pre", { class: "asked narrow", text: question.narrow }),
       el("div", { class: "row gap answers" },
