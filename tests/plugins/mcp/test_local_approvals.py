@@ -123,7 +123,7 @@ async def test_a_question_is_answered_once_and_only_its_owner_reads_it(local: Pl
         give(places(local), left, Choice.ONCE)
         kept.append(left)
 
-    kept: list[Pending] = []
+    kept: list[PendingApproval] = []
     await during(local, MODERN, answer)
     with pytest.raises(NotFound):
         give(places(local), kept[0], Choice.ONCE)
