@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,9 @@ Every result has `status` (success, error, denied, cancelled or timeout) and `du
 details} and `voice_message`, one sentence for a listener. Times are seconds unless their name ends in `_ms`. Coordinates are pixels of the picture
 of an observation (default: the latest). Element ids (`e12`) are never used twice in a session. Relative paths start at the session's working
 directory.
+
+Tools that look into an artifact are there while the session holds one that fits ([results.md](results.md#looking-into-them)), those that use skills
+while one is enabled or loaded ([skills.md](skills.md)).
 """
 
 
@@ -50,14 +54,30 @@ async def owned_tools() -> list[Owned]:
         return list(runtime.registry)
 
 
-def tools_page(tools: list[Owned]) -> str:
+async def passing_tools() -> list[Owned]:
+    """Those that are offered while a session has a use for them: this one holds artifacts, and the skills that are enabled by default are."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "HANDRAIL_HOME": folder}
+        config = load(places=Places.of(environment), folder=Path(folder), environment={})
+        async with (
+            open_runtime(config, environment=environment) as runtime,
+            runtime.session(cwd=Path(folder), workspace=[Path(folder)]) as session,
+        ):
+            session.artifacts.keep("{}", "json")
+            session.artifacts.keep("# A", "markdown")
+            fixed = {owned.tool.name for owned in runtime.registry}
+            listed = await session.all_tools()
+            return [Owned(each.tool, each.plugin) for each in listed if each.tool.name not in fixed]
+
+
+def tools_page(tools: list[Owned], passing: list[Owned]) -> str:
     layers: dict[str, list[Owned]] = {}
-    for owned in tools:
+    for owned in (*tools, *passing):
         layers.setdefault(owned.tool.layer, []).append(owned)
     parts = [HEAD]
     for layer, members in layers.items():
         parts.append(f"\n## {layer.capitalize()}\n")
-        parts.extend(section(owned) for owned in members)
+        parts.extend(section(owned, passes=owned in passing) for owned in members)
     return "".join(parts)
 
 
@@ -83,7 +103,7 @@ def pages() -> dict[Path, str]:
     tools = asyncio.run(owned_tools())
     families = (DEFAULT, *(family.name for family in FAMILIES))
     return {
-        DOCS / "tools.md": tools_page(tools),
+        DOCS / "tools.md": tools_page(tools, asyncio.run(passing_tools())),
         DOCS / "cli.md": commands_page(),
         DOCS / "keys.md": keys_page(schema_here({})),
         DOCS / "hooks.md": hooks_page(),
@@ -114,11 +134,12 @@ def loaded() -> list[Plugin]:
     return plugins.loaded
 
 
-def section(owned: Owned) -> str:
+def section(owned: Owned, *, passes: bool) -> str:
     tool = owned.tool
     needs = f" It is there when the vision backend has {' or '.join(sorted(tool.requires))}." if tool.requires else ""
     once = f" Once {', '.join(f'`{name}`' for name in tool.aliases)}; that still works." if tool.aliases else ""
     loaded = " It is there when it is loaded." if tool.loadable else ""
+    loaded += " It is there while the session has a use for it." if passes else ""
     loaded += " A person uses it, by `handrail control`, and no agent." if tool.by_hand else ""
     notes = f"Plugin `{owned.plugin}`, kind {tool.kind}.{needs}{loaded}{once}"
     head = f"\n### {tool.name}\n\n{tool.description}\n\n{notes}\n"

@@ -16,6 +16,7 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
+from tests.end_to_end import shown
 from tests.installs.environments import UV, Environment, output
 
 # What an interpreter lacks comes from the registry.
@@ -198,3 +199,14 @@ def test_an_environment_keeps_plugins_in_an_upgrade(tmp_path: Path, environment:
     sources = {"UV_FIND_LINKS": str(links), "PATH": f"{UV.parent}{os.pathsep}{os.environ['PATH']}"}
     assert made.handrail("install", "-U", "handrail-core", **sources) == "upgraded handrail-core 0.1.1\n"
     assert "ask_user" in made.handrail("tools")
+
+
+def test_what_the_readme_of_a_plugin_says_installs_it_and_uses_it(dist: Path, tmp_path: Path):
+    (tmp_path / "dist").symlink_to(dist)
+    page = ROOT / "plugins/files/README.md"
+    (tmp_path / "README.md").write_bytes(page.read_bytes())
+    output(sys.executable, "-m", "venv", tmp_path / "venv")
+    path = f"{tmp_path / 'venv/bin'}:{os.environ['PATH']}"
+    lines = "\n".join(shown.INDENTED.findall(page.read_text()))
+    told = output("bash", "-eu", "-c", lines, cwd=tmp_path, PATH=path, HANDRAIL_HOME=str(tmp_path / "home"))
+    assert "     1\t# handrail-files" in told
