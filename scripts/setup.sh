@@ -175,7 +175,6 @@ if command -v flock >/dev/null; then flock 9; fi
 debian_packages
 environment
 if [ "$venv" = .venv ]; then
-    packages_beside newest tests/plugins/gemini_cu/newest.txt
-    packages_beside litellm tests/plugins/adk/litellm.txt
+    for pinned in tests/plugins/*/*.txt; do packages_beside "$(basename "$pinned" .txt)" "$pinned"; done
 fi
 node_packages "$node"

@@ -81,6 +81,13 @@ class Environment:
             *packages,
         )
 
+    def install_beside(self, requirements: Path) -> None:
+        """Install into a folder of the environment, called as the file is, what the tests put before its own packages; as setup does."""
+        target = self.folder / requirements.stem
+        python = self.folder / "bin" / "python"
+        words = ("--python", python, "--target", target, "--no-deps", "--require-hashes", "-r", requirements)
+        output(UV, "-q", "pip", "install", *words)
+
     def handrail(self, *words: str, **more: str) -> str:
         """What the installed program prints."""
         bare = {"HOME": str(self._home), "HANDRAIL_HOME": str(self._home / "state"), "PATH": "/usr/bin:/bin"}
