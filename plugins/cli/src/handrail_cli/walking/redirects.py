@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from handrail_cli.commandline import Command, Redirect, Word
@@ -22,6 +23,15 @@ OPERATORS = frozenset((
     ">", ">>", "<", "<>", ">|", "&>", "&>>", ">&", "<&", ">&-", "<&-", "<<", "<<-", "<<<",
 ))  # fmt: skip
 REDIRECTS = frozenset(("file_redirect", "heredoc_redirect", "herestring_redirect"))
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """What stands behind a redirection, on its line: the parser puts it into the redirection."""
+
+    statements: list[Node]
+    words: list[Word]
+    redirects: list[Redirect]
 
 
 class Redirects(Words):
@@ -60,14 +70,8 @@ class Redirects(Words):
             before = tuple(range(first, len(self.commands)))
         self.loose -= 1
 
-    def redirect(
-        self,
-        node: Node,
-        later: list[Node] | None = None,
-        stray: list[Word] | None = None,
-        more: list[Redirect] | None = None,
-    ) -> Redirect:
-        """One redirection. What the parser puts into it though it stands behind it goes to `later`, `stray` and `more`."""
+    def redirect(self, node: Node, behind: Behind | None = None) -> Redirect:
+        """One redirection. What the parser puts into it though it stands behind it goes to `behind`."""
         operator, fd = "", ""
         targets: list[Word] = []
         body: Word | None = None
@@ -83,33 +87,39 @@ class Redirects(Words):
                     self.unclear("syntax", "a here-document ends with letters that the parser cannot tell apart", child)
             elif kind == "heredoc_body":
                 body = self.heredoc(child)
-            elif kind == "heredoc_end":
-                pass
-            elif kind in REDIRECTS:
-                nested = self.redirect(child, later, stray, more)
-                if more is not None and node.type == "heredoc_redirect":
-                    more.append(nested)
-                else:
-                    self.unclear("redirect", "redirections are nested", child)
-            elif self.states(child):
-                (later if later is not None else []).append(child)
-                if later is None:
-                    self.visit(child)
-            elif node.type == "heredoc_redirect" and kind in PUNCTUATION:
-                pass
-            elif child.is_error:
-                self.unclear("syntax", "a redirection could not be parsed", child)
-            else:
-                targets.extend(self.words_of(child))
+            elif kind != "heredoc_end":
+                targets.extend(self._target(child, node, behind))
         if node.type == "herestring_redirect":
             return Redirect("<<<", None, fd, targets[0] if len(targets) == 1 else None)
         if node.type == "heredoc_redirect":
-            (stray if stray is not None else []).extend(targets)
+            if behind is not None:
+                behind.words.extend(targets)
             return Redirect("<<", None, fd, body or Word("", "", self.span(node)))
-        if len(targets) > 1 and stray is not None:
+        if len(targets) > 1 and behind is not None:
             # `> file word`: the parser takes words behind the target for more targets; they are the command's.
-            stray.extend(targets[1:])
+            behind.words.extend(targets[1:])
         return Redirect(operator, targets[0] if targets else None, fd)
+
+    def _target(self, child: Node, node: Node, behind: Behind | None) -> Sequence[Word]:
+        """The words of a target; none where it is something that only the parser takes for one."""
+        if child.type in REDIRECTS:
+            nested = self.redirect(child, behind)
+            if behind is not None and node.type == "heredoc_redirect":
+                behind.redirects.append(nested)
+            else:
+                self.unclear("redirect", "redirections are nested", child)
+        elif self.states(child):
+            if behind is None:
+                self.visit(child)
+            else:
+                behind.statements.append(child)
+        elif node.type == "heredoc_redirect" and child.type in PUNCTUATION:
+            pass
+        elif child.is_error:
+            self.unclear("syntax", "a redirection could not be parsed", child)
+        else:
+            return self.words_of(child)
+        return ()
 
     def heredoc(self, node: Node) -> Word:
         pieces = self.filled(node, lambda text: text)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from handrail_cli.commandline import Command, Redirect, Word
 from handrail_cli.walking.reading import CHANGES_ANY, CHANGING, POSITIONAL
-from handrail_cli.walking.redirects import PUNCTUATION, REDIRECTS, Redirects
+from handrail_cli.walking.redirects import PUNCTUATION, REDIRECTS, Behind, Redirects
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -352,7 +352,7 @@ class Statements(Redirects):
             stray += self.between(at, child)
             at = child.end_byte
             if child.type in REDIRECTS:
-                redirects.append(self.redirect(child, later, stray, redirects))
+                redirects.append(self.redirect(child, Behind(later, stray, redirects)))
             else:
                 bodies.append(child)
         first = len(self.commands)

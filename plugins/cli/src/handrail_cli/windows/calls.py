@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MAX_NESTING = 8
 ADDRESS = re.compile(r"(?:https?|ftps?|webdav|smb)://[^/\\?#\s\"'][^\s\"']*", re.IGNORECASE)
 UNC = re.compile(r"\\\\(?![?.]\\)[^\\\s]")
+SCRIPT_ADDRESS = re.compile(r"(java|vb)script:", re.IGNORECASE)
 ENDINGS = re.compile(r"\.(exe|com|cmd|bat)$")
 
 
@@ -116,6 +117,19 @@ def host_of(text: str) -> str:
     """Where the first address in a text leads, as `urls.place` reads it; empty when there is none."""
     match = ADDRESS.search(text)
     return urls.place(match[0]) if match else ""
+
+
+def runs_foreign_code(case: Case, call: Call, *, shares: bool = False) -> None:
+    """Note that a program which runs what it is given is given an address, or code. `shares`: a file on another machine counts, too."""
+    text = " ".join(call.guesses)
+    if ADDRESS.search(text) or SCRIPT_ADDRESS.search(text) or (shares and UNC.search(text)):
+        case.touch("network", host_of(text))
+        case.add(
+            Grade.CATASTROPHIC,
+            "network_code",
+            "it runs code straight from the network, or from its own words",
+            call.span,
+        )
 
 
 def base(name: str) -> str:

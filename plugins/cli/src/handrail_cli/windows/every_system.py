@@ -31,6 +31,7 @@ from handrail_cli.windows.places import (
     reads,
     resolved,
     runs,
+    runs_fetched,
     secret,
     secret_variable,
     sets_variable,
@@ -236,11 +237,5 @@ def _check_fetched(case: Case, call: Call) -> None:
                 writes(case, re.split(r"[/?#]", word.rstrip("/"))[-1] or "index.html", call.span, fetched=True)
     if data.READS_CODE.fullmatch(call.name):
         for word in words:
-            found = resolved(case, word) if word and not word.startswith("-") else None
-            if found is not None and found.real.lower() in case.fetched:
-                case.add(
-                    Grade.CATASTROPHIC,
-                    "network_code",
-                    "it runs a file that it has just fetched from the network",
-                    call.span,
-                )
+            if not word.startswith("-"):
+                runs_fetched(case, word, call.span)

@@ -26,6 +26,11 @@ from handrail_cli.windows.powershell_values import UNKNOWN, Value, known
 if TYPE_CHECKING:
     from handrail_cli.windows.powershell import Shell
 
+# What is done with a connection once it is open.
+TALKING = frozenset(("getstream", "read", "write", "flush", "close", "getbytes", "readline", "writeline"))
+# What runs code that it is given.
+RUNNING = frozenset(("invoke", "invokereturnasis", "run", "exec", "eval", "load", "invokescript", "newscriptblock"))
+
 
 def make(shell: Shell, kind: str, given: Sequence[Value], span: Span) -> Value:
     """Note the making of an object of a type, by whatever way; the object."""
@@ -71,16 +76,7 @@ def member(shell: Shell, target: Value, name: str, arguments: Sequence[Value], n
     worked = values.method(target, name, arguments) if target.kind in ("string", "int", "data") else None
     if worked is not None:
         return worked
-    if "socket" in marks and name in (
-        "getstream",
-        "read",
-        "write",
-        "flush",
-        "close",
-        "getbytes",
-        "readline",
-        "writeline",
-    ):
+    if "socket" in marks and name in TALKING:
         _mark_arguments(shell, node, marks)
         return Value(marks=marks)
     if target.kind == "bytes" or (name == "getstring" and arguments):
@@ -88,24 +84,21 @@ def member(shell: Shell, target: Value, name: str, arguments: Sequence[Value], n
         return values.decoded_text(arguments[0], encoding) if len(arguments) == 1 else Value(marks=marks)
     if name in dotnet.PURE_METHODS:
         return Value(marks=marks, files=target.files, kind="data" if not target.files else "")
+    _method_not_known(shell, target, name, node, marks)
+    return Value(marks=marks)
+
+
+def _method_not_known(shell: Shell, target: Value, name: str, node: Member, marks: frozenset[str]) -> None:
+    """Note a method of which only its name and the marks of what it is given tell something."""
+    case = shell.case
     if "shadow" in marks:
         case.add(Grade.CATASTROPHIC, "deletes_backups", "it deletes what could bring files back", node.span)
     case.executes = case.executes or name in ("start", "invoke", "run", "exec", "shellexecute", "create")
-    if "network" in marks and name in (
-        "invoke",
-        "invokereturnasis",
-        "run",
-        "exec",
-        "eval",
-        "load",
-        "invokescript",
-        "newscriptblock",
-    ):
+    if "network" in marks and name in RUNNING:
         case.add(Grade.CATASTROPHIC, "network_code", "it runs code straight from the network", node.span)
     if name in ("delete", "deletesubkeytree", "deletesubkey") and target.files:
         judge_delete(shell, target, Bound(), node.span, filtered=False)
     case.add(Grade.DANGEROUS, "method", f"the method {name!r} is not known to be harmless", node.span)
-    return Value(marks=marks)
 
 
 def _property(target: Value, name: str, marks: frozenset[str]) -> Value:

@@ -20,11 +20,14 @@ REGISTRY = frozenset(("hklm", "hkcu", "hkcr", "hku", "hkcc", "registry"))
 HIVES = re.compile(
     r"(hkey_local_machine|hklm|hkey_current_user|hkcu|hkey_users|hku|hkey_classes_root|hkcr)", re.IGNORECASE
 )
+# Without these keys the system does not run.
+WHOLE_HIVE = re.compile(r"(\w+[\\:]*)?(software|system|sam|security|hardware)?[\\*]*", re.IGNORECASE)
 SECRET_KEYS = re.compile(
     r"(^|\\)(sam|security|lsa|winlogon|policy\\secrets|sessions|simontatham|realvnc|winvnc4|snmp)(\\|$)", re.IGNORECASE
 )
 NULL_DEVICE = re.compile(r"(?:\\\\[.?]\\)?nul:?", re.IGNORECASE)
 RAW_DEVICE = re.compile(r"[\\/]{2}[.?][\\/](physicaldrive\d|[a-z]:[\\/]?$|harddisk|cdrom\d|globalroot)", re.IGNORECASE)
+RUNS_FETCHED = "it runs a file that it has just fetched from the network"
 WILD = re.compile(r"[*?\[]")
 EVERYTHING = re.compile(r"[*?.]*\*[*?.]*|\*|\?+")
 SYSTEM_FOLDERS = frozenset(
@@ -261,24 +264,24 @@ def deletes(
         return
     drive = drive_of(text)
     if drive is not None and drive[0] != "filesystem":
-        _writes_drive(case, *drive, text, span)
-        if (
-            drive[0] in REGISTRY
-            and recursive
-            and re.fullmatch(r"(\w+[\\:]*)?(software|system|sam|security|hardware)?[\\*]*", drive[1], re.IGNORECASE)
-        ):
-            case.add(
-                Grade.CATASTROPHIC,
-                "deletes_system",
-                f"it deletes {text!r}, without which the system does not run",
-                span,
-            )
-        return
-    text = drive[1] if drive is not None else text
+        _deletes_from_drive(case, *drive, text, span, recursive=recursive)
+    else:
+        _deletes_file(case, drive[1] if drive is not None else text, span, recursive=recursive, bulk=bulk)
+
+
+def _deletes_from_drive(case: Case, name: str, rest: str, text: str, span: Span | None, *, recursive: bool) -> None:
+    _writes_drive(case, name, rest, text, span)
+    if name in REGISTRY and recursive and WHOLE_HIVE.fullmatch(rest):
+        case.add(
+            Grade.CATASTROPHIC, "deletes_system", f"it deletes {text!r}, without which the system does not run", span
+        )
+
+
+def _deletes_file(case: Case, text: str, span: Span | None, *, recursive: bool, bulk: bool) -> None:
     found = _file(case, text, span, "delete")
     if found is None:
         return
-    if (recursive or bulk) and recursive and fatal(case, found):
+    if recursive and fatal(case, found):
         case.add(Grade.CATASTROPHIC, "deletes_system", "it deletes the system or a home", span)
         return
     judging = case.judging
@@ -287,7 +290,7 @@ def deletes(
     folder, last = _stripped(found)
     everything = bulk or last
     inside = paths.inside(folder, judging.workspace)
-    if everything and (any(folder == PureWindowsPath(str(root)) or folder == root for root in judging.workspace)):
+    if everything and any(folder in (PureWindowsPath(str(root)), root) for root in judging.workspace):
         case.add(Grade.DANGEROUS, "deletes_workspace", "it deletes everything in the workspace", span)
     elif any(root.is_relative_to(folder) for root in _kinds(case, folder)):
         case.add(Grade.DANGEROUS, "deletes_workspace", "it deletes the workspace or what is above it", span)
@@ -350,13 +353,20 @@ def runs(case: Case, text: str, span: Span | None = None, *, direct: bool = True
     case.touch("execute", found.real)
     real = found.real.lower()
     if real in case.fetched or any(real == place.rpartition(".")[0] for place in case.fetched):
-        case.add(Grade.CATASTROPHIC, "network_code", "it runs a file that it has just fetched from the network", span)
+        case.add(Grade.CATASTROPHIC, "network_code", RUNS_FETCHED, span)
     elif real in case.written:
         case.add(Grade.DANGEROUS, "runs_written", "it runs a file that it has just written", span)
     elif paths.inside(found.path, case.judging.workspace):
         case.add(Grade.EFFECT, "project_code", f"it runs {text!r}", span)
     elif not (direct and system_program(case, found.path)):
         case.add(Grade.DANGEROUS, "runs_outside", f"{text!r} is a program outside the workspace and the system", span)
+
+
+def runs_fetched(case: Case, text: str, span: Span | None = None) -> None:
+    """Note the running of what a word names, if that has just been fetched."""
+    found = resolved(case, text) if text else None
+    if found is not None and found.real.lower() in case.fetched:
+        case.add(Grade.CATASTROPHIC, "network_code", RUNS_FETCHED, span)
 
 
 def system_program(case: Case, path: PurePath) -> bool:

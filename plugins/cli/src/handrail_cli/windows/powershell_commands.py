@@ -126,13 +126,7 @@ class Commands(Values, ABC):
         if first is None or (isinstance(first, Parameter) and first.value is None):
             return first
         items = [first.value] if isinstance(first, Parameter) and first.value is not None else [first]
-        while True:
-            back = self.at
-            self.blanks()
-            if not self.take(","):
-                self.at = back
-                break
-            self.blanks(lines=True)
+        while self.comma_next():
             item = self.argument(listed=True)
             if item is None:
                 raise self.fail("something is missing behind a comma")

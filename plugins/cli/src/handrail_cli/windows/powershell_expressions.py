@@ -140,13 +140,7 @@ class Values(Reading, ABC):
     def comma(self) -> Node:
         start = self.at
         items = [] if self.look() == "," else [self.unary()]
-        while True:
-            back = self.at
-            self.blanks()
-            if not self.take(","):
-                self.at = back
-                break
-            self.blanks(lines=True)
+        while self.comma_next():
             items.append(self.unary())
         return items[0] if len(items) == 1 and self.text[start] != "," else Listed(self.span(start), tuple(items))
 

@@ -52,6 +52,16 @@ class Reading:
             return True
         return False
 
+    def comma_next(self) -> bool:
+        """Whether a comma comes next, behind blanks; it and the blanks and lines behind it are then passed."""
+        back = self.at
+        self.blanks()
+        if not self.take(","):
+            self.at = back
+            return False
+        self.blanks(lines=True)
+        return True
+
     def expect(self, what: str) -> None:
         if not self.take(what):
             raise self.fail(f"{what!r} is missing")

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from handrail_cli.windows import program_data as data
-from handrail_cli.windows.calls import ADDRESS, Call, Stdin, Word, base, check_words, host_of, note_part
+from handrail_cli.windows.calls import Call, Stdin, Word, base, check_words, note_part, runs_foreign_code
 from handrail_cli.windows.every_system import add_catastrophes, delegated, of_every_system
 from handrail_cli.windows.findings import Case, Grade
-from handrail_cli.windows.places import reads, resolved, runs, system_program, writes
+from handrail_cli.windows.places import reads, resolved, runs, runs_fetched, system_program, writes
 from handrail_cli.windows.program_data import Reader
 from handrail_cli.windows.shells import DASHES, cmd, powershell
 
+# The marks of what a program prints of which nothing else is known.
+FILE = frozenset(("file",))
 SCRIPT = re.compile(r"\.(ps1|psm1|bat|cmd|vbs|vbe|js|jse|wsf|hta|msi|lnk|reg|cpl|scr|pif|py|pl|rb|sh)$", re.IGNORECASE)
 
 
@@ -25,39 +27,40 @@ def program(case: Case, call: Call) -> frozenset[str]:
     place = _path(case, call)
     if place is not None and not _run_by_path(case, call, place):
         note_part(case, call, before)
-        return frozenset(("file",))
+        return FILE
     name = base(call.name)
     case.touch("execute", name)
+    marks = _known(case, call, name)
+    if marks is None:
+        if not case.windows:
+            return delegated(case, call, before)
+        if name in data.RUNS_ANYTHING:
+            _anything(case, call)
+        elif name in data.DANGEROUS:
+            case.add(Grade.DANGEROUS, *data.DANGEROUS[name], call.span)
+        elif (marks := of_every_system(case, replace(call, name=name), before)) is not None:
+            return marks
+        else:
+            case.add(Grade.UNKNOWN, "unknown_program", f"{call.name!r} is not known to only read", call.span)
+        check_words(case, call)
+        marks = FILE
+    note_part(case, call, before)
+    return marks
+
+
+def _known(case: Case, call: Call, name: str) -> frozenset[str] | None:
+    """The marks of what it prints, where something here reads the words of just this program; else None."""
     helping = len(call.words) == 1 and call.words[0].text in ("/?", "-?", "--help", "--version", "/help", "-h")
     handler = HANDLERS.get(name) if case.windows else UNIX_HANDLERS.get(name)
     if handler is not None and not (helping and name not in SHELLS):
-        marks = handler(case, replace(call, name=name)) or frozenset[str]()
-        note_part(case, call, before)
-        return marks
+        return handler(case, replace(call, name=name)) or frozenset()
     if case.windows and name not in data.KNOWN and _is_local(case, call, name):
-        note_part(case, call, before)
         return frozenset()
     if helping and (name in data.KNOWN or name in HANDLERS):
-        note_part(case, call, before)
         return frozenset()
     if case.windows and (reader := data.READERS.get(name)) is not None:
-        marks = read(case, call, reader)
-        note_part(case, call, before)
-        return marks
-    if not case.windows:
-        return delegated(case, call, before)
-    if name in data.RUNS_ANYTHING:
-        _anything(case, call)
-    elif name in data.DANGEROUS:
-        code, text = data.DANGEROUS[name]
-        case.add(Grade.DANGEROUS, code, text, call.span)
-    elif (marks := of_every_system(case, replace(call, name=name), before)) is not None:
-        return marks
-    else:
-        case.add(Grade.UNKNOWN, "unknown_program", f"{call.name!r} is not known to only read", call.span)
-    check_words(case, call)
-    note_part(case, call, before)
-    return frozenset(("file",))
+        return read(case, call, reader)
+    return None
 
 
 def _path(case: Case, call: Call) -> str | None:
@@ -96,7 +99,7 @@ def _is_local(case: Case, call: Call, name: str) -> bool:
 
 def read(case: Case, call: Call, reader: Reader) -> frozenset[str]:
     """Note what a program amounts to of which the options that only read are known."""
-    marks = frozenset(("file",))
+    marks = FILE
     loose: list[Word] = []
     waiting = list(call.words)
     while waiting:
@@ -160,24 +163,9 @@ def _anything(case: Case, call: Call) -> None:
     """Programs of Windows that run what they are given, or fetch it."""
     case.executes = True
     add_catastrophes(case, replace(call, name=base(call.name)))
-    text = " ".join(call.guesses)
-    if ADDRESS.search(text) or re.search(r"(java|vb)script:", text, re.IGNORECASE):
-        case.touch("network", host_of(text))
-        case.add(
-            Grade.CATASTROPHIC,
-            "network_code",
-            "it runs code straight from the network, or from its own words",
-            call.span,
-        )
+    runs_foreign_code(case, call)
     for word in call.words:
-        found = resolved(case, re.sub(r"^/\w+:|,.*$", "", word.guess)) if word.guess else None
-        if found is not None and found.real.lower() in case.fetched:
-            case.add(
-                Grade.CATASTROPHIC,
-                "network_code",
-                "it runs a file that it has just fetched from the network",
-                call.span,
-            )
+        runs_fetched(case, re.sub(r"^/\w+:|,.*$", "", word.guess), call.span)
     case.add(Grade.DANGEROUS, "runs_anything", f"{base(call.name)} runs what it is given", call.span)
 
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from handrail.net import urls
-from handrail_cli.windows.calls import ADDRESS, UNC, Call, Marks, Rule, Word, dangerous, host_of, nested
+from handrail_cli.windows.calls import ADDRESS, Call, Marks, Rule, Word, dangerous, host_of, nested, runs_foreign_code
 from handrail_cli.windows.findings import Case, Grade
-from handrail_cli.windows.places import reads, resolved, runs, within, writes
+from handrail_cli.windows.places import reads, runs, runs_fetched, within, writes
 from handrail_cli.windows.programs import program
 
 
@@ -53,16 +53,8 @@ def _bitsadmin(case: Case, call: Call) -> Marks:
 
 
 def _mshta(case: Case, call: Call) -> Marks:
-    text = " ".join(call.lowered)
     case.executes = True
-    if ADDRESS.search(text) or re.search(r"(java|vb)script:", text) or UNC.search(text):
-        case.touch("network", host_of(text))
-        case.add(
-            Grade.CATASTROPHIC,
-            "network_code",
-            "it runs code straight from the network, or from its own words",
-            call.span,
-        )
+    runs_foreign_code(case, call, shares=True)
     for word in call.words:
         runs(case, word.guess, word.span, direct=False)
     dangerous(case, call, "runs_anything", "mshta runs what it is given")
@@ -76,14 +68,7 @@ def _msiexec(case: Case, call: Call) -> Marks:
         case.add(Grade.CATASTROPHIC, "network_code", "it installs a program straight from the network", call.span)
     dangerous(case, call, "installs", "it installs or removes programs")
     for word in call.loose():
-        found = resolved(case, word.guess) if word.guess else None
-        if found is not None and found.real.lower() in case.fetched:
-            case.add(
-                Grade.CATASTROPHIC,
-                "network_code",
-                "it runs a file that it has just fetched from the network",
-                call.span,
-            )
+        runs_fetched(case, word.guess, call.span)
     return None
 
 
