@@ -1,7 +1,8 @@
-"""Words for people: the nearest known one, and text in which nothing is hidden."""
+"""Words for people: the nearest known one, names that a person takes for one, and text in which nothing is hidden."""
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable
 
@@ -9,6 +10,47 @@ from collections.abc import Iterable
 UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 # Letters that are drawn as nothing: fillers, joiners, selectors of variants, the empty pattern of braille.
 EMPTY = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u2800\u3164\uffa0")
+
+# What marks the key of a label in its source, and what stands behind a label that is none of it.
+MARKS = re.compile("[_&]")
+BEHIND = " .:*\u2026"
+# Where the letters of a name are on no keyboard, its key stands behind it: 保存(S).
+KEY = re.compile(r"(?<=[\u2e80-\ud7ff\uf900-\ufaff]) ?\([a-z0-9]\)")
+# Arabic and Hebrew points, and the stroke that makes a word longer: few write them.
+POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c7\u0640\u064b-\u0652\u0670]")
+# Greek capitals have no accent; a small i has its dot already.
+ACCENT = re.compile("(?<=[\u03b1-\u03c9])(\u0308?)\u0301|(?<=i)\u0307")
+RIGHT_TO_LEFT = ("R", "AL")
+
+
+def folded(text: str) -> str:
+    """What is the same for all that a person takes for one text: upper or lower case of any language, wide or narrow, pointed or not.
+
+    The two letters i of Turkish become one, since which is the other's capital is told by the language alone.
+    """
+    if text.isascii():
+        return text.casefold()
+    small = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold()).replace("\u0131", "i")
+    kept = ACCENT.sub(r"\1", POINTS.sub("", small))
+    return unicodedata.normalize("NFC", "".join(letter for letter in kept if unicodedata.category(letter) != "Cf"))
+
+
+def label(text: str) -> str:
+    """A label as it is said: folded, without the mark of its key, and without dots, colon or star at its end."""
+    return MARKS.sub("", folded(text)).strip().rstrip(BEHIND)
+
+
+def said_by(name: str, text: str) -> bool:
+    """Whether a person who says this name may mean the label, also without the key that stands behind it in brackets."""
+    said = label(name)
+    return bool(said) and said in (label(text), KEY.sub("", label(text)))
+
+
+def right_to_left(texts: Iterable[str]) -> bool:
+    """Whether most letters that have a direction, as those of Latin and Arabic have, go from right to left."""
+    ways = [unicodedata.bidirectional(letter) for text in texts if not text.isascii() for letter in text]
+    back = sum(way in RIGHT_TO_LEFT for way in ways)
+    return back > sum(letter.isalpha() for text in texts for letter in text) - back
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

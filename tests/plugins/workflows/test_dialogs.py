@@ -1,4 +1,4 @@
-"""Saving and opening by the dialogs of real programs, in German: by role and structure."""
+"""Saving and opening by the dialogs of real programs, in German and others: by role and structure."""
 
 from __future__ import annotations
 
@@ -55,3 +55,32 @@ async def test_a_file_is_opened_and_the_window_names_it(
     assert "brief.txt" in opened["window_title"]
     shown = await agent("execute_accessible", action="read", control_type="text")
     assert shown["text"] == "Sehr geehrte Damen"
+
+
+@pytest.mark.parametrize(
+    ("language", "way"),
+    [
+        # Capitals, whose small letters Turkish alone can tell.
+        pytest.param("tr", "DOSYA > FARKLI KAYDET", id="turkish"),
+        # The menu says which key it has: ファイル(F).
+        pytest.param("ja", "ファイル > 名前を付けて保存", id="japanese"),
+        # From right to left: the buttons stand the other way round.
+        pytest.param("ar", "ملف > حفظ باسم", id="arabic"),
+        pytest.param("el", "ΑΡΧΕΙΟ > ΑΠΟΘΗΚΕΥΣΗ ΩΣ", id="greek"),
+    ],
+)
+async def test_dialogs_and_menus_are_worked_in_languages_of_other_letters(
+    agent: Agent, folder: Path, language: str, way: str
+) -> None:
+    old = folder / "İstanbul 漢.txt"
+    old.write_text("old")
+    await agent.start("mousepad", title="Mousepad", language=language)
+    await agent("execute_gui", action="type", text="new")
+    asked = await agent.fails("close_app", app_name="mousepad")
+    assert [button["default"] for button in asked["details"]["question"]["buttons"]].count(True) == 1
+    await agent("app_menu", menu_path=way)
+    await agent("save_dialog", filename=str(old), overwrite=True)
+    assert old.read_text() == "new"
+    await agent("execute_gui", action="type", text="er")
+    assert (await agent("close_app", app_name="mousepad", save=False))["how"] == "discarded"
+    assert old.read_text() == "new"

@@ -50,7 +50,7 @@ async def test_writers_menus_save_a_text_and_export_it_as_pdf(agent: Agent, fold
     assert (await agent("close_app", app_name="bericht.odt"))["closed"]
 
 
-async def test_a_web_page_is_saved_by_a_dialog_without_a_tree(agent: Agent, folder: Path, tmp_path: Path) -> None:
+async def start_browser(agent: Agent, folder: Path, tmp_path: Path, language: str = "de") -> None:
     page = folder / "page.html"
     page.write_text("<title>Wetter</title><p>Regen</p>")
     await agent.start(
@@ -60,7 +60,20 @@ async def test_a_web_page_is_saved_by_a_dialog_without_a_tree(agent: Agent, fold
         f"--user-data-dir={tmp_path / 'chromium'}",
         page.as_uri(),
         title="Wetter",
+        language=language,
     )
+
+
+async def test_a_dialog_without_a_tree_is_confirmed_also_where_its_last_button_is_the_left_one(
+    agent: Agent, folder: Path, tmp_path: Path
+) -> None:
+    await start_browser(agent, folder, tmp_path, "ar")
+    await agent("save_dialog", filename="kopie.html", directory=str(folder))
+    assert "Regen" in (folder / "kopie.html").read_text()
+
+
+async def test_a_web_page_is_saved_by_a_dialog_without_a_tree(agent: Agent, folder: Path, tmp_path: Path) -> None:
+    await start_browser(agent, folder, tmp_path)
     saved = await agent("save_dialog", filename="kopie.html", directory=str(folder))
     assert "Regen" in (folder / "kopie.html").read_text()
     assert saved["effect"] == "confirmed"

@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from handrail import Rect
+from handrail_workflows.forms import field_of
+from handrail_workflows.windows import Part
+
 from .conftest import QT_EDITOR, Agent
 
 
@@ -111,6 +115,25 @@ async def test_a_form_is_filled_by_its_labels(agent: Agent) -> None:
     assert partly["filled"] == ["Name"]
     assert partly["failed_fields"][0]["label"] == "Street"
     assert not partly.ok
+
+
+@pytest.mark.parametrize(
+    ("label", "places"),
+    [
+        pytest.param("Street", [10, 100, 300, 400], id="left-to-right"),
+        pytest.param("شارع", [300, 160, 10, -100], id="right-to-left"),
+    ],
+)
+def test_a_field_without_a_name_is_the_one_behind_its_label(label: str, places: list[int]) -> None:
+    """Two labels, each with its field behind it: that of the other label is as near."""
+    shown = [
+        Part(f"e{at}", role, name, "", frozenset(), "", frozenset(), Rect(x, 10, 80, 20))
+        for at, (role, name, x) in enumerate(
+            zip(["label", "text"] * 2, [label, "", label * 2, ""], places, strict=True)
+        )
+    ]
+    assert field_of(shown, label).id == "e1"
+    assert field_of(shown, label * 2).id == "e3"
 
 
 async def test_text_is_copied_from_one_program_to_another_and_checked_at_both_ends(agent: Agent) -> None:

@@ -16,6 +16,7 @@ from handrail.records.plans import Look, Step
 from handrail.results.values import ToolResult
 from handrail.session import Session
 from handrail.vision.observation import Element, Observation
+from handrail.words import folded
 
 # Seconds between the first two looks; each time twice as long.
 POLL_S = 0.2
@@ -61,7 +62,7 @@ class Eyes:
         while True:
             seen = self._observation(result := await self._seen(""))
             front = front_of(seen) if seen is not None else ""
-            if title.casefold() in front.casefold():
+            if folded(title) in folded(front):
                 return
             if not await waiting():
                 raise NotThere(_why(result) or f"the window in front is {front!r}, expected {title!r}")

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from handrail.errors import HandrailError
 from handrail.vision.observation import Element, Observation, Observations, Window
+from handrail.words import folded
 
 # What calls say of the screen, and results give, under these names.
 ELEMENT, OBSERVATION = "element_id", "observation_id"
@@ -46,7 +47,7 @@ class Locator(Part):
             self.role in ("", element.role)
             and self.text in ("", element.text)
             and self.automation_id in ("", element.automation_id)
-            and self.window.casefold() in element.window.casefold()
+            and folded(self.window) in folded(element.window)
         )
 
     def told(self) -> str:

@@ -13,7 +13,7 @@ from handrail.calls.context import ToolContext
 from handrail.errors import NotFound, ToolUnavailable
 from handrail.records.history import RING
 from handrail.tools.contract import Read, tool
-from handrail.words import nearest
+from handrail.words import folded, nearest
 
 POLL_S = 0.2
 ELEMENT_ID = re.compile(r"e[0-9]+")
@@ -57,7 +57,7 @@ async def wait(
 async def _is_met(until: Until, context: ToolContext) -> bool:
     if until.window is not None:
         screen = await context.service("screen")
-        return any(until.window.casefold() in window.title.casefold() for window in await screen.windows())
+        return any(folded(until.window) in folded(window.title) for window in await screen.windows())
     if until.process is not None:
         return not await _runs(until.process, context)
     accessibility = await context.service("accessibility")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handrail import AmbiguousElement, Downstream, Element, InvalidArguments, NotFound, StaleElement, ToolContext
+from handrail.words import label, said_by
 from handrail_accessibility.changes import named
 from handrail_accessibility.control import Control
 from handrail_accessibility.telling import seen, titled
@@ -139,20 +140,16 @@ def _typed(elements: list[Element], naming: Naming) -> list[Element]:
     return exact or [element for element in elements if sought in element.role]
 
 
-def _plain(name: str) -> str:
-    return name.casefold().strip().rstrip(" .…:\u00a0\u202f")
-
-
 def _exactly(element: Element, name: str | None) -> bool:
     return name is None or name in (element.text, seen(element.text), _way(element) or element.text)
 
 
 def _nearly(element: Element, name: str | None) -> bool:
-    return name is not None and _plain(name) in (_plain(element.text), _plain(_way(element) or element.text))
+    return name is not None and any(said_by(name, text) for text in (element.text, _way(element)))
 
 
 def _partly(element: Element, name: str | None) -> bool:
-    return name is not None and bool(_plain(name)) and _plain(name) in element.text.casefold()
+    return name is not None and bool(label(name)) and label(name) in label(element.text)
 
 
 def _fits_name(element: Element, name: str | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from handrail import Element, InvalidArguments
+from handrail.words import said_by
 from handrail_accessibility.acting import Act, Outcome, already, did_not, reach, refuse_unusable, soon
 from handrail_accessibility.changes import changes, named, settled
 
@@ -62,7 +63,7 @@ async def select(act: Act) -> Outcome:
 async def choose(act: Act, choice: str) -> Outcome:
     """Select a choice of a combo box or list by its name."""
     options = await act.control.options(act.element)
-    fitting = [o for o in options if o.text == choice] or [o for o in options if o.text.casefold() == choice.casefold()]
+    fitting = [o for o in options if o.text == choice] or [o for o in options if said_by(choice, o.text)]
     if len(fitting) != 1:
         names = [option.text for option in options if option.text]
         raise InvalidArguments(

@@ -24,6 +24,7 @@ from handrail import (
     Window,
     element_wire,
 )
+from handrail.words import folded
 from handrail_gui import outline
 
 # Elements that are gone through to find the place where to go on.
@@ -110,12 +111,12 @@ async def understanding(context: ToolContext, frame: Frame, intent: str) -> tupl
 
 def find_window(windows: Sequence[Window], title: str) -> Window:
     """The one window whose id is `title`, or whose title is, or else contains it (case ignored); else an error that names those there are."""
-    folded = title.casefold()
+    sought = folded(title)
     exact = [window for window in windows if window.id == title]
-    exact = exact or [window for window in windows if window.title.casefold() == folded]
+    exact = exact or [window for window in windows if folded(window.title) == sought]
     # A title that was told cut short is still one to name it by.
-    exact = exact or [window for window in windows if outline.title_of(window).casefold() == folded]
-    fitting = exact or [window for window in windows if folded in window.title.casefold()]
+    exact = exact or [window for window in windows if folded(outline.title_of(window)) == sought]
+    fitting = exact or [window for window in windows if sought in folded(window.title)]
     if len(fitting) == 1:
         return fitting[0]
     titles = [outline.title_of(window) for window in fitting or windows]

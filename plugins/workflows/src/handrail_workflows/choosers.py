@@ -19,7 +19,7 @@ CONFIRMED_S = 20.0
 # A dialog may be followed by a question a moment later.
 CALM_S = 0.6
 MOST_QUESTIONS = 6
-# From the last corner of a GTK dialog to the middle of its main button, pixels.
+# From the lower corner of a GTK dialog to the middle of its main button, pixels.
 IN_CORNER = (46, 24)
 
 # A file dialog lists files.
@@ -55,10 +55,12 @@ class Chooser:
     async def confirm(self) -> None:
         """Press what the dialog has as its main button, or enter where nothing says which that is."""
         if not self.speaks:
-            await self._click_main()
-            if await self.stays():
-                # The first click has closed the list of names that begin like this one.
-                await self._click_main()
+            for last in (True, True, False, False):
+                # The first click may only close the list of names that begin like this one. Nothing is in the other corner,
+                # save where the language goes from right to left: there it is the last.
+                await self._click_corner(right=last)
+                if not await self.stays():
+                    return
             return
         # GTK's main button is disabled, and enter is lost, until the folder of the name has been read.
         main = await until(self._main, DRAWN_S)
@@ -110,13 +112,13 @@ class Chooser:
         mains = [part for part in await parts(self.steps) if part.role == "button" and part.has("default")]
         return next((part for part in mains if part.usable), not mains)
 
-    async def _click_main(self) -> None:
+    async def _click_corner(self, *, right: bool) -> None:
         """Chromium's dialog has no default button, and enter cancels it: what it is for is done by the button in its last corner."""
         await self.steps.look("observe_screen", image="none")
         transform = self.steps.context.observations.get().transform
         window = next(w for w in await windows(self.steps) if w.id == self.window.id)
-        right, bottom = window.rect.x + window.rect.width, window.rect.y + window.rect.height
-        corner = Rect(right - IN_CORNER[0], bottom - IN_CORNER[1], 1, 1)
+        x = window.rect.right - IN_CORNER[0] if right else window.rect.x + IN_CORNER[0]
+        corner = Rect(x, window.rect.bottom - IN_CORNER[1], 1, 1)
         point = transform.to_image(corner) if transform is not None else corner
         await self.steps.take("execute_gui", action="click", x=point.x, y=point.y)
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from handrail import Downstream, InvalidArguments, NotFound, Read, Run, ToolContext, ToolError, Write, tool
+from handrail.words import folded
 from handrail_workflows import choosers
 from handrail_workflows.steps import Steps, until
 from handrail_workflows.windows import windows
@@ -142,8 +143,7 @@ async def open_dialog(given: OpenFrom, context: ToolContext) -> Mapping[str, Any
 
 def names(title: str, path: Path) -> bool:
     """Whether a window's title names the file, with or without its ending."""
-    folded = title.casefold()
-    return path.name.casefold() in folded or path.stem.casefold() in folded
+    return folded(path.name) in folded(title) or folded(path.stem) in folded(title)
 
 
 Stamp = tuple[int, int, int]

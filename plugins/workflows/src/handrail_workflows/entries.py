@@ -9,56 +9,45 @@ import mimetypes
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
+from handrail.words import folded
+from handrail_workflows.command_lines import CommandLine, split, unescaped
+
 GROUP = re.compile(r"^\[(.+)\]\s*$")
+ACTION = "Desktop Action "
 # Where programs of other package systems put theirs, which is not always in XDG_DATA_DIRS.
 EXPORTED = ("/var/lib/flatpak/exports/share", "/var/lib/snapd/desktop")
-FILES = frozenset(("%f", "%F", "%u", "%U"))
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A program that can be started.
+    """A program that can be started, or one of the actions that it offers beside (`action`).
 
     `names` are its names in every language, `generic` what kind of program it is, likewise; `kinds` the MIME types that it opens.
+    `program` is the file name of the program, of a sandboxed one that inside the sandbox. `hidden` is what no menu shows here.
     """
 
     id: str
-    path: Path
     names: tuple[str, ...]
     generic: tuple[str, ...]
-    command: tuple[str, ...]
+    command: CommandLine
+    program: str
+    tried: str
     window_class: str
     kinds: frozenset[str]
     hidden: bool
     terminal: bool
     folder: str | None
+    action: bool = False
 
-    @property
-    def program(self) -> str:
-        """The file name of the program; of a Flatpak the application's."""
-        words = [word for word in self.command if "=" not in word]
-        names = [PurePath(word).name for word in words]
-        return names[1] if names[:1] == ["env"] and len(names) > 1 else names[0]
-
-    def argv(self, files: Sequence[str] = ()) -> list[str]:
-        """Its command with these files in the place that it has for them."""
-        made: list[str] = []
-        placed = False
-        for word in self.command:
-            if word in FILES:
-                made += files
-                placed = True
-            elif word == "%c":
-                made.append(self.names[0])
-            elif word == "%k":
-                made.append(str(self.path))
-            elif not re.fullmatch("%[a-zA-Z]", word):
-                made.append(word.replace("%%", "%"))
-        return made if placed else [*made, *files]
+    def lacks(self, path: str | None) -> str | None:
+        """What it needs to be started and is not there; `path` is the folders of programs."""
+        needed = (self.tried, self.command.program)
+        return next((program for program in needed if program and shutil.which(program, path=path) is None), None)
 
 
 def folders(environment: Mapping[str, str]) -> list[Path]:
@@ -66,82 +55,145 @@ def folders(environment: Mapping[str, str]) -> list[Path]:
     home = Path(environment.get("HOME") or Path.home())
     own = environment.get("XDG_DATA_HOME") or str(home / ".local/share")
     shared = (environment.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(":")
-    found = [own, str(home / ".local/share/flatpak/exports/share"), *shared, *EXPORTED]
+    found = [own, f"{own}/flatpak/exports/share", *shared, *EXPORTED]
     return [Path(folder) / "applications" for folder in dict.fromkeys(found) if folder]
 
 
 def entries(environment: Mapping[str, str]) -> list[Entry]:
     """Every program; of two with one id the stronger."""
-    found: dict[str, Entry | None] = {}
+    found: dict[str, list[Entry]] = {}
     for folder in folders(environment):
         for path in sorted(folder.rglob("*.desktop")):
             id = "-".join(path.relative_to(folder).parts).removesuffix(".desktop")
             if id not in found:
-                found[id] = read_entry(id, path)
-    return [entry for entry in found.values() if entry is not None]
+                found[id] = list(read_entry(id, path, environment))
+    return [entry for those in found.values() for entry in those]
 
 
-def read_entry(id: str, path: Path) -> Entry | None:
-    """The entry in a file; None where that describes no program that may be started."""
+def read_entry(id: str, path: Path, environment: Mapping[str, str]) -> Iterator[Entry]:
+    """The program that a file describes, and its actions; nothing where that is none that may be started."""
     try:
-        values = dict(_values(path.read_text(encoding="utf-8", errors="replace")))
-        command = tuple(shlex.split(values.get("Exec", "")))
-    # Unreadable, or with quotes that do not end.
-    except (OSError, ValueError):
+        groups = _groups(path.read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        return
+    main = groups.get("Desktop Entry", {})
+    if main.get("Type") != "Application" or main.get("Hidden") == "true":
+        return
+    # Without a command it is started over the session bus, where it has its id as its name.
+    bus = f"gapplication launch {shlex.quote(id)} %U" if main.get("DBusActivatable") == "true" else ""
+    entry = _described(id, path, main, main.get("Exec") or bus, environment)
+    if entry is None:
+        return
+    yield entry
+    for name in filter(None, main.get("Actions", "").split(";")):
+        values = groups.get(f"{ACTION}{name}", {})
+        described = _described(f"{id}:{name}", path, {**main, **values}, values.get("Exec", ""), environment)
+        if described is not None:
+            names = tuple(unescaped(value) for value in _every("Name", values))
+            yield replace(described, names=names or (name,), generic=(), kinds=frozenset(), action=True)
+
+
+def _described(
+    id: str, path: Path, values: Mapping[str, str], command: str, environment: Mapping[str, str]
+) -> Entry | None:
+    try:
+        words = split(command)
+    # A quote does not end.
+    except ValueError:
         return None
-    if values.get("Type") != "Application" or values.get("Hidden") == "true" or not command:
+    if not words:
         return None
-    names = [value for key, value in values.items() if re.fullmatch(r"Name(\[.+\])?", key)]
-    generic = [value for key, value in values.items() if re.fullmatch(r"GenericName(\[.+\])?", key)]
+    names = tuple(unescaped(value) for value in _every("Name", values)) or (id,)
+    line = CommandLine(words, _translated("Name", values, environment) or names[0], values.get("Icon", ""), path)
+    inside = next((word.partition("=")[2] for word in words if word.startswith("--command=")), "")
+    by_id = "X-Flatpak" in values or "Exec" not in values
     return Entry(
         id,
-        path,
-        tuple(names or [id]),
-        tuple(generic),
-        command,
+        names,
+        tuple(unescaped(value) for value in _every("GenericName", values)),
+        line,
+        PurePath((inside or id.rpartition(".")[2]) if by_id else line.program).name,
+        values.get("TryExec", ""),
         values.get("StartupWMClass", ""),
         frozenset(kind for kind in values.get("MimeType", "").split(";") if kind),
-        values.get("NoDisplay") == "true",
+        values.get("NoDisplay") == "true" or not _is_shown(values, environment),
         values.get("Terminal") == "true",
         values.get("Path") or None,
     )
 
 
-def _values(text: str) -> Iterator[tuple[str, str]]:
-    group = ""
+def _is_shown(values: Mapping[str, str], environment: Mapping[str, str]) -> bool:
+    """Whether the menus of the desktop environment that runs here have it."""
+    here = set(environment.get("XDG_CURRENT_DESKTOP", "").split(":"))
+    if "OnlyShowIn" in values:
+        return not here.isdisjoint(filter(None, values["OnlyShowIn"].split(";")))
+    return here.isdisjoint(filter(None, values.get("NotShowIn", "").split(";")))
+
+
+def _every(key: str, values: Mapping[str, str]) -> list[str]:
+    """A value in every language, first the one that is for all."""
+    found = [value for each, value in values.items() if re.fullmatch(rf"{key}\[.+\]", each)]
+    return [values[key], *found] if key in values else found
+
+
+def _translated(key: str, values: Mapping[str, str], environment: Mapping[str, str]) -> str:
+    languages = next(filter(None, map(environment.get, ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    for language in languages.split(":"):
+        whole = language.partition(".")[0]
+        for short in (whole, whole.partition("_")[0]):
+            if f"{key}[{short}]" in values:
+                return unescaped(values[f"{key}[{short}]"])
+    return unescaped(values.get(key, ""))
+
+
+def _groups(text: str) -> dict[str, dict[str, str]]:
+    groups: dict[str, dict[str, str]] = {}
+    values: dict[str, str] = {}
     for line in text.splitlines():
         if (found := GROUP.match(line)) is not None:
-            group = found[1]
-        elif group == "Desktop Entry" and "=" in line and not line.startswith("#"):
+            values = groups.setdefault(found[1], {})
+        elif "=" in line and not line.startswith("#"):
             key, _, value = line.partition("=")
-            yield key.strip(), value.strip()
+            values[key.strip()] = value.strip()
+    return groups
 
 
-def named(found: Sequence[Entry], name: str) -> list[Entry]:
-    """The programs that a person may mean by a name, in any of their languages; the best fit only, several when it is not clear."""
-    folded = name.casefold().removesuffix(".desktop")
-    shown = [entry for entry in found if not entry.hidden]
+def named(found: Sequence[Entry], name: str, path: str | None = None) -> list[Entry]:
+    """The programs that a person may mean by a name, in any of their languages; the best fit only, several when it is not clear.
+
+    Of those that fit alike, the ones that can be started; `path` is the folders of programs.
+    """
+    sought = folded(name).removesuffix(".desktop")
+    programs = [entry for entry in found if not entry.action]
+    shown = [entry for entry in programs if not entry.hidden]
     tiers = (
-        [e for e in found if e.id.casefold() == folded],
-        [e for e in shown if any(n.casefold() == folded for n in e.names)],
-        [e for e in shown if e.window_class.casefold() == folded],
-        [e for e in shown if e.program.casefold() == folded],
-        [e for e in shown if e.id.casefold().rpartition(".")[2] == folded],
-        [e for e in shown if any(n.casefold() == folded for n in e.generic)],
-        [e for e in shown if any(folded in n.casefold() for n in e.names)],
+        [e for e in found if folded(e.id) == sought],
+        *(tier for those in (shown, programs) for tier in _called(those, sought)),
+        [e for e in shown if any(folded(n) == sought for n in e.generic)],
+        [e for e in found if e.action and any(folded(n) == sought for n in e.names)],
+        [e for e in shown if any(sought in folded(n) for n in e.names)],
     )
-    return next((tier for tier in tiers if tier), list[Entry]())
+    best = next((tier for tier in tiers if tier), list[Entry]())
+    return [entry for entry in best if entry.lacks(path) is None] or best
+
+
+def _called(found: Sequence[Entry], sought: str) -> Iterator[list[Entry]]:
+    yield [e for e in found if any(folded(n) == sought for n in e.names)]
+    yield [e for e in found if folded(e.window_class) == sought]
+    yield [e for e in found if folded(e.program) == sought]
+    yield [e for e in found if folded(e.id).rpartition(".")[2] == sought]
 
 
 def opener(found: Sequence[Entry], path: PurePath, environment: Mapping[str, str]) -> Entry | None:
     """The program that a file is opened with: the person's choice, else the one that takes its type and the fewest others."""
     kind = mimetypes.guess_type(path.name)[0] or "text/plain"
-    by_id = {entry.id: entry for entry in found}
+    able = [entry for entry in found if not entry.action and entry.lacks(environment.get("PATH")) is None]
+    by_id = {entry.id: entry for entry in able}
     for id in _chosen(kind, environment):
         if id in by_id:
             return by_id[id]
     kinds = [kind, "text/plain"] if kind.startswith("text/") else [kind]
-    fitting = ([e for e in found if each in e.kinds and not e.terminal and not e.hidden] for each in kinds)
+    fitting = ([e for e in able if each in e.kinds and not e.terminal and not e.hidden] for each in kinds)
     return next((min(those, key=lambda e: len(e.kinds)) for those in fitting if those), None)
 
 

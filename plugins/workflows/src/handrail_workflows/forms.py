@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from handrail import NotFound, Rect, Run, ToolContext, ToolError, tool
+from handrail.words import right_to_left, said_by
 from handrail_workflows.dialogs import LINUX
 from handrail_workflows.steps import Steps
 from handrail_workflows.windows import Part, bring_forward, of_app, parts, windows
@@ -83,14 +84,22 @@ def _worded(value: str | bool | float) -> str:
 
 
 def field_of(shown: Sequence[Part], label: str) -> Part:
-    """The field of a label: one that has its name, else the nearest one behind or under a text that says so."""
+    """The field of a label: one that has its name, else the nearest one behind or under a text that says so.
+
+    Behind is to the left where the words of the form go from right to left.
+    """
     usable = [part for part in shown if part.role in FIELDS and part.usable]
-    named = [part for part in usable if _plain(part.name) == _plain(label)]
+    named = [part for part in usable if said_by(label, part.name)]
     if len(named) == 1:
         return named[0]
+    back = right_to_left(part.name for part in shown)
     for said in shown:
-        if said.role in ("label", "section", "caption") and _plain(said.name) == _plain(label) and said.rect:
-            near = [(far, part) for part in usable if part.rect and (far := _distance(said.rect, part.rect)) < NEAR]
+        if said.role in ("label", "section", "caption") and said_by(label, said.name) and said.rect:
+            near = [
+                (far, part)
+                for part in usable
+                if part.rect and (far := _distance(said.rect, part.rect, back=back)) < NEAR
+            ]
             if near:
                 return min(near, key=lambda pair: pair[0])[1]
     raise NotFound(
@@ -99,15 +108,12 @@ def field_of(shown: Sequence[Part], label: str) -> Part:
     )
 
 
-def _distance(label: Rect, field: Rect) -> float:
-    """Pixels from a label to a field right of it on its line, or under it; infinite for any other place."""
+def _distance(label: Rect, field: Rect, *, back: bool) -> float:
+    """Pixels from a label to a field behind it on its line, or under it; infinite for any other place. `back`: lines go to the left."""
     line = label.y + label.height / 2
-    if field.y <= line <= field.y + field.height and field.x >= label.x + label.width / 2:
-        return max(0.0, field.x - label.x - label.width)
+    behind = label.center[0] - field.x - field.width if back else field.x - label.center[0]
+    if field.y <= line <= field.y + field.height and behind >= 0:
+        return max(0.0, behind - label.width / 2)
     if field.y >= line and field.x <= label.x + label.width and field.x + field.width >= label.x:
         return field.y - label.y - label.height + 1.0
     return float("inf")
-
-
-def _plain(name: str) -> str:
-    return name.replace("_", "").casefold().strip().rstrip(" :*…")

@@ -16,6 +16,7 @@ import anyio.to_thread
 from pydantic import Field
 
 from handrail import AmbiguousElement, Downstream, NotFound, Read, Run, ToolContext, tool
+from handrail.words import folded
 from handrail_workflows.dialogs import LINUX, names
 from handrail_workflows.entries import Entry, entries, named, opener
 from handrail_workflows.steps import Steps, until
@@ -86,7 +87,7 @@ async def open_file(
         raise NotFound(f"no installed program says that it opens {path.name!r}", hint="use launch_app with args")
     steps = Steps(context)
     with steps.told():
-        start = Start(tuple(entry.argv([str(path)])), (entry.program,), entry.folder, entry.id)
+        start = Start(tuple(entry.command.argv([str(path)])), (entry.program,), entry.folder, entry.id)
         result = await _started(steps, start, wait_ready=wait_ready, file=path)
     return {**result, "file_path": str(path)}
 
@@ -96,7 +97,8 @@ async def _found(steps: Steps, name: str, args: Sequence[str]) -> Start:
     context = steps.context
     environment = {**context.host_environment, **context.environment}
     known = await anyio.to_thread.run_sync(entries, environment)
-    fitting = named(known, name)
+    path = environment.get("PATH")
+    fitting = named(known, name, path)
     if len(fitting) > 1:
         raise AmbiguousElement(
             f"several programs fit {name!r}",
@@ -104,9 +106,8 @@ async def _found(steps: Steps, name: str, args: Sequence[str]) -> Start:
             details={"candidates": [{"id": entry.id, "name": entry.names[0]} for entry in fitting]},
         )
     if fitting:
-        return _of_entry(fitting[0], args)
-    path = environment.get("PATH")
-    if "/" not in name and shutil.which(name, path=path):
+        return _of_entry(fitting[0], args, path)
+    if (os.path.isabs(name) or "/" not in name) and shutil.which(name, path=path):
         return Start((name, *args), (name,))
     if shutil.which("flatpak", path=path) and (id := await _flatpak(steps, name)) is not None:
         return Start(("flatpak", "run", id, *args), (id.rpartition(".")[2], id), found="flatpak")
@@ -115,21 +116,26 @@ async def _found(steps: Steps, name: str, args: Sequence[str]) -> Start:
     raise NotFound(
         f"no installed program is called {name!r}",
         hint="install_app installs one",
-        details={"programs": sorted({entry.names[0] for entry in known if not entry.hidden})[:50]},
+        details={"programs": sorted({e.names[0] for e in known if not e.hidden and not e.action})[:50]},
     )
 
 
-def _of_entry(entry: Entry, args: Sequence[str]) -> Start:
+def _of_entry(entry: Entry, args: Sequence[str], path: str | None) -> Start:
+    if (lacking := entry.lacks(path)) is not None:
+        raise NotFound(
+            f"{entry.names[0]!r} is started by {lacking!r}, which is not installed, or not on PATH",
+            hint="install_app installs the package that has it",
+        )
     if entry.terminal:
         raise Downstream(f"{entry.names[0]!r} runs in a terminal", hint="use execute_cli with pty")
-    return Start(tuple(entry.argv(args)), (entry.program, entry.window_class), entry.folder, entry.id)
+    return Start(tuple(entry.command.argv(args)), (entry.program, entry.window_class), entry.folder, entry.id)
 
 
 async def _flatpak(steps: Steps, name: str) -> str | None:
     listed = await steps.take("execute_cli", command="flatpak list --app --columns=application,name")
     rows = [line.split("\t") for line in listed["stdout"].splitlines() if line.strip()]
-    folded = name.casefold()
-    ids = [r[0].strip() for r in rows if folded in (r[0].strip().casefold(), r[-1].strip().casefold())]
+    sought = folded(name)
+    ids = [r[0].strip() for r in rows if sought in (folded(r[0].strip()), folded(r[-1].strip()))]
     return ids[0] if ids else None
 
 
@@ -221,8 +227,8 @@ class _Waiting:
         return False
 
     def _looks_like_it(self, window: Shown) -> bool:
-        known = {PurePath(program).name.casefold() for program in self.start.programs if program}
-        return window.process.casefold() in known
+        known = {folded(PurePath(program).name) for program in self.start.programs if program}
+        return folded(window.process) in known
 
     async def _settled(self, window: Shown) -> Shown:
         """The window once its title rests: splash screens go, and documents give their names."""

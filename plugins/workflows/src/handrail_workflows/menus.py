@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from handrail import InvalidArguments, NotFound, Run, ToolContext, ToolError, tool
+from handrail.words import said_by
 from handrail_workflows.dialogs import LINUX
 from handrail_workflows.steps import Steps, until
 from handrail_workflows.windows import Part, bring_forward, of_app, parts, windows
@@ -75,7 +75,8 @@ async def _item(steps: Steps, name: str, *, below: Part | None) -> Part:
 
     async def found() -> Part | None:
         shown[:] = [part for part in await parts(steps) if part.role in ITEMS and "offscreen" not in part.states]
-        fitting = [part for part in shown if _plain(part.name) == _plain(name)]
+        exact = [part for part in shown if part.name == name]
+        fitting = exact or [part for part in shown if said_by(name, part.name)]
         # The item of an open menu comes behind the bar that the menu hangs on.
         return (fitting[-1] if below else fitting[0]) if fitting else None
 
@@ -91,8 +92,3 @@ async def _item(steps: Steps, name: str, *, below: Part | None) -> Part:
             details={"candidates": [part.name for part in shown if part.name]},
         )
     return item
-
-
-def _plain(name: str) -> str:
-    # In some languages a narrow blank stands before the dots.
-    return re.sub(r"[\s.…]+$", "", name.replace("_", "").replace("&", "").casefold())

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import Any
 
 from handrail import AmbiguousElement, Downstream, NotFound, Rect
+from handrail.words import folded
 from handrail_workflows.steps import Steps
 
 # What is looked for may be far down in a window.
@@ -113,15 +114,15 @@ def of_app(found: Sequence[Shown], name: str, programs: Collection[str] = ()) ->
 
     `NotFound` when there is none, `AmbiguousElement` when several programs fit.
     """
-    folded = name.casefold()
-    known = {PurePath(program).name.casefold() for program in programs}
+    sought = folded(name)
+    known = {folded(PurePath(program).name) for program in programs}
     tiers: tuple[Callable[[Shown], bool], ...] = (
         lambda w: w.id == name,
-        lambda w: w.title.casefold() == folded,
-        lambda w: w.process.casefold() == folded,
-        lambda w: w.process.casefold() in known,
-        lambda w: folded in w.title.casefold(),
-        lambda w: folded in w.process.casefold(),
+        lambda w: folded(w.title) == sought,
+        lambda w: folded(w.process) == sought,
+        lambda w: folded(w.process) in known,
+        lambda w: sought in folded(w.title),
+        lambda w: sought in folded(w.process),
     )
     for fits in tiers:
         fitting = [window for window in found if fits(window)]

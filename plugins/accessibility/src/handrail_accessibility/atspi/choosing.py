@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from handrail import AmbiguousElement, Downstream, NotFound, ToolUnavailable, Window
+from handrail.words import folded
 from handrail_accessibility.atspi.windows import TopLevel, Windows
 from handrail_accessibility.telling import titled
 
@@ -79,13 +80,13 @@ async def _active_window(services: Callable[[str], Awaitable[Any]]) -> Window | 
 
 def _fitting(shown: Sequence[TopLevel], title: str) -> list[TopLevel]:
     """Those that fit best: the whole title, else a part of it, else of the program's name, which also stands in for a missing title."""
-    sought = title.casefold()
+    sought = folded(title)
     ranks: Sequence[list[TopLevel]] = (
         [window for window in shown if window.node.name == title],
-        [window for window in shown if window.node.name.casefold() == sought],
-        [window for window in shown if titled(window.title).casefold() == sought],
-        [window for window in shown if sought in window.node.name.casefold()],
-        [window for window in shown if sought in window.app_name.casefold()],
+        [window for window in shown if folded(window.node.name) == sought],
+        [window for window in shown if folded(titled(window.title)) == sought],
+        [window for window in shown if sought in folded(window.node.name)],
+        [window for window in shown if sought in folded(window.app_name)],
     )
     return next((fitting for fitting in ranks if fitting), list[TopLevel]())
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 
 from handrail import Element
+from handrail.words import folded, right_to_left
 from handrail_accessibility.atspi.bus import Bus, together
 from handrail_accessibility.atspi.elements import Line, described, lines, says_nothing
 from handrail_accessibility.atspi.forest import Forest
@@ -91,8 +92,8 @@ class Reading:
             return False
         if not self.wanted.query:
             return True
-        sought = self.wanted.query.casefold()
-        return any(sought in part.casefold() for part in (element.text, element.role, element.value or ""))
+        sought = folded(self.wanted.query)
+        return any(sought in folded(part) for part in (element.text, element.role, element.value or ""))
 
 
 def _as_seen(read: list[tuple[Line, Element]]) -> Iterator[Element]:
@@ -104,14 +105,15 @@ def _as_seen(read: list[tuple[Line, Element]]) -> Iterator[Element]:
 
 
 def _by_rows(elements: list[Element]) -> list[Element]:
-    """From the top down, and from left to right among those that overlap in height by more than half."""
+    """From the top down, and as their words go among those that overlap in height by more than half."""
     rows: list[list[Element]] = []
     for element in sorted(elements, key=_middle):
         if rows and _middle(element) < _bottom(rows[-1][0]):
             rows[-1].append(element)
         else:
             rows.append([element])
-    return [element for row in rows for element in sorted(row, key=_left)]
+    back = right_to_left(element.text for element in elements)
+    return [element for row in rows for element in sorted(row, key=_left, reverse=back)]
 
 
 def _middle(element: Element) -> int:

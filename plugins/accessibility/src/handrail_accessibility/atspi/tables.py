@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from handrail import Rect
+from handrail.words import folded
 from handrail_accessibility.atspi.bus import A11Y, NULL, Answer, Bus, maybe, together
 from handrail_accessibility.atspi.nodes import ACCESSIBLE, SCREEN_COORDINATES, Address, Node, Ref, extents
 
@@ -88,7 +89,7 @@ async def cell_called(bus: Bus, table: Node, name: str) -> Address | None:
 
 def fits(cell: Node, name: str) -> bool:
     """Whether a cell at an address is the one that was meant: a sheet names its cells, and other tables have none that look like "A1"."""
-    return BY_PLACE.fullmatch(name.strip()) is not None or cell.name.casefold() == name.strip().casefold()
+    return BY_PLACE.fullmatch(name.strip()) is not None or folded(cell.name) == folded(name.strip())
 
 
 def _place_of(name: str) -> tuple[int, int]:

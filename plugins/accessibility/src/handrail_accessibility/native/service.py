@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from handrail import AmbiguousElement, Element, Glance, NotFound, ServiceContext, StaleElement, Tree, Window
 from handrail.desktops.worker import Worker
+from handrail.words import folded
 from handrail_accessibility.control import Scene
 from handrail_accessibility.looks import glance_of, ref_of
 from handrail_accessibility.native.tree import (
@@ -220,7 +221,7 @@ def choose(windows: list[Window], title: str | None) -> Window | None:
     if title is None:
         return next((window for window in windows if window.active), None)
     exact = [window for window in windows if title in (window.title, window.id)]
-    fitting = exact or [window for window in windows if title.casefold() in window.title.casefold()]
+    fitting = exact or [window for window in windows if folded(title) in folded(window.title)]
     if len(fitting) > 1:
         fitting = [window for window in fitting if window.active] or fitting
     if len(fitting) == 1:
@@ -236,8 +237,8 @@ def choose(windows: list[Window], title: str | None) -> Window | None:
 def _fits(node: Node, query: str | None) -> bool:
     if not query:
         return True
-    sought = query.casefold()
-    return any(sought in part.casefold() for part in (node.name, node.role.word, node.value or ""))
+    sought = folded(query)
+    return any(sought in folded(part) for part in (node.name, node.role.word, node.value or ""))
 
 
 def begin() -> Provider:
