@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+
+from tests.web_server import Answering, serving as listening
 
 BUTTON = "Count"
 ROWS = 100
@@ -33,34 +32,11 @@ def serving(pages: Mapping[str, str] | None = None) -> Iterator[str]:
     """The address of a server with these pages, by path; that list at `/` if none are given."""
     held = pages or {"/": administration()}
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
+    class Handler(Answering):
+        def answer(self) -> None:
             page = held.get(self.path.partition("?")[0])
-            body = (page or "").encode()
-            self.send_response(404 if page is None else 200)
-            self.send_header("content-type", "text/html; charset=utf-8")
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            status = 404 if page is None else 200
+            self.respond((page or "").encode(), status=status, headers={"content-type": "text/html; charset=utf-8"})
 
-        def log_message(self, format: str, *args: Any) -> None:
-            return
-
-    class Quiet(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            # A browser that ends breaks its connections off.
-            return
-
-    server = Quiet(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(Handler) as port:
+        yield f"http://127.0.0.1:{port}/"

@@ -8,11 +8,11 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from typing import Any
 
 from google.genai import types
+from tests.web_server import Answering, serving as listening
 
 KEY = "a-key-of-the-tests"
 SIGNATURE = b"thought"
@@ -326,12 +326,9 @@ def serving(*answers: Scripted, endless: bool = False) -> Iterator[Gemini]:
     """The server, while it listens."""
     gemini = Gemini(list(answers), endless)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            reply = gemini.answer(self.path, self.headers.get("x-goog-api-key"), body)
+    class Handler(Answering):
+        def answer(self) -> None:
+            reply = gemini.answer(self.path, self.headers.get("x-goog-api-key"), json.loads(self.body()))
             try:
                 self._send(reply)
             except ConnectionError:
@@ -356,19 +353,10 @@ def serving(*answers: Scripted, endless: bool = False) -> Iterator[Gemini]:
             elif reply.stream:
                 self.wfile.write(b"0\r\n\r\n")
 
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    gemini.url = f"http://127.0.0.1:{server.server_port}"
-    try:
-        yield gemini
-    finally:
-        if gemini.hold is not None:
-            gemini.hold.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with listening(Handler) as port:
+        gemini.url = f"http://127.0.0.1:{port}"
+        try:
+            yield gemini
+        finally:
+            if gemini.hold is not None:
+                gemini.hold.set()

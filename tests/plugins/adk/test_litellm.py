@@ -6,13 +6,13 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator, Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.web_server import Answering, serving
 
 LITELLM = Path(sys.prefix) / "litellm"
 HANDRAIL = Path(sys.executable).with_name("handrail")
@@ -23,30 +23,13 @@ WRITE = {
 }
 
 
-class Endpoint(ThreadingHTTPServer):
+@dataclass
+class Endpoint:
     """Asks for a file, and says that it is done once it hears of it."""
 
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answering)
-        self.asked: list[dict[str, Any]] = []
-        self.keys: set[str] = set()
-
-
-class Answering(BaseHTTPRequestHandler):
-    server: Endpoint
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.asked.append(asked)
-        self.server.keys.add(self.headers["authorization"])
-        said = "".join(f"data: {json.dumps(piece)}\n\n" for piece in _pieces(asked))
-        self.send_response(200)
-        self.send_header("content-type", "text/event-stream")
-        self.end_headers()
-        self.wfile.write(f"{said}data: [DONE]\n\n".encode())
+    port: int = 0
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    keys: set[str] = field(default_factory=set)
 
 
 def _pieces(asked: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -63,10 +46,18 @@ def _piece(asked: Mapping[str, Any], delta: Mapping[str, Any], finish: str | Non
 
 @pytest.fixture
 def endpoint() -> Iterator[Endpoint]:
-    with Endpoint() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
+    endpoint = Endpoint()
+
+    class Handler(Answering):
+        def answer(self) -> None:
+            asked = json.loads(self.body())
+            endpoint.asked.append(asked)
+            endpoint.keys.add(self.headers["authorization"])
+            said = "".join(f"data: {json.dumps(piece)}\n\n" for piece in _pieces(asked))
+            self.respond(f"{said}data: [DONE]\n\n".encode(), headers={"content-type": "text/event-stream"})
+
+    with serving(Handler) as endpoint.port:
+        yield endpoint
 
 
 def test_a_model_of_others_is_asked_by_litellm(tmp_path: Path, endpoint: Endpoint) -> None:
@@ -74,7 +65,7 @@ def test_a_model_of_others_is_asked_by_litellm(tmp_path: Path, endpoint: Endpoin
         **os.environ,
         "PYTHONPATH": str(LITELLM),
         "OPENAI_API_KEY": "private-word",
-        "OPENAI_BASE_URL": f"http://127.0.0.1:{endpoint.server_port}/v1",
+        "OPENAI_BASE_URL": f"http://127.0.0.1:{endpoint.port}/v1",
         "LITELLM_LOCAL_MODEL_COST_MAP": "True",
     }
     done = subprocess.run(

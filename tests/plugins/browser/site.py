@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from email.parser import BytesParser
 from email.policy import default
 from html import escape
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.web_server import Answering, serving as listening
 
 PASSWORD = "correct-horse-battery"
 PEOPLE = [
@@ -72,49 +72,20 @@ class Site:
 
 @contextmanager
 def serving(site: Site) -> Iterator[Site]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            self.speak()
-
-        def do_POST(self) -> None:
-            self.speak()
-
-        def speak(self) -> None:
+    class Handler(Answering):
+        def answer(self) -> None:
             parts = urlsplit(self.path)
-            content = self.rfile.read(int(self.headers.get("content-length", 0)))
             query = {key: values[0] for key, values in parse_qs(parts.query).items()}
-            answer = site.answer(Asked(parts.path, query, {k.lower(): v for k, v in self.headers.items()}, content))
-            body = answer.body.encode() if isinstance(answer.body, str) else answer.body
-            self.send_response(answer.status)
+            answer = site.answer(Asked(parts.path, query, {k.lower(): v for k, v in self.headers.items()}, self.body()))
             headers = {"content-type": "text/html; charset=utf-8", "cache-control": "no-store", **answer.headers}
-            for name, value in {**headers, "content-length": str(len(body))}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body)
+            body = answer.body.encode() if isinstance(answer.body, str) else answer.body
+            self.respond(body, status=answer.status, headers=headers)
 
-        def log_message(self, format: str, *args: Any) -> None:
-            return
-
-    class Server(ThreadingHTTPServer):
-        daemon_threads = True
-
-        def handle_error(self, request: Any, client_address: Any) -> None:
-            # A browser that is killed breaks its connections off.
-            return
-
-    server = Server(("127.0.0.1", 0), Handler)
-    site.port = server.server_port
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield site
-    finally:
-        site.release.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(Handler) as site.port:
+        try:
+            yield site
+        finally:
+            site.release.set()
 
 
 @dataclass

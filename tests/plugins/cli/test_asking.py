@@ -9,12 +9,11 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
+from tests.web_server import Answering, serving
 
 import handrail
 from handrail import ConfigError, Session, ToolResult
@@ -64,21 +63,12 @@ def asks(folder: Path) -> str:
 def locked_web() -> Iterator[str]:
     """A server on the loopback that wants a name and a password for everything."""
 
-    class Locked(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(401)
-            self.send_header("WWW-Authenticate", 'Basic realm="locked"')
-            self.send_header("Content-Length", "0")
-            self.end_headers()
+    class Locked(Answering):
+        def answer(self) -> None:
+            self.respond(status=401, headers={"WWW-Authenticate": 'Basic realm="locked"'})
 
-        def log_message(self, format: str, *args: Any) -> None:
-            """Not here."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Locked)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}/repository.git"
-    server.shutdown()
-    server.server_close()
+    with serving(Locked) as port:
+        yield f"http://127.0.0.1:{port}/repository.git"
 
 
 async def test_a_question_to_an_empty_input_is_reported_and_not_answered(run: Run, asks: str) -> None:

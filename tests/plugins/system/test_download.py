@@ -14,9 +14,8 @@ import zlib
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import anyio
@@ -35,6 +34,7 @@ from tests.plugins.system.serving import (
     then_silence,
     to_this_machine,
 )
+from tests.web_server import Quiet, serving as listening
 
 import handrail_system.hooks
 from handrail import Invocation, Session, Tool, ToolResult, hookimpl
@@ -107,11 +107,8 @@ def failed(result: ToolResult, told: str, *, status: str = "error") -> ToolResul
     return result
 
 
-class QuietHandler(SimpleHTTPRequestHandler):
-    """Serves files and prints nothing."""
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+class Files(Quiet, SimpleHTTPRequestHandler):
+    """Serves the files of a folder."""
 
 
 class TestDownloadFile(ToolContract):
@@ -119,13 +116,8 @@ class TestDownloadFile(ToolContract):
     def served(self, tmp_path: Path) -> Iterator[str]:
         """The address of a file, on a server that needs no loop."""
         (tmp_path / "served").write_bytes(CONTENT)
-        handler = partial(QuietHandler, directory=str(tmp_path))
-        with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-            thread = Thread(target=server.serve_forever, args=(0.01,))
-            thread.start()
-            yield f"http://good.example:{server.server_port}/served"
-            server.shutdown()
-            thread.join()
+        with listening(partial(Files, directory=str(tmp_path))) as port:
+            yield f"http://good.example:{port}/served"
 
     @pytest.fixture
     def tool(self) -> Tool:
