@@ -25,6 +25,7 @@ from handrail.config.settings import Settings
 from handrail.desktops.desktop import Desktop, Desktops
 from handrail.desktops.leases import Leases
 from handrail.desktops.obeying import Obeying
+from handrail.desktops.presses import Presses
 from handrail.desktops.stops import Stops
 from handrail.errors import (
     BackendUnavailable,
@@ -79,6 +80,7 @@ class Runtime:
         self.plugins = plugins
         self.leases = Leases(places.state / "leases")
         self.stops = Stops(places.state / "stops")
+        self.presses = Presses(places.state / "presses")
         self.book = GrantBook.of(places)
         self.sessions: list[Session] = []
         self._tidying: asyncio.Task[None] | None = None

@@ -14,6 +14,9 @@ from typing import Any
 import anyio
 import pytest
 
+from handrail.config.places import Places
+from handrail.desktops.presses import Presses
+
 from .opened import HANDRAIL, Agent, Console, Page, agent, browser, until
 
 PLAIN_WINDOW = Path(__file__).parents[1] / "gui" / "plain_window.py"
@@ -47,6 +50,7 @@ async def left_clean(served: Console, report: Agent, site: Agent) -> AsyncIterat
     """Whatever becomes of a test, the next one finds no call, no question, no file and no stop switch of it."""
     yield
     await anyio.run_process([HANDRAIL, "resume"], env=served.environment)
+    (Places.of(served.environment).state / "presses").unlink(missing_ok=True)
     for each in (report, site):
         await each.clean()
 
@@ -177,6 +181,24 @@ async def test_the_question_of_a_session_that_was_killed_leaves_the_page(page: P
         killed.process.kill()
         await page.wait("document.querySelectorAll('article.ask').length === 0")
     assert list(Path(served.environment["HANDRAIL_HOME"], "state", "approvals").iterdir()) == []
+
+
+async def test_what_an_agents_hands_may_have_pressed_is_no_yes(page: Page, served: Console, report: Agent):
+    places = Places.of(served.environment)
+    call = report.call("write_file", file_path="pressed.txt", content="hello")
+    with Presses(places.state / "presses").made():
+        await page.press(".approve", question("report"))
+        await page.wait("document.getElementById('notice').textContent.includes('may have been theirs')")
+        assert not (report.folder / "pressed.txt").exists()
+    # A moment later.
+    os.utime(places.state / "presses", (0, 0))
+    await page.press(".approve", question("report"))
+    assert (await report.result(call))["status"] == "success"
+    # A no is taken whoever pressed.
+    with Presses(places.state / "presses").made():
+        call = report.call("write_file", file_path="denied.txt", content="hello")
+        await page.press(".deny", question("report"))
+        assert (await report.result(call))["error"]["code"] == "denied_by_user"
 
 
 async def test_agents_are_stopped_and_go_on(page: Page, report: Agent):

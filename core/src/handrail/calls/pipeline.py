@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -338,7 +339,7 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
         if tool.exclusive is None:
             returned = await _start(session, running, filled, context)
         else:
-            async with session.lease(tool.exclusive, invocation):
+            async with session.lease(tool.exclusive, invocation), _as_hands(session, tool):
                 returned = await _start(session, running, filled, context)
     except Exception as exc:
         # A handler that is stopped may fail on its way out, which is not why the call ended.
@@ -368,6 +369,16 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
     if result["status"] != "success" and "error" not in result:
         result = completed(result, title=tool.title)
     return stopped(result, running.why, tool.title) if running.why is not None else result
+
+
+@asynccontextmanager
+async def _as_hands(session: Session, tool: Tool) -> AsyncGenerator[None]:
+    """It is known to whoever takes a person's answers while an agent works with mouse or keys where the person may be."""
+    if not tool.inputs or session.by_hand or (await session.desktop()).private:
+        yield
+        return
+    with session.runtime.presses.made():
+        yield
 
 
 def _start(

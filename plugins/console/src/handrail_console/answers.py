@@ -153,6 +153,8 @@ class Answers:
             raise NotFound(GONE)
         if asked.choice.value not in left.choices:
             raise HandrailError(f"this question is not answered with {asked.choice!s}")
+        if asked.choice is not Choice.DENY:
+            _check_hands(self._runtime)
         give(
             self._runtime.places,
             left,
@@ -173,6 +175,8 @@ class Answers:
         replies = [reply_in(each) for each in asked.replies] if asked.replies is not None else None
         if replies is not None and (misfit := left.misfit(replies)):
             raise HandrailError(f"these are no answers: {misfit}")
+        if replies is not None:
+            _check_hands(self._runtime)
         reply(self._runtime.places, left, replies, by=BY)
         return _json({"ok": True})
 
@@ -180,6 +184,8 @@ class Answers:
         """The stop switch."""
         asked = StopAsked.model_validate_json(await _body(request))
         stops = self._runtime.stops
+        if asked.action == "resume":
+            _check_hands(self._runtime)
         if asked.action == "stop":
             stops.engage(asked.desktop)
         elif asked.desktop is None:
@@ -193,6 +199,7 @@ class Answers:
     async def control(self, request: Request) -> Response:
         """A person's own hand."""
         asked = ControlAsked.model_validate_json(await _body(request))
+        _check_hands(self._runtime)
         result = await self._hands.act(self._desktop(asked.session), asked.args)
         return _json(result.wire())
 
@@ -208,6 +215,15 @@ class Answers:
         if telling is None or telling.desktop is None:
             raise NotFound(f"no session {session!r} runs here with a desktop that it has used")
         return telling.desktop
+
+
+def _check_hands(runtime: Runtime) -> None:
+    """Raise `HandrailError` for a press that may be an agent's: the page may lie open on the screen that it works."""
+    if runtime.presses.recent():
+        raise HandrailError(
+            "an agent's hands were at work on your screen just now, and this press may have been theirs: nothing was done",
+            hint="press again in a few seconds; while agents keep at it, stop them first",
+        )
 
 
 class Refused(Exception):

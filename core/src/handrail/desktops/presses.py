@@ -1,0 +1,46 @@
+"""When agents' hands were last at work on a person's own screen, in whatever process. A press in a page there just then may be theirs."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from handrail.config.places import private_folder
+from handrail.files.locks import lock, try_lock
+
+# Seconds that a browser may take from a press to what it sends, on a loaded machine.
+LATE_S = 5.0
+
+
+class Presses:
+    """Kept as one file: who acts holds it locked, and its time is when the last one ended."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    @contextmanager
+    def made(self) -> Generator[None]:
+        """An agent's hands are at work in the block."""
+        private_folder(self._file.parent)
+        descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        try:
+            lock(descriptor, shared=True)
+            os.utime(self._file)
+            yield
+        finally:
+            os.utime(self._file)
+            os.close(descriptor)
+
+    def recent(self, *, now: float | None = None) -> bool:
+        """Whether they are at work, or were a moment ago. `now`: seconds since 1970."""
+        try:
+            descriptor = os.open(self._file, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+        except FileNotFoundError:
+            return False
+        try:
+            return not try_lock(descriptor) or (now or time.time()) - os.fstat(descriptor).st_mtime < LATE_S
+        finally:
+            os.close(descriptor)

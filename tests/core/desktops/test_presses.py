@@ -1,0 +1,67 @@
+"""Who takes a person's answers knows when an agent's hands were at work where the person may be."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from handrail import Desktop, Input, Tool, ToolContext, Write, tool
+from handrail.asking.confirm import yes
+from handrail.desktops.presses import LATE_S, Presses
+from handrail.testing import open_test_session
+
+SCREEN = Desktop("shared", ":901")
+
+
+def pressing(seen: list[bool]) -> Tool:
+    @tool(effects=[Input("desktop")], exclusive="desktop")
+    async def press(*, context: ToolContext) -> None:
+        """Press."""
+        seen.append(context.session.runtime.presses.recent(now=time.time() + LATE_S))
+
+    return press
+
+
+@pytest.mark.parametrize(
+    ("desktop", "by_hand", "known"),
+    [
+        pytest.param(SCREEN, False, True, id="an-agent-where-a-person-is"),
+        pytest.param(Desktop("private", ":902", private=True), False, False, id="an-agent-by-itself"),
+        pytest.param(SCREEN, True, False, id="a-person"),
+    ],
+)
+async def test_agents_hands_are_known_to_be_at_work_where_a_person_is(
+    tmp_path: Path, desktop: Desktop, by_hand: bool, known: bool
+) -> None:
+    seen: list[bool] = []
+    async with open_test_session(tools=[pressing(seen)], folder=tmp_path) as session:
+        async with session.runtime.session(desktop=desktop, by_hand=by_hand, confirm=yes) as acting:
+            result = await acting.call("press")
+            assert result["status"] == "success", result
+        assert seen == [known]
+        assert session.runtime.presses.recent() is known
+
+
+async def test_what_only_writes_there_is_no_press(tmp_path: Path) -> None:
+    @tool(effects=[Write("windows")], exclusive="desktop")
+    async def resize() -> None:
+        """Resize."""
+
+    async with open_test_session(tools=[resize], folder=tmp_path) as session:
+        async with session.runtime.session(desktop=SCREEN, confirm=yes) as acting:
+            await acting.call("resize")
+        assert not session.runtime.presses.recent()
+
+
+def test_a_moment_after_the_last_press_a_press_is_a_persons_again(tmp_path: Path) -> None:
+    presses = Presses(tmp_path / "presses")
+    assert not presses.recent()
+    with presses.made():
+        # However long it takes.
+        os.utime(tmp_path / "presses", (0, 0))
+        assert presses.recent()
+    assert presses.recent()
+    assert not presses.recent(now=time.time() + LATE_S)
