@@ -50,6 +50,46 @@ def private() -> Iterator[PrivateDesktop]:
     desktop.close()
 
 
+def outside(desktop: PrivateDesktop, *argv: str) -> str:
+    """What another program says of the desktop."""
+    environment = {**os.environ, **desktop.desktop.environment}
+    return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False, timeout=20).stdout
+
+
+@pytest.fixture(scope="module", params=["openbox", "xfwm4"])
+def managed(request: pytest.FixtureRequest) -> Iterator[PrivateDesktop]:
+    """A private desktop under each window manager."""
+    desktop = PrivateDesktop.start(f"under {request.param}")
+    if request.param == "xfwm4":
+        environment = {**os.environ, **desktop.desktop.environment}
+        null = subprocess.DEVNULL
+        manager = subprocess.Popen(["xfwm4", "--replace"], env=environment, stdin=null, stdout=null, stderr=null)
+        yield desktop
+        manager.kill()
+        manager.wait()
+    else:
+        yield desktop
+    desktop.close()
+
+
+@pytest.fixture
+async def manager(managed: PrivateDesktop) -> str:
+    """The window manager, once it manages."""
+
+    async def managing() -> str:
+        root = outside(managed, "xprop", "-root", "_NET_SUPPORTING_WM_CHECK")
+        named = outside(managed, "xprop", "-id", root.split("# ")[-1].strip(), "_NET_WM_NAME").lower()
+        return next((name for name in ("openbox", "xfwm4") if name in named), "")
+
+    wanted = "xfwm4" if "xfwm4" in managed.desktop.name else "openbox"
+
+    async def taken_over() -> bool:
+        return await managing() == wanted
+
+    await until(taken_over, what=wanted)
+    return wanted
+
+
 @pytest.fixture
 async def connection(private: PrivateDesktop) -> AsyncIterator[Connection]:
     found = await Connection.open(str(private.desktop.display))

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,47 +15,12 @@ from handrail_gui.private.client import PrivateDesktop
 from handrail_gui.x11.hands import X11Hands
 from handrail_gui.x11.screen import X11Screen
 
-from .conftest import PLAIN_WINDOW, Programs, until
+from .conftest import PLAIN_WINDOW, Programs, outside, until
 
 
-def outside(desktop: PrivateDesktop, *argv: str) -> str:
-    """What another program says of the desktop."""
-    environment = {**os.environ, **desktop.desktop.environment}
-    return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False, timeout=20).stdout
-
-
-@pytest.fixture(scope="module", params=["openbox", "xfwm4"])
-def private(request: pytest.FixtureRequest) -> Iterator[PrivateDesktop]:
-    """A private desktop under each window manager."""
-    desktop = PrivateDesktop.start(f"under {request.param}")
-    if request.param == "xfwm4":
-        environment = {**os.environ, **desktop.desktop.environment}
-        null = subprocess.DEVNULL
-        manager = subprocess.Popen(["xfwm4", "--replace"], env=environment, stdin=null, stdout=null, stderr=null)
-        yield desktop
-        manager.kill()
-        manager.wait()
-    else:
-        yield desktop
-    desktop.close()
-
-
-@pytest.fixture
-async def manager(private: PrivateDesktop, screen: X11Screen, request: pytest.FixtureRequest) -> str:
-    """The window manager, once it manages."""
-
-    async def managing() -> str:
-        root = outside(private, "xprop", "-root", "_NET_SUPPORTING_WM_CHECK")
-        named = outside(private, "xprop", "-id", root.split("# ")[-1].strip(), "_NET_WM_NAME").lower()
-        return next((name for name in ("openbox", "xfwm4") if name in named), "")
-
-    wanted = "xfwm4" if "xfwm4" in private.desktop.name else "openbox"
-
-    async def taken_over() -> bool:
-        return await managing() == wanted
-
-    await until(taken_over, what=wanted)
-    return wanted
+@pytest.fixture(scope="module")
+def private(managed: PrivateDesktop) -> PrivateDesktop:
+    return managed
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from handrail_gui.config import GuiConfig
 from handrail_gui.focusing import Focusing
 from handrail_gui.hands import Hands, Sure
 from handrail_gui.held import HeldInput
+from handrail_gui.lending import Done, Lent
 from handrail_gui.writing import Writer, Written
 
 # Button and number of presses of each kind of click; None takes the button that was asked for.
@@ -46,6 +47,12 @@ OUTCOMES = {
     "none": "nothing changed",
     "unverified": "done, the effect is not known",
 }
+
+# They go where the focus is, unless a place is given.
+KEYS = frozenset({"type", "hotkey", "press_key"})
+
+# Where the pointer is afterwards is what these are about.
+LEAVES_POINTER = frozenset({"move_mouse", "mouse_down"})
 
 # A key may do what nobody sees, such as copying, and so may a button that is only held.
 INVISIBLE = frozenset({"hotkey", "press_key", "mouse_down", "mouse_up"})
@@ -102,19 +109,34 @@ class Acting:
     target: Target | None = None
     written: Written | None = None
     before: settling.Scene | None = None
+    # Where the pointer was moved last.
+    at: tuple[int, int] | None = None
 
     async def run(self) -> dict[str, Any]:
         """Do it and tell. Whatever goes wrong, nothing stays pressed."""
         try:
             await self.hands.check()
             self.target = await self._aim()
+            lent: Lent = await self.context.service("lent")
+            await lent.take(keys=self.target is None and self.request.action in KEYS)
             await self._do()
-            return await self._outcome()
+            result = await self._outcome()
+            if given := await lent.give_back(self._done()):
+                result["given_back"] = given
+            return result
         except BaseException:
             # A screen that is gone holds nothing, and is not what went wrong first.
             with anyio.CancelScope(shield=True), contextlib.suppress(Downstream):
                 await self.hands.release_all()
             raise
+
+    def _done(self) -> Done:
+        action = self.request.action
+        return Done(
+            self.at,
+            clicked=self.at is not None and action != "scroll",
+            keeps=action in LEAVES_POINTER or not self.request.settle,
+        )
 
     async def _aim(self) -> Target | None:
         request = self.request
@@ -150,6 +172,7 @@ class Acting:
         if self.target is not None:
             self.context.checkpoint()
             await self.hands.move(self.target.x, self.target.y)
+            self.at = (self.target.x, self.target.y)
             if self.request.settle:
                 await self.hands.worked_through()
                 await anyio.sleep(HOVER_S)
@@ -241,6 +264,7 @@ class Acting:
         await self.hands.press(self.request.button, self._sure())
         self.context.checkpoint()
         await self.hands.drag_over(end.x, end.y)
+        self.at = (end.x, end.y)
         await self.hands.release(self.request.button)
 
     async def _hold(self) -> None:

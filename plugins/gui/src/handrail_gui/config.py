@@ -30,6 +30,10 @@ class GuiConfig(BaseModel):
         le=60,
         description="Seconds without a person's own mouse and keyboard before an agent uses them on their desktop; 0: no waiting.",
     )
+    give_back: bool = Field(
+        default=True,
+        description="On a person's own desktop with X11: give the focus and the pointer back after an action that took them.",
+    )
     lock_command: tuple[str, ...] | None = Field(
         default=None, description="The program and arguments that lock the screen. Default: what is found here."
     )

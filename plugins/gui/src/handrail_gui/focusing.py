@@ -10,6 +10,7 @@ from time import monotonic
 from handrail import Focus, Invocation, Reason, ServiceContext, StaleObservation
 from handrail.desktops.chords import chord_of
 from handrail_gui.hands import Hands
+from handrail_gui.lending import Lent
 from handrail_gui.lines import PASTED, Typed, after_chord, after_text
 from handrail_gui.terminals import Terminal
 
@@ -31,8 +32,9 @@ class Line:
 class Focusing:
     """The terminals of one desktop as one session knows them. What it has not typed itself, it does not know."""
 
-    def __init__(self, hands: Hands, *, private: bool) -> None:
+    def __init__(self, hands: Hands, lent: Lent, *, private: bool) -> None:
         self._hands = hands
+        self._lent = lent
         self._private = private
         self._lines: dict[str, Line] = {}
         self._judged: dict[str, Focus | None] = {}
@@ -71,8 +73,12 @@ class Focusing:
     async def _looked(self, invocation: Invocation) -> Focus | None:
         keys = _keys(invocation)
         terminals = await self._hands.terminals() if keys is not None else []
+        # The window that gets the keys becomes the active one for them.
+        lent = await self._lent.window() if terminals else None
         # A paste goes where the pointer is; any terminal that is open may be there.
-        terminal = next((found for found in terminals if found.active or keys is _pastes), None)
+        terminal = next(
+            (found for found in terminals if keys is _pastes or (found.window == lent if lent else found.active)), None
+        )
         if terminal is None or keys is None:
             return None
         typed = keys(await self._line(terminal))
@@ -133,4 +139,4 @@ def _keys(invocation: Invocation) -> Callable[[str | None], Typed] | None:
 async def open_focusing(context: ServiceContext) -> Focusing:
     """The service of one session."""
     hands: Hands = await context.service("hands")
-    return Focusing(hands, private=hands.private)
+    return Focusing(hands, await context.service("lent"), private=hands.private)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from handrail_gui.device import Device
     from handrail_gui.focusing import Focusing
     from handrail_gui.held import HeldInput
+    from handrail_gui.lending import Lent
     from handrail_gui.native.hands import NativeHands
     from handrail_gui.native.screen import NativeScreen
     from handrail_gui.native.system import System
@@ -146,6 +147,13 @@ async def open_held(context: ServiceContext) -> HeldInput:
     return await open_held(context)
 
 
+async def open_lent(context: ServiceContext) -> Lent:
+    """The focus and the pointer that one session has of a person's desktop."""
+    from handrail_gui.lending import open_lent
+
+    return await open_lent(context)
+
+
 async def open_focusing(context: ServiceContext) -> Focusing:
     """The terminals of the desktop as one session knows them."""
     from handrail_gui.focusing import open_focusing
@@ -187,6 +195,7 @@ def handrail_register_services() -> list[Service]:
         Service("clipboard", open_clipboard, "desktop", _not_here, examine_desktop),
         Service("device", open_device, "desktop", _not_x11),
         Service("held_input", open_held, "session", _not_here),
+        Service("lent", open_lent, "session", _not_here),
         Service("focus", open_focusing, "session", _not_here),
     ]
 

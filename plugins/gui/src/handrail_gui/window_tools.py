@@ -14,6 +14,7 @@ from handrail_gui.tools import LINUX
 
 if TYPE_CHECKING:
     from handrail_gui.hands import Clipboard, Hands
+    from handrail_gui.lending import Lent
 
 # Of the clipboard's text.
 SHOWN_BYTES = 51_200
@@ -53,6 +54,8 @@ async def window_focus(
             f"the window {title_of(window)!r} did not get the focus",
             hint="an open menu or dialog may hold it: press esc by execute_gui, then try again",
         )
+    lent: Lent = await context.service("lent")
+    lent.forget()
     return {"focused": True, "title": title_of(window)}
 
 

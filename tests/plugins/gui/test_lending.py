@@ -1,0 +1,202 @@
+"""A person's own desktop, where an agent works in another window: the focus and the pointer are back after each of its actions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import handrail
+from handrail import Window
+from handrail.asking.confirm import yes
+from handrail_gui.hands import Place
+from handrail_gui.lending import Done, Lent
+from handrail_gui.private.client import PrivateDesktop
+from handrail_gui.x11.hands import X11Hands
+from handrail_gui.x11.screen import X11Screen
+
+from .conftest import Agent, Programs, outside, until
+from .devices import Person
+
+# Where the person's pointer is, in the editor.
+AT = (200, 300)
+
+
+@pytest.fixture(scope="module")
+def private(managed: PrivateDesktop) -> PrivateDesktop:
+    return managed
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A person at an editor, and a calculator beside it."""
+
+    desktop: PrivateDesktop
+    hands: X11Hands
+    programs: Programs
+    editor: Window
+    calculator: Window
+
+    @asynccontextmanager
+    async def agent(self, folder: Path, settings: str = "") -> AsyncGenerator[Agent]:
+        """An agent on this desktop, which it is told is the person's own."""
+        config = folder / "handrail.toml"
+        config.write_text(f"[plugins.gui]\npause = 0.2\n{settings}")
+        environment = {**os.environ, **self.desktop.desktop.environment}
+        async with handrail.open(
+            desktop="current", environment=environment, config=config, cwd=folder, confirm=yes
+        ) as session:
+            yield Agent(session, self.programs)
+
+    async def begin(self) -> None:
+        """The person is in the editor, with both hands."""
+        assert await self.hands.activate(self.editor.id)
+        await self.hands.move(*AT)
+
+    def told(self) -> tuple[int, tuple[int, int]]:
+        """The active window and the place of the pointer, as other programs tell them."""
+        active = outside(self.desktop, "xprop", "-root", "_NET_ACTIVE_WINDOW").split("# ")[-1].split(",")[0].strip()
+        words = dict(
+            part.split(":") for part in outside(self.desktop, "xdotool", "getmouselocation").split() if ":" in part
+        )
+        return int(active, 16), (int(words["x"]), int(words["y"]))
+
+    @property
+    def as_before(self) -> tuple[int, tuple[int, int]]:
+        return int(self.editor.id, 16), AT
+
+
+@pytest.fixture
+async def scene(manager: str, private: PrivateDesktop, hands: X11Hands, screen: X11Screen, programs: Programs) -> Scene:
+    calculator = await programs.open(private.desktop, screen, "galculator")
+    editor = await programs.open(private.desktop, screen, "mousepad", "--disable-server")
+    assert (await hands.place(editor.id, Place(60, 60, 500, 400))).done
+    await hands.place(calculator.id, Place(x=700, y=100))
+    found = Scene(private, hands, programs, editor, calculator)
+    await found.begin()
+    return found
+
+
+@contextmanager
+def focus_told(desktop: PrivateDesktop) -> Iterator[list[str]]:
+    """Whatever becomes the active window meanwhile, for however short a time."""
+    argv = ("xprop", "-spy", "-root", "_NET_ACTIVE_WINDOW")
+    environment = {**os.environ, **desktop.desktop.environment}
+    told: list[str] = []
+    with subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, text=True) as spy:
+        assert spy.stdout is not None
+        # What it is to begin with.
+        spy.stdout.readline()
+        try:
+            yield told
+        finally:
+            spy.terminate()
+        told += spy.stdout.readlines()
+
+
+async def key_of(agent: Agent, text: str, role: str = "toggle button") -> dict[str, Any]:
+    """An element of the calculator."""
+
+    async def found() -> dict[str, Any] | None:
+        seen = await agent("observe_screen", window="galculator", image="none")
+        return next((e for e in seen["ui_elements"] if (e["role"], e["text"]) == (role, text)), None)
+
+    return await until(found, what=f"{role} {text!r}")
+
+
+async def shown(agent: Agent) -> str:
+    """What the calculator shows."""
+    seen = await agent("observe_screen", window="galculator", image="none")
+    return next(e["value"] for e in seen["ui_elements"] if e["role"] == "text")
+
+
+async def written(agent: Agent) -> str:
+    """What is in the person's editor."""
+    service = await agent.session.service("accessibility")
+    tree = await service.tree(window="Mousepad", full=True)
+    return await service.read_text(next(e for e in tree.elements if "multiline" in e.states)) or ""
+
+
+async def test_the_person_goes_on_where_they_were_and_the_agent_in_its_own_window(scene: Scene, tmp_path: Path):
+    person = Person(str(scene.desktop.desktop.display))
+    async with scene.agent(tmp_path) as agent:
+        clicked = await agent("execute_gui", action="click", element_id=(await key_of(agent, "7"))["id"])
+        assert (clicked["effect"], clicked["given_back"]) == ("confirmed", {"pointer": True, "focus": True}), clicked
+        assert scene.told() == scene.as_before
+        person.press_key()
+        # Keys without a place are for the window that the agent has worked in.
+        pressed = await agent("execute_gui", action="press_key", key="8")
+        assert pressed["given_back"] == {"focus": True}, pressed
+        person.press_key()
+        typed = await agent("execute_gui", action="type", text="9")
+        assert typed["given_back"] == {"focus": True}, typed
+        assert scene.told() == scene.as_before
+        person.press_key()
+        assert await shown(agent) == "789"
+
+        async def all_there() -> bool:
+            return await written(agent) == "aaa"
+
+        await until(all_there, what="what the person has typed")
+    person.leave()
+
+
+async def test_an_open_menu_keeps_what_it_needs_and_its_choice_gives_it_back(scene: Scene, tmp_path: Path):
+    async with scene.agent(tmp_path) as agent:
+        opened = await agent("execute_gui", action="click", element_id=(await key_of(agent, "View", "menu"))["id"])
+        assert "given_back" not in opened
+
+        async def closed() -> bool:
+            pressed = await agent("execute_gui", action="press_key", key="escape")
+            # A program that is slow to close it has not closed it by the end of the call.
+            return pressed.get("given_back") == {"pointer": True, "focus": True}
+
+        await until(closed, what="the end of the menu")
+        assert scene.told() == scene.as_before
+        hovered = await agent("execute_gui", action="move_mouse", element_id=(await key_of(agent, "7"))["id"])
+        assert "given_back" not in hovered
+        assert scene.told() != scene.as_before
+        focused = await agent("window_focus", title="galculator")
+        assert focused["focused"]
+        await agent("execute_gui", action="press_key", key="1")
+        assert scene.told()[0] == int(scene.calculator.id, 16)
+
+
+async def test_what_a_program_does_itself_never_takes_the_focus(scene: Scene, tmp_path: Path):
+    async with scene.agent(tmp_path) as agent:
+        await key_of(agent, "7")
+        with focus_told(scene.desktop) as told:
+            used = await agent("execute_accessible", action="click", element_name="7", window="galculator")
+        assert (used["effect"], used["route"]) == ("confirmed", "action")
+        assert await shown(agent) == "7"
+        assert scene.told() == scene.as_before
+        assert told == []
+
+
+async def test_a_desktop_whose_focus_may_be_kept_keeps_it(scene: Scene, tmp_path: Path):
+    async with scene.agent(tmp_path, "give_back = false\n") as agent:
+        clicked = await agent("execute_gui", action="click", element_id=(await key_of(agent, "7"))["id"])
+        assert "given_back" not in clicked
+
+        async def taken() -> bool:
+            return scene.told()[0] == int(scene.calculator.id, 16)
+
+        await until(taken, what="the calculator to be active")
+        assert scene.told()[1] != AT
+
+
+async def test_what_the_person_has_moved_meanwhile_is_left_alone(scene: Scene, hands: X11Hands, screen: X11Screen):
+    lent = Lent(hands, screen, on=True)
+    there = scene.calculator.rect.center
+    await lent.take(keys=False)
+    await hands.move(*there)
+    await hands.click("left", 1)
+    outside(scene.desktop, "xdotool", "mousemove", "900", "700")
+    assert await lent.give_back(Done(there, clicked=True)) == {}
+    assert scene.told()[1] == (900, 700)
