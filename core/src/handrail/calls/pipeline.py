@@ -319,10 +319,7 @@ def judged(session: Session, invocation: Invocation, verdict: Verdict) -> Verdic
 async def run(session: Session, running: Running, invocation: Invocation, verdict: Verdict) -> ToolResult | TailCall:
     """Run the handler under its lease and timeout. Anything but an allow is refused here."""
     if verdict.decision is not Decision.ALLOW:
-        reason = verdict.reasons[-1] if verdict.reasons else Reason("denied", "policy refuses it")
-        told = "; ".join(dict.fromkeys(r.text for r in verdict.reasons)) or reason.text
-        error = REFUSALS.get(reason.code, Denied)
-        raise error(f"{invocation.tool.name} was not run: {told}", hint=_cure(verdict), details={"rule": verdict.rule})
+        raise _denied(invocation, verdict)
     tool = invocation.tool
     sandbox = await session.confinement(tool) if verdict.route is Route.SANDBOX else None
     if not tool.read_only:
@@ -356,14 +353,8 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
         if running.why is not None:
             raise running.why
         return returned
-    if tool.artifact is not None or isinstance(returned, BYTES):
-        from handrail.artifacts.spooling import plain, spooled
-
-        # What is kept as an artifact is not looked through later.
-        returned = session.secrets.hidden(plain(returned))
-        result = await spooled(returned, tool, context.artifacts, limit=session.settings.output.max_bytes)
-    else:
-        result = as_result(returned)
+    keeps = tool.artifact is not None or isinstance(returned, BYTES)
+    result = await _kept(session, tool, context, returned) if keeps else as_result(returned)
     if sandbox is not None:
         _tell(result, sandbox, aside)
     if result["status"] != "success" and "error" not in result:
@@ -379,6 +370,23 @@ async def _as_hands(session: Session, tool: Tool) -> AsyncGenerator[None]:
         return
     with session.runtime.presses.made():
         yield
+
+
+def _denied(invocation: Invocation, verdict: Verdict) -> Denied:
+    """What is told of a call that is not run: every reason, how a person can allow it, and the code of the last reason."""
+    reason = verdict.reasons[-1] if verdict.reasons else Reason("denied", "policy refuses it")
+    told = "; ".join(dict.fromkeys(each.text for each in verdict.reasons)) or reason.text
+    error = REFUSALS.get(reason.code, Denied)
+    return error(f"{invocation.tool.name} was not run: {told}", hint=_cure(verdict), details={"rule": verdict.rule})
+
+
+async def _kept(session: Session, tool: Tool, context: ToolContext, returned: Any) -> ToolResult:
+    """The result of a tool whose text becomes an artifact."""
+    from handrail.artifacts.spooling import plain, spooled
+
+    # What is kept as an artifact is not looked through later.
+    hidden = session.secrets.hidden(plain(returned))
+    return await spooled(hidden, tool, context.artifacts, limit=session.settings.output.max_bytes)
 
 
 def _start(

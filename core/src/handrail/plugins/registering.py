@@ -110,19 +110,27 @@ def _register_one(before: Registered, plugin: Plugin, plugins: Plugins, settings
         _claim(after.observers, observer.name, observer, what="observer", plugin=name)
     for service in answers("services"):
         _claim(after.services, service.capability, (service, name), what="service", plugin=name)
-    if "handrail_register_config" in plugin.hooks and (model := plugins.call(name, "handrail_register_config")):
-        if not (isinstance(model, type) and issubclass(model, BaseModel)):
-            raise PluginError("handrail_register_config gave something that is not a pydantic model")
-        after.configs[name] = validated(model, settings.plugins.table(name), table=f"plugins.{name}")
-    elif table := settings.plugins.table(name):
-        given = next(iter(table))
-        raise ConfigError(
-            f"[plugins.{name}]: the plugin has no settings, and {given!r} is given", key=("plugins", name, given)
-        )
+    if (own_settings := _configured(plugin, plugins, settings)) is not None:
+        after.configs[name] = own_settings
     plugin.tools = [entry.tool.name for entry in own]
     plugin.backends = [backend for backend in after.backends if backend not in before.backends]
     plugin.sandboxes = [sandbox for sandbox in after.sandboxes if sandbox not in before.sandboxes]
     return after
+
+
+def _configured(plugin: Plugin, plugins: Plugins, settings: Settings) -> BaseModel | None:
+    """The plugin's own table, as its model has it; None for a plugin without settings, which may have no table."""
+    name, table = plugin.name, settings.plugins.table(plugin.name)
+    if "handrail_register_config" in plugin.hooks and (model := plugins.call(name, "handrail_register_config")):
+        if not (isinstance(model, type) and issubclass(model, BaseModel)):
+            raise PluginError("handrail_register_config gave something that is not a pydantic model")
+        return validated(model, table, table=f"plugins.{name}")
+    if table:
+        given = next(iter(table))
+        raise ConfigError(
+            f"[plugins.{name}]: the plugin has no settings, and {given!r} is given", key=("plugins", name, given)
+        )
+    return None
 
 
 def _claim(taken: dict[str, Any], key: str, value: Any, *, what: str, plugin: str) -> None:

@@ -71,10 +71,6 @@ class Screen:
             rows.pop()
         return rows
 
-    def cursor_row(self) -> int:
-        """Where the next letter would go, from the top."""
-        return self._row
-
     def feed(self, text: str) -> None:
         """Take in what the program wrote; a sequence that is cut off is completed by the next call."""
         text, self._rest = self._rest + text, ""

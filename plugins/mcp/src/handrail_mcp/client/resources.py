@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -30,13 +31,45 @@ class ReadParams(BaseModel):
     uri: str = Field(description="Its address there, or one made of a template.", max_length=4_096)
 
 
-def resource_tools(
-    server: Callable[[str], Connection | None], servers: Callable[[], Sequence[Connection]]
-) -> list[Tool]:
-    """The two tools, over the servers of a session."""
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """What the servers of a session hold to be read. `server` finds one by its name, `servers` gives them all."""
 
-    async def list_them(params: ListParams, context: ToolContext) -> Mapping[str, Any]:
-        chosen = [_known(params.server)] if params.server is not None else [each for each in servers() if each.present]
+    server: Callable[[str], Connection | None]
+    servers: Callable[[], Sequence[Connection]]
+
+    def tools(self) -> list[Tool]:
+        """`list_resources` and `read_resource`."""
+        return [
+            Tool(
+                name="list_resources",
+                description="List what other servers hold to be read: address, name and kind of each resource, and templates of addresses.",
+                handler=self._list,
+                params=ListParams,
+                layer="mcp",
+                effects=(Read("session"),),
+                profiles=PROFILES,
+                on_collision="keep",
+            ),
+            Tool(
+                name="read_resource",
+                description="Read a resource of another server: its text, or pictures and other media. list_resources says which there are.",
+                handler=self._read,
+                params=ReadParams,
+                layer="mcp",
+                effects=(Read("server"),),
+                timeout=None,
+                profiles=PROFILES,
+                on_collision="keep",
+                confirmation=_confirmation,
+            ),
+        ]
+
+    async def _list(self, params: ListParams, context: ToolContext) -> Mapping[str, Any]:
+        if params.server is not None:
+            chosen = [self._known(params.server)]
+        else:
+            chosen = [each for each in self.servers() if each.present]
         found = [{"server": each.name, **results.link(one)} for each in chosen for one in each.listing.resources]
         templates = [
             {"server": each.name, "uri_template": one.uri_template, "name": one.title or one.name}
@@ -51,40 +84,16 @@ def resource_tools(
             "truncated": params.offset + len(shown) < len(found),
         }
 
-    async def read_one(params: ReadParams, context: ToolContext) -> Mapping[str, Any]:
-        return results.contents(await _known(params.server).read_resource(params.uri, context))
+    async def _read(self, params: ReadParams, context: ToolContext) -> Mapping[str, Any]:
+        return results.contents(await self._known(params.server).read_resource(params.uri, context))
 
-    def _known(name: str) -> Connection:
-        if (found := server(name)) is None:
-            raise NotFound(f"there is no server {name!r}{nearest(name, [each.name for each in servers()])}")
+    def _known(self, name: str) -> Connection:
+        if (found := self.server(name)) is None:
+            raise NotFound(f"there is no server {name!r}{nearest(name, [each.name for each in self.servers()])}")
         return found
 
-    def confirmation(params: ReadParams, verdict: Verdict) -> McpConfirmation:
-        return McpConfirmation(
-            f"Read a resource of the server {params.server}", params.server, "resources/read", {"uri": params.uri}
-        )
 
-    return [
-        Tool(
-            name="list_resources",
-            description="List what other servers hold to be read: address, name and kind of each resource, and templates of addresses.",
-            handler=list_them,
-            params=ListParams,
-            layer="mcp",
-            effects=(Read("session"),),
-            profiles=PROFILES,
-            on_collision="keep",
-        ),
-        Tool(
-            name="read_resource",
-            description="Read a resource of another server: its text, or pictures and other media. list_resources says which there are.",
-            handler=read_one,
-            params=ReadParams,
-            layer="mcp",
-            effects=(Read("server"),),
-            timeout=None,
-            profiles=PROFILES,
-            on_collision="keep",
-            confirmation=confirmation,
-        ),
-    ]
+def _confirmation(params: ReadParams, verdict: Verdict) -> McpConfirmation:
+    return McpConfirmation(
+        f"Read a resource of the server {params.server}", params.server, "resources/read", {"uri": params.uri}
+    )

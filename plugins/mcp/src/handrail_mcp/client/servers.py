@@ -17,7 +17,7 @@ from handrail_mcp.client import results
 from handrail_mcp.client.connection import MOST, Connection
 from handrail_mcp.client.declaring import Declared, offered, wanted
 from handrail_mcp.client.naming import Names
-from handrail_mcp.client.resources import resource_tools
+from handrail_mcp.client.resources import Resources
 from handrail_mcp.client.transports import Surroundings
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Servers:
         self._kept: dict[tuple[Connection, str, str, frozenset[str]], Tool] = {}
         self._listed = False
         self._leaving: set[asyncio.Task[None]] = set()
-        self._of_resources = resource_tools(self.server, lambda: self.connections)
+        self._of_resources = Resources(self.server, lambda: self.connections).tools()
 
     async def tools(self, session: Session) -> Sequence[Tool]:
         """What all servers offer now. The first time, servers that are starting are waited for, though not for long."""

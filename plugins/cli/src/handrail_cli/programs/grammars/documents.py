@@ -119,6 +119,13 @@ CONVERTERS_PLAIN = frozenset(("jpegoptim", "optipng", "pngcrush", "pngquant", "c
                               "rsvg-convert", "pdftoppm", "pdftocairo", "pdfimages", "pdfunite", "pdfseparate", "img2pdf", "qpdf", "pandoc",
                               "asciidoctor", "asciidoc", "rst2html", "markdown", "dot", "neato", "fdp", "plantuml", "mmdc", "lame", "oggenc", "flac",
                               "opusenc", "tesseract", "weasyprint"))  # fmt: skip
+CONVERTERS_WRITE = frozenset(("-o", "--output", "--outfile", "--out-file", "--dir", "-D", "--destination-dir"))
+CONVERTERS_VALUED = re.compile(
+    r"-[fFtTwqrslmjJ]|--(from|to|format|read|write|quality|toc-depth|metadata|variable|template-name|width|height|max|size|resize|ext)"
+)
+CONVERTERS_HARMLESS = re.compile(
+    r"-[sSnNvVqkpaO]\d*|-(png|jpeg|jpg|svg|pdf|r|f|l|singlefile|lossless|q|m|T\w+|[fFtq]\w+|K\w+)|--(standalone|toc|number-sections|mathjax|katex|wrap=\w+|quiet|strip-all|overwrite|lossless|progressive|all-progressive|linearize|check|show-npages|pages|empty|reference-links|ascii|atx-headers|section-divs|(from|to|read|write|toc-depth|quality|columns|shift-heading-level-by|markdown-headings|max|dpi|format|width|height|size|metadata|variable)=[\w.+:-]+)"
+)
 
 
 def converter(taking: Taking, start: int) -> None:
@@ -139,22 +146,14 @@ def converter(taking: Taking, start: int) -> None:
         text = words[at].text
         if text is None:
             taking.doubt(at)
-        elif text in ("-o", "--output", "--outfile", "--out-file", "--dir", "-D", "--destination-dir") and at + 1 < len(
-            words
-        ):
+        elif text in CONVERTERS_WRITE and at + 1 < len(words):
             at += 1
             role_of(taking, "write", at)
         elif re.match(r"-o[\w./]|--output=|--outfile=", text):
             role_of(taking, "write", at, re.sub(r"^--\w+=|^-o", "", text))
-        elif re.fullmatch(
-            r"-[fFtTwqrslmjJ]|--(from|to|format|read|write|quality|toc-depth|metadata|variable|template-name|width|height|max|size|resize|ext)",
-            text,
-        ) and at + 1 < len(words):
+        elif CONVERTERS_VALUED.fullmatch(text) and at + 1 < len(words):
             at += 1
-        elif re.fullmatch(
-            r"-[sSnNvVqkpaO]\d*|-(png|jpeg|jpg|svg|pdf|r|f|l|singlefile|lossless|q|m|T\w+|[fFtq]\w+|K\w+)|--(standalone|toc|number-sections|mathjax|katex|wrap=\w+|quiet|strip-all|overwrite|lossless|progressive|all-progressive|linearize|check|show-npages|pages|empty|reference-links|ascii|atx-headers|section-divs|(from|to|read|write|toc-depth|quality|columns|shift-heading-level-by|markdown-headings|max|dpi|format|width|height|size|metadata|variable)=[\w.+:-]+)",
-            text,
-        ):
+        elif CONVERTERS_HARMLESS.fullmatch(text):
             pass
         elif text.startswith("-") and text != "-":
             taking.doubt(at)

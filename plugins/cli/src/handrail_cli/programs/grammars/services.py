@@ -113,6 +113,17 @@ def _reads(taking: Taking) -> None:
     taking.reasons.clear()
 
 
+GH_LOOKING = re.compile(
+    r"list|ls|view|status|diff|checks|watch|repos|issues|prs|commits|code|item-list|field-list|deploy-key|check"
+)
+# Options of `gh api` with which it may do more than look.
+GH_SENDS = re.compile(r"-X|--method|-f|-F|--field|--raw-field|--input|-H|--header|--hostname")
+# What is said where others see it and can be taken back, or fetched.
+GH_ORDINARY = frozenset((
+    "pr create", "issue create", "pr comment", "issue comment", "pr checkout", "repo clone", "run download", "release download",
+))  # fmt: skip
+
+
 def gh(taking: Taking, start: int) -> None:
     """`gh THING VERB`: list, view, status, diff and checks look; `gh api` does with GET."""
     words = taking.words
@@ -127,36 +138,14 @@ def gh(taking: Taking, start: int) -> None:
     if known[:2] == ["auth", "status"] and not {"-t", "--show-token"} & set(known):
         return
     if bare[:1] == ["api"]:
-        if (
-            any(
-                re.match(r"-X|--method|-f|-F|--field|--raw-field|--input|-H|--header|--hostname", text)
-                for text in known
-            )
-            or "graphql" in bare
-        ):
+        if any(GH_SENDS.match(text) for text in known) or "graphql" in bare:
             taking.worsen("dangerous", code="remote", why="it may change what is on GitHub", at=start)
         return
-    if (
-        len(bare) > 1
-        and GH_LOOKS.fullmatch(bare[0])
-        and re.fullmatch(
-            r"list|ls|view|status|diff|checks|watch|repos|issues|prs|commits|code|item-list|field-list|deploy-key|check",
-            bare[1],
-        )
-    ):
+    if len(bare) > 1 and GH_LOOKS.fullmatch(bare[0]) and GH_LOOKING.fullmatch(bare[1]):
         if {"-w", "--web"} & set(known) or bare[1] == "deploy-key":
             taking.doubt(start)
         return
-    if bare[:2] in (
-        ["pr", "create"],
-        ["issue", "create"],
-        ["pr", "comment"],
-        ["issue", "comment"],
-        ["pr", "checkout"],
-        ["repo", "clone"],
-        ["run", "download"],
-        ["release", "download"],
-    ):
+    if " ".join(bare[:2]) in GH_ORDINARY:
         taking.worsen("effect")
         taking.needs.add("network")
         return
