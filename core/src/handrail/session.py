@@ -42,6 +42,7 @@ from handrail.vision.switching import Views
 from handrail.watching.events import BackendChanged, Bus, ModeChanged, SessionEnded, ToolsChanged
 from handrail.watching.observers import Observer
 from handrail.watching.observing import Watch
+from handrail.watching.onlookers import Onlookers
 
 if TYPE_CHECKING:
     from handrail.asking.inquiries import Inquiry
@@ -98,6 +99,7 @@ class Session:
         # The calls that have arrived and not ended, by their id, in the order they came.
         self.running: dict[str, Running] = self.scheduler.under_way
         self.approvals = Approvals(self._leave)
+        self.onlookers = Onlookers(runtime.places, session=self.id, bus=self.bus)
         self.limits = Limits(settings.limits, over=lambda why: self.cancel(why=why))
         self._desktop = desktop
         self._opening = anyio.Lock()

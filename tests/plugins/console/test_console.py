@@ -67,9 +67,10 @@ async def page(new_page: Any, served: Console, report: Agent, site: Agent) -> As
     assert [said for said in opened.said if not said.startswith("Failed to load resource")] == []
 
 
-def question(folder: str) -> str:
-    """The selector of the one question of a session, by what stands in its path."""
-    return f"[...document.querySelectorAll('article.ask')].find((each) => each.textContent.includes('/{folder}/'))"
+def question(folder: str, what: str = "") -> str:
+    """The one question of a session, by what stands in its path, and in it."""
+    fits = f"each.textContent.includes('{folder}') && each.textContent.includes('{what}')"
+    return f"[...document.querySelectorAll('article.ask')].find((each) => {fits})"
 
 
 async def select(page: Page, folder: str) -> None:
@@ -199,6 +200,26 @@ async def test_what_an_agents_hands_may_have_pressed_is_no_yes(page: Page, serve
         call = report.call("write_file", file_path="denied.txt", content="hello")
         await page.press(".deny", question("report"))
         assert (await report.result(call))["error"]["code"] == "denied_by_user"
+
+
+async def test_what_a_running_command_puts_out_is_shown_while_it_runs(page: Page, report: Agent):
+    command = 'i=0; while sleep 0.05; do i=$((i+1)); echo "line $i of $(cat page.txt)"; done'
+    (report.folder / "page.txt").write_text(HOSTILE)
+    await select(page, "report")
+    running = report.call("execute_cli", command=command, timeout=600)
+    card = f"document.querySelector('[data-call={running}]')"
+    await page.press(".approve", question("execute_cli", "page.txt"))
+    # Nobody opens it: the newest that puts something out opens by itself.
+    await page.wait(f"{card}?.open && {card}.querySelector('pre.tail').textContent.includes(' of <script>')")
+    tail = await page.js(f"{card}.querySelector('pre.tail').textContent")
+    last = int(tail.rpartition("line ")[2].partition(" ")[0])
+    await page.wait(f"Number({card}.querySelector('pre.tail').textContent.split('line ').pop().split(' ')[0]) > {last}")
+    assert "<script>" in tail
+    assert len(tail.split("\n")) <= 60
+    assert await page.js(f"{card}.querySelectorAll('pre.tail *').length") == 0
+    report.write({"control": "cancel", "id": "stopping", "call": running})
+    assert (await report.result(running))["status"] == "cancelled"
+    await page.wait(f"{card}.dataset.status === 'cancelled' && !{card}.querySelector('pre.tail')")
 
 
 async def test_agents_are_stopped_and_go_on(page: Page, report: Agent):

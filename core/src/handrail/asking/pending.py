@@ -13,7 +13,6 @@ from __future__ import annotations
 import json
 import os
 import secrets
-import stat
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -26,7 +25,7 @@ import anyio
 from handrail.asking.confirm import Answer, Approval, Choice
 from handrail.asking.inquiries import Inquiry, Question, Replies, Reply, misfit, reply_in
 from handrail.asking.questions import question
-from handrail.config.places import Places, private_folder, write_private
+from handrail.config.places import Places, private_folder, read_private, write_private
 from handrail.errors import NotFound
 from handrail.files.locks import lock, try_lock
 
@@ -138,7 +137,7 @@ class Left(Generic[T]):
 
     async def given(self) -> T:
         """The answer that is given to it, as soon as there is one."""
-        while (given := _read(self._files.answer)) is None:
+        while (given := read_private(self._files.answer, most=MOST_BYTES)) is None:
             await anyio.sleep(POLL_S)
         nonce = given.get("nonce")
         ours = isinstance(nonce, str) and secrets.compare_digest(nonce.encode(), self._pending.nonce.encode())
@@ -249,7 +248,7 @@ def _open(places: Places) -> Iterator[PendingApproval | PendingInquiry]:
             files.clear()
             continue
         try:
-            left = adapter.validate_python(_read(files.question) or {})
+            left = adapter.validate_python(read_private(files.question, most=MOST_BYTES) or {})
         # Pydantic's complaints are ValueErrors.
         except ValueError:
             continue
@@ -286,23 +285,3 @@ def _replies(given: Mapping[str, Any] | None, left: PendingInquiry) -> Replies:
 
 def _folder(places: Places) -> Path:
     return private_folder(places.state) / FOLDER
-
-
-def _read(file: Path) -> Mapping[str, Any] | None:
-    """What a file of ours says; None when there is none, and nothing at all when it is not a person's own."""
-    try:
-        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    except FileNotFoundError:
-        return None
-    except OSError:
-        return {}
-    with open(descriptor, "rb") as opened:
-        found = os.fstat(descriptor)
-        ours = not hasattr(os, "getuid") or found.st_uid == os.getuid()
-        if not stat.S_ISREG(found.st_mode) or not ours or found.st_size > MOST_BYTES:
-            return {}
-        try:
-            value = json.loads(opened.read(MOST_BYTES))
-        except (ValueError, RecursionError):
-            return {}
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

@@ -345,6 +345,8 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
         log.debug("tool %s failed while it was stopped", tool.name, exc_info=True)
         raise running.why from exc
     finally:
+        if tool.live:
+            session.onlookers.ended(invocation.call_id)
         running.limit = None
         if running.watched:
             running.stop_clock()
@@ -396,6 +398,8 @@ def _start(
     running.limit = invocation.tool.timeout_for(invocation.params)
     if running.watched:
         running.start_clock()
+    if invocation.tool.live:
+        session.onlookers.began(invocation.call_id)
     if session.bus.listening:
         session.bus.publish(Started(invocation.call_id, invocation.tool.name))
     return invocation.run(context)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import sys
@@ -9,6 +10,7 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import platformdirs
 
@@ -124,3 +126,23 @@ def write_private(path: Path, text: str) -> None:
         # Half a file is worth nothing on a full disk.
         partial.unlink(missing_ok=True)
         raise
+
+
+def read_private(file: Path, *, most: int) -> Mapping[str, Any] | None:
+    """What a JSON file of ours says; None when there is none, and nothing at all when it is not a person's own, or has more bytes than `most`."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return {}
+    with open(descriptor, "rb") as opened:
+        found = os.fstat(descriptor)
+        ours = not hasattr(os, "getuid") or found.st_uid == os.getuid()
+        if not stat.S_ISREG(found.st_mode) or not ours or found.st_size > most:
+            return {}
+        try:
+            value = json.loads(opened.read(most))
+        except (ValueError, RecursionError):
+            return {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}

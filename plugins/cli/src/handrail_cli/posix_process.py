@@ -62,7 +62,7 @@ class PosixProcess(Process):
             loop.add_reader(self._pidfd, self._reap)
         else:
             self._watch = loop.create_task(self._wait_in_thread())
-        if self.launch.followed or self.launch.on_output is not None:
+        if self.launch.followed or self.launch.listening():
             self._watch_streams()
         else:
             # Most commands are over before: what they wrote is read at once, and nothing wakes us for each part of it.
@@ -188,7 +188,7 @@ class PosixProcess(Process):
                 return
             self.heard = time.monotonic()
             stream.kept.took(size)
-            if self.launch.on_output is not None:
+            if self.launch.listening():
                 self._tell(stream, space[:size])
             if size < len(space):
                 return

@@ -47,7 +47,9 @@ class Launch:
     terminal: tuple[int, int] | None = None
     keeps: bool = False
     open_sink: Callable[[], Sink] | None = None
-    on_output: Callable[[str, str], None] | None = None
+    on_output: Callable[[str, str], None] = lambda stream, text: None
+    # Whether anybody hears of it; it is asked again for each part.
+    listening: Callable[[], bool] = lambda: False
     sandbox: Confinement | None = None
     limits: HostLimits | None = None
     output_limit: int = MAX_WHOLE
@@ -233,7 +235,6 @@ class Process(ABC):
         return Downstream(f"process {self.id!r} has no open standard input")
 
     def _tell(self, stream: Stream, data: bytes | memoryview) -> None:
-        assert self.launch.on_output is not None
         if stream.decode is None:
             stream.decode = codecs.getincrementaldecoder("utf-8")("replace")
         if text := stream.decode.decode(data):

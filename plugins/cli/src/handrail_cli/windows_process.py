@@ -198,7 +198,7 @@ class WindowsProcess(Process):
             self._settle_if_done()
             return
         self.heard = time.monotonic()
-        if self.launch.on_output is not None:
+        if self.launch.listening():
             self._tell(stream, data)
 
     def _feed(self, stdin: IO[bytes]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
 from typing import Any, Literal
 
 import anyio.to_thread
@@ -97,6 +98,7 @@ class Answers:
                 Route("/sessions", _told(self.sessions)),
                 Route("/sessions/{id}", _told(self.session)),
                 Route("/sessions/{id}/pictures/{name}", _told(self.kept_picture)),
+                Route("/sessions/{id}/output", _told(self.output)),
                 Route("/sessions/{id}/screen", _told(self.screen)),
                 Route("/answer", _told(self.answer), methods=["POST"]),
                 Route("/reply", _told(self.reply), methods=["POST"]),
@@ -111,11 +113,7 @@ class Answers:
 
     async def live(self, request: Request) -> Response:
         """Lines of JSON, as long as the page listens."""
-        return StreamingResponse(self._lines(), media_type="application/x-ndjson")
-
-    async def _lines(self) -> AsyncGenerator[str]:
-        async for line in self._watch.lines():
-            yield f"{to_json(line)}\n"
+        return StreamingResponse(_ndjson(self._watch.lines()), media_type="application/x-ndjson")
 
     async def sessions(self, request: Request) -> Response:
         """Sessions that there are records of."""
@@ -128,6 +126,13 @@ class Answers:
         await anyio.to_thread.run_sync(telling.read)
         calls = [call_wire(telling, key) for key in telling.calls]
         return _json({**session_wire(telling), "running": telling.running, "calls": calls})
+
+    async def output(self, request: Request) -> Response:
+        """What the calls of a running session put out, as long as the page listens: lines of JSON."""
+        id = request.path_params["id"]
+        if self._watch.running(id) is None:
+            raise NotFound(f"no session {id!r} runs here")
+        return StreamingResponse(_ndjson(self._watch.output(id)), media_type="application/x-ndjson")
 
     async def kept_picture(self, request: Request) -> Response:
         """The picture of a result."""
@@ -261,6 +266,12 @@ def _told(handler: Handler) -> Handler:
         return response
 
     return told
+
+
+async def _ndjson(lines: AsyncGenerator[Any]) -> AsyncGenerator[str]:
+    async with aclosing(lines):
+        async for line in lines:
+            yield f"{to_json(line)}\n"
 
 
 def _json(value: Any, status: int = 200) -> Response:

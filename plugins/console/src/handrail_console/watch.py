@@ -6,7 +6,7 @@ The sessions are the truth, and the console only shows it: nothing here has to b
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable, Collection, Iterator
+from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from handrail.asking.pending import PendingApproval, PendingInquiry, pending
 from handrail.config.places import Places
 from handrail.desktops.stops import Stops
 from handrail.records.reading import Telling, audits
+from handrail.watching.onlookers import looking_on
 
 Open = PendingApproval | PendingInquiry
 
@@ -82,6 +83,19 @@ class Watch:
             with anyio.move_on_after(BEAT_S):
                 await news.wait()
             yield {"kind": "beat"}
+
+    async def output(self, session: str) -> AsyncGenerator[dict[str, Any]]:
+        """The last lines of each call that streams in a running session, whenever they are others."""
+        told: Mapping[str, str] | None = None
+        beaten = anyio.current_time()
+        with looking_on(self._places, session) as seen:
+            while session in self._running and not self.ended.is_set():
+                shown = await anyio.to_thread.run_sync(seen)
+                if shown != told or anyio.current_time() - beaten > BEAT_S:
+                    told, beaten = shown, anyio.current_time()
+                    yield {"calls": shown}
+                with anyio.move_on_after(LOOK_S):
+                    await self.ended.wait()
 
     def _tell(self) -> None:
         self._news.set()

@@ -79,6 +79,9 @@
     at("link").textContent = "connected";
     at("link").classList.add("on");
     renderSessions();
+    await eachLine(answer, heard, settle);
+  }
+  async function eachLine(answer, take, taken = () => null) {
     const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     for (;;) {
@@ -86,8 +89,8 @@
       if (done) return;
       const lines = (rest + value).split("\n");
       rest = lines.pop();
-      lines.forEach((line) => heard(JSON.parse(line)));
-      settle();
+      lines.forEach((line) => take(JSON.parse(line)));
+      taken();
     }
   }
   const changed = { sessions: false, calls: new Set() };
@@ -203,7 +206,7 @@
       badge(call.status === "unfinished" ? "running" : call.status, STATUS[call.status] || ""),
     ];
     const body = el("div", { class: "body" });
-    const card = el("details", { class: "call", "data-call": call.call_id },
+    const card = el("details", { class: "call", "data-call": call.call_id, "data-status": call.status },
       el("summary", {},
         el("span", { class: "what" }, el("span", { class: "tool", text: call.tool }), " ", el("bdi", { class: "args", text: args.length > LONGEST ? `${args.slice(0, LONGEST)}…` : args })),
         el("span", { class: "row" }, badges)),
@@ -230,6 +233,7 @@
       el("dl", {}, facts.flatMap(([name, value]) => [el("dt", { text: name }), el("dd", { text: value })])),
       el("pre", { text: json(call.args || {}), "aria-label": "Arguments" }),
       call.before ? el("pre", { text: `Before it was changed:\n${json(call.before)}` }) : null,
+      call.status === "unfinished" ? el("pre", { class: "tail", "aria-label": "What it has put out", role: "log", "aria-live": "off", text: tail.texts.get(call.call_id) || "", hidden: !tail.texts.get(call.call_id) }) : null,
       call.result === null ? null : el("pre", { class: "result", text: json(call.result), "aria-label": "Result" }),
       call.picture ? keptPicture(call) : null,
     ].filter(Boolean);
@@ -249,6 +253,48 @@
     image.addEventListener("load", done, { once: true });
     image.addEventListener("error", done, { once: true });
     image.src = address;
+  }
+
+  // What running calls put out: of the one session that is looked at, and only while a call of it runs.
+
+  const tail = { session: null, stop: null, texts: new Map(), opened: null };
+  function followOutput() {
+    const session = state.view === "live" && !document.hidden ? state.sessions.get(state.selected) : null;
+    const runs = session && [...session.calls.values()].some((call) => call.status === "unfinished");
+    const wanted = runs ? session.about.session : null;
+    if (wanted === tail.session) return;
+    if (tail.stop) tail.stop.abort();
+    Object.assign(tail, { session: wanted, stop: null });
+    tail.texts.clear();
+    if (!wanted) return;
+    tail.stop = new AbortController();
+    listenToOutput(wanted, tail.stop).catch(() => null).finally(() => { if (tail.session === wanted) tail.session = null; });
+  }
+  setInterval(followOutput, 500);
+  async function listenToOutput(session, stop) {
+    const answer = await fetch(`/sessions/${session}/output`, { headers: headers(), signal: stop.signal });
+    if (!answer.ok) return;
+    await eachLine(answer, ({ calls }) => {
+      for (const [id, text] of Object.entries(calls)) {
+        tail.texts.set(id, text);
+        showOutput(session, id);
+      }
+    });
+  }
+  function showOutput(session, id) {
+    const card = panel.session === session ? [...panel.calls.children].find((each) => each.dataset.call === id) : null;
+    if (!card || card.dataset.status !== "unfinished") return;
+    const text = shown(tail.texts.get(id));
+    if (tail.opened !== card.dataset.call) {
+      tail.opened = card.dataset.call;
+      card.open = true;
+    }
+    const place = card.querySelector("pre.tail");
+    if (!place || place.textContent === text) return;
+    const below = place.scrollHeight - place.scrollTop - place.clientHeight < 40;
+    place.textContent = text;
+    place.hidden = !text;
+    if (below) place.scrollTop = place.scrollHeight;
   }
 
   // Questions

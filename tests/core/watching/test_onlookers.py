@@ -1,0 +1,123 @@
+"""What running calls put out is seen by who looks on from another process, and costs nothing where nobody does."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from handrail import Tool, ToolContext, tool
+from handrail.config.places import Places
+from handrail.testing import open_test_session
+from handrail.watching.onlookers import CALLS, LETTERS, LINES, looking_on
+
+
+def talking(lines: list[str], end: anyio.Event) -> Tool:
+    @tool(live=True)
+    async def talk(*, context: ToolContext) -> dict[str, Any]:
+        """Put something out again and again."""
+        heard = False
+        while not end.is_set():
+            heard = heard or context.listening
+            for line in lines:
+                context.output("stdout", line)
+            await anyio.sleep(0.01)
+        return {"heard": heard}
+
+    return talk
+
+
+async def until(condition: Any) -> Any:
+    with anyio.fail_after(60):
+        while not (found := condition()):
+            await anyio.sleep(0.01)
+    return found
+
+
+async def test_an_onlooker_sees_the_end_of_what_a_call_puts_out_until_it_is_over(tmp_path: Path) -> None:
+    end = anyio.Event()
+    lines = ["done 1%\rdone 99%\r\n", "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY\n"]
+    async with open_test_session(tools=[talking(lines, end)], folder=tmp_path) as session:
+        with looking_on(session.runtime.places, session.id) as seen:
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.call, "talk")
+                text = (await until(seen))["c1"]
+                end.set()
+            await until(lambda: not seen())
+        assert "done 99%" in text
+        assert "1%" not in text
+        assert "wJalr" not in text
+        assert not session.bus.listening
+        assert list((session.runtime.places.state / "onlookers").iterdir()) == []
+
+
+async def test_what_is_seen_is_bounded(tmp_path: Path) -> None:
+    end = anyio.Event()
+    lines = ["short\n" * 10 * LINES, "x" * 3 * LETTERS]
+    async with open_test_session(tools=[talking(lines[:1], end)], folder=tmp_path) as session:
+        with looking_on(session.runtime.places, session.id) as seen:
+            async with anyio.create_task_group() as group:
+                for _ in range(CALLS + 4):
+                    group.start_soon(session.call, "talk")
+                await until(lambda: len(seen()) == CALLS)
+                lines[:1] = lines[1:]
+                shown = seen()
+                end.set()
+    assert all(len(text) <= LETTERS and len(text.split("\n")) <= LINES for text in shown.values())
+
+
+async def test_where_nobody_looks_on_nothing_is_heard_and_nothing_written(tmp_path: Path) -> None:
+    end = anyio.Event()
+    async with open_test_session(tools=[talking(["hello\n"], end)], folder=tmp_path) as session:
+        places = session.runtime.places
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.call, "talk")
+            # Somebody was there, and their process was killed.
+            watched = places.state / "onlookers" / f"{session.id}.watched"
+            watched.parent.mkdir(parents=True)
+            watched.touch()
+            # Longer than a session takes to look.
+            with looking_on(places, "20260101-000000-abcdef") as another:
+                for _ in range(100):
+                    await anyio.sleep(0.01)
+                assert another() == {}
+            end.set()
+        assert session.history.last()[0].result["heard"] is False
+        assert [file.name for file in watched.parent.iterdir()] == [watched.name]
+
+
+LOOKER = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from handrail.config.places import Places
+from handrail.watching.onlookers import looking_on
+
+with looking_on(replace(Places.of({}), state=Path(sys.argv[1])), sys.argv[2]) as seen:
+    while not seen():
+        pass
+    print("seen", flush=True)
+    sys.stdin.read()
+"""
+
+
+async def test_an_onlooker_in_another_process_that_is_killed_looks_on_no_more(tmp_path: Path) -> None:
+    end = anyio.Event()
+    async with open_test_session(tools=[talking(["hello\n"], end)], folder=tmp_path) as session:
+        places: Places = session.runtime.places
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.call, "talk")
+            command = [sys.executable, "-c", LOOKER, str(places.state), session.id]
+            async with await anyio.open_process(command, stderr=None, stdin=subprocess.PIPE) as process:
+                assert process.stdout is not None
+                assert (await process.stdout.receive()).decode().strip() == "seen"
+                assert session.bus.listening
+                process.kill()
+                await process.wait()
+            await until(lambda: not session.bus.listening)
+            end.set()
+        assert not os.path.exists(places.state / "onlookers" / f"{session.id}.json")
