@@ -12,14 +12,25 @@ copyright = "the authors of Handrail, Apache-2.0"
 extensions = ["myst_parser"]
 root_doc = "docs/README"
 html_theme = "furo"
+# A block that names no language is in none.
+highlight_language = "text"
 html_title = "Handrail"
 html_theme_options = {"navigation_with_keys": True}
 html_copy_source = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 myst_heading_anchors = 4
 # A link to a page names its file, as it does in the repository.
 myst_links_external_new_tab = False
 
 LINK = re.compile(r"\]\(([^)#\s]+\.md)\)")
+# In the repository a link may show the file that it leads to.
+FILE = re.compile(r"\[(?:docs/)?[\w/-]+\.md\](?=\([^)\s]+\.md(?:#[^)\s]+)?\))")
+
+
+def titles(app: Sphinx, name: str, source: list[str]) -> None:
+    """On the site such a link shows the title of its page or heading."""
+    source[0] = FILE.sub("[]", source[0])
 
 
 def contents(app: Sphinx, name: str, source: list[str]) -> None:
@@ -52,3 +63,4 @@ def toctree(caption: str, pages: list[str]) -> str:
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.connect("source-read", contents)
+    app.connect("source-read", titles)

@@ -65,6 +65,13 @@ def test_the_list_of_pages_leads_to_every_page() -> None:
     assert pages - {"README.md"} <= set(listed)
 
 
+def test_the_lists_of_pages_name_them_by_their_titles() -> None:
+    for page in (ROOT / "README.md", ROOT / "docs" / "README.md"):
+        rows = re.findall(r"(?m)^\| .*$", page.read_text(encoding="utf-8"))
+        for title, target in re.findall(r"\[([^\]]+)\]\(([^)#]+\.md)\)", "\n".join(rows)):
+            assert (page.parent / target).read_text(encoding="utf-8").startswith(f"# {title}\n")
+
+
 def test_the_site_is_made_without_a_warning_so_every_link_and_anchor_leads_somewhere(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "scripts.make_site", tmp_path], cwd=ROOT, capture_output=True, text=True, timeout=400
@@ -73,6 +80,8 @@ def test_the_site_is_made_without_a_warning_so_every_link_and_anchor_leads_somew
     shown = (tmp_path / "docs/README.html").read_text(encoding="utf-8")
     assert all(f">{kind}<" in shown for kind in ("Tutorial", "How to", "Reference", "Why"))
     assert len([*tmp_path.rglob("*.html")]) > len(PAGES)
+    texts = [path.read_text(encoding="utf-8") for path in tmp_path.rglob("docs/*.html")]
+    assert not [text for text in texts if re.search(r"<a [^>]*>(<[^>]+>)*[\w/-]+\.md<", text)]
 
 
 def test_a_link_to_a_heading_that_is_not_there_stops_the_site(tmp_path: Path) -> None:

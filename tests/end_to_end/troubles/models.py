@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import socket
+import sys
+from pathlib import Path
 
 from tests.end_to_end.troubles.place import Met, Place
 from tests.gemini_server import KEY, Fails, serving
 from tests.plugins.browser import site
+
+# It stands in a folder of its own; without it is another case.
+LITELLM = str(Path(sys.prefix) / "litellm")
 
 
 def there_is_no_key(place: Place) -> Met:
@@ -61,6 +67,22 @@ def omniparser_does_not_answer(place: Place) -> Met:
 def a_package_is_lacking_for_the_model(place: Place) -> Met:
     """A model needs a package that is not installed."""
     return place.handrail("run", "count the files", "--model", "openai/gpt-5", plugins="adk")
+
+
+def there_is_no_key_for_a_model_of_others(place: Place) -> Met:
+    """There is no key for a model of another service."""
+    return place.handrail("run", "count the files", "--model", "openai/gpt-5", plugins="adk", PYTHONPATH=LITELLM)
+
+
+def the_key_for_a_model_of_others_is_wrong(place: Place) -> Met:
+    """The key for a model of another service is wrong."""
+    with site.serving(site.Site()) as models:
+        refused = {"message": "Incorrect API key provided: sk-a-wr*ng-one", "code": "invalid_api_key"}
+        models.pages["/v1/chat/completions"] = site.Answer(json.dumps({"error": refused}), 401)
+        place.shown[models.url("/v1")] = "https://models.example/v1"
+        words = ("run", "count the files", "--model", "openai/gpt-5")
+        keys = {"OPENAI_BASE_URL": models.url("/v1"), "OPENAI_API_KEY": "sk-a-wrong-one"}
+        return place.handrail(*words, plugins="adk", PYTHONPATH=LITELLM, **keys)
 
 
 def the_recorded_model_is_not_there(place: Place) -> Met:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
-from collections.abc import AsyncGenerator
+import os
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,9 +89,22 @@ async def open_model(config: RunConfig, *, key: str | None) -> AsyncGenerator[Ba
 def _of_litellm(name: str) -> BaseLlm:
     if importlib.util.find_spec("litellm") is None:
         raise NoModel(f"the model {name!r} needs litellm", hint="handrail install litellm")
+    # Else importing it asks the network for a table of prices.
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     from google.adk.models.lite_llm import LiteLlm
 
+    litellm: Any = importlib.import_module("litellm")
+    # It prints advice of its own beside each error.
+    litellm.suppress_debug_info = True
+    if lacking := _keys_lacking(litellm.validate_environment(name)):
+        raise NoModel(f"the model {name!r} needs a key", hint=f"set {' or '.join(lacking)}")
     return LiteLlm(model=name)
+
+
+def _keys_lacking(told: Mapping[str, Any]) -> Sequence[str]:
+    """The variables of which a service wants one, where it takes a key and nothing else; others have more ways to sign in."""
+    missing = told["missing_keys"]
+    return missing if all(name.endswith("_API_KEY") for name in missing) else ()
 
 
 @asynccontextmanager

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 # Answers of a service that hold for the moment only.
 PASSING = frozenset((408, 429, 500, 502, 503, 504, 529))
+TOO_MANY = 429
 # What a model wrote down wrongly it may write rightly the next time.
 SLIPS = frozenset(("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "MALFORMED_RESPONSE"))
 # Reasons to stop that are neither the model's end nor a refusal.
@@ -140,17 +141,26 @@ def _says_something(answer: LlmResponse) -> bool:
 
 def _judged(exc: Exception) -> NoAnswer | Ends:
     """What is to be made of an error of a client."""
-    code = getattr(exc, "code", None) or getattr(exc, "status_code", None)
+    given = getattr(exc, "code", None) or getattr(exc, "status_code", None)
+    code = given if isinstance(given, int) else None
     said = _told(exc)
-    if isinstance(code, int) and code not in PASSING:
+    if code is not None and code not in PASSING:
         return Ends(Ending.FAILED, f"the model's service refused the request: {said}; {_cure(code, said)}")
-    return NoAnswer(said if code else f"{said}; see whether this machine reaches the service", _asked_pause(exc))
+    return NoAnswer(f"{said}; {_cure_of_passing(code)}", _asked_pause(exc))
 
 
 def _cure(code: int, said: str) -> str:
     if code in (401, 403) or "key" in said.lower():
         return "see whether the key is valid, and for this service"
     return "see whether --model names one that it has" if code == 404 else "what it says is to be mended"
+
+
+def _cure_of_passing(code: int | None) -> str:
+    """What to do where the next time may be otherwise. litellm says 500 also where nobody listens."""
+    if code == TOO_MANY:
+        return "try later, or see what its quota allows"
+    reach = "see whether this machine reaches the service"
+    return reach if code is None else f"try later, or {reach}"
 
 
 def _told(exc: Exception) -> str:
