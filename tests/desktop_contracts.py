@@ -14,7 +14,7 @@ from handrail.desktops.chords import chord_of
 from handrail_gui.geometry import whole
 from handrail_gui.hands import Hands, Place
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 # Letters of several scripts, what XML and shells would change, and a character outside the first plane.
 TEXT = "Ergebnis: 100 — 漢字 ✓ 😀 <>&\"'~"

@@ -15,7 +15,7 @@ import psutil
 import pytest
 
 HANDRAIL = str(Path(sys.executable).with_name("handrail"))
-PATIENCE_S = 15.0
+PATIENCE_S = 60.0
 
 
 def wait_until(true: Callable[[], bool], *, what: str) -> None:

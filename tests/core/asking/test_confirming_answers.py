@@ -60,7 +60,7 @@ async def waiting(session: Session, *values: int) -> AsyncGenerator[dict[int, To
     async def call(number: int, value: int) -> None:
         results[number] = await session.call("change", {"value": value})
 
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with anyio.create_task_group() as group:
             for number, value in enumerate(values):
                 group.start_soon(call, number, value)

@@ -115,7 +115,7 @@ async def test_a_yes_to_the_parent_is_none_to_the_child() -> None:
 
 async def test_a_child_works_under_the_leases_of_its_parent() -> None:
     async with open_test_session(tools=[type_words, press_key]) as session:
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             result = await session.call("type_words")
     assert result["pressed"]["content"] == "pressed"
 

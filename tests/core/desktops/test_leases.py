@@ -48,7 +48,7 @@ def another_process(folder: Path, name: str) -> Iterator[subprocess.Popen[bytes]
     finally:
         if process.poll() is None:
             process.kill()
-        process.wait(10)
+        process.wait(30)
         process.stdin.close()
         process.stdout.close()
 
@@ -72,7 +72,7 @@ async def test_tasks_hold_it_one_after_another_first_come_first_served(tmp_path:
 
 async def test_different_names_do_not_wait_for_each_other(tmp_path: Path) -> None:
     leases = Leases(tmp_path)
-    with anyio.fail_after(5):
+    with anyio.fail_after(30):
         async with leases.hold("pen"), leases.hold("paper"), leases.hold("desktop:x1"), leases.hold("desktop:x2"):
             pass
 
@@ -87,7 +87,7 @@ async def test_a_desktop_is_held_against_other_processes(tmp_path: Path) -> None
         assert waited == [True]
         assert process.stdin is not None
         process.stdin.close()
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             async with Leases(tmp_path).hold("desktop:x99"):
                 pass
 
@@ -95,7 +95,7 @@ async def test_a_desktop_is_held_against_other_processes(tmp_path: Path) -> None
 async def test_a_holder_that_is_killed_gives_it_up(tmp_path: Path) -> None:
     with another_process(tmp_path, "desktop:x99") as process:
         process.kill()
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             async with Leases(tmp_path).hold("desktop:x99"):
                 pass
 
@@ -105,7 +105,7 @@ async def test_a_holder_that_fails_gives_it_up(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         async with leases.hold("desktop:x1"):
             raise RuntimeError
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         async with leases.hold("desktop:x1"):
             pass
 
@@ -175,7 +175,7 @@ async def test_the_stop_switch_stops_what_runs_and_what_comes_until_it_is_releas
         async def run() -> None:
             results.append(await session.call("act"))
 
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             async with anyio.create_task_group() as group:
                 group.start_soon(run)
                 await started.wait()

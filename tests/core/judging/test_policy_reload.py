@@ -37,7 +37,7 @@ async def session_in(folder: Path) -> AsyncGenerator[tuple[Session, Path], None]
 
 
 async def until(holds: Callable[[list[str]], bool], session: Session) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while not holds([tool.name for tool in await session.tools()]):
             await anyio.sleep(0.02)
 
@@ -67,7 +67,7 @@ async def test_a_broken_file_is_reported_and_the_rules_from_before_stay(
         file.write_text(DENY_WAITING)
         await until(lambda names: "wait" not in names, session)
         file.write_text(broken)
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             while said not in caplog.text:
                 await anyio.sleep(0.02)
         assert "wait" not in [tool.name for tool in await session.tools()]

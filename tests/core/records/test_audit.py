@@ -257,7 +257,7 @@ def test_after_kill_9_it_verifies_and_says_what_is_missing(tmp_path: Path) -> No
         assert process.stdout.readline() == b"running\n"
     finally:
         process.send_signal(signal.SIGKILL)
-        process.wait(10)
+        process.wait(30)
         process.stdout.close()
     (path,) = tmp_path.rglob("*.jsonl")
     found = verify(path)

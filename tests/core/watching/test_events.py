@@ -148,7 +148,7 @@ async def test_a_reader_waits_for_what_is_not_there_yet() -> None:
                 if isinstance(event, Finished):
                     break
 
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             async with anyio.create_task_group() as group:
                 group.start_soon(follow)
                 await anyio.lowlevel.checkpoint()

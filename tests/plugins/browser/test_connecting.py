@@ -16,7 +16,7 @@ import pytest
 from tests.plugins.browser.site import Answer, Asked, Site, serving
 from tests.plugins.browser.working import browsing
 
-PATIENCE_S = 30.0
+PATIENCE_S = 60.0
 
 
 @pytest.fixture(scope="module")

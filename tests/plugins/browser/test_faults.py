@@ -22,7 +22,7 @@ from tests.plugins.browser.working import Hands, browsers_of, browsing, command
 
 from handrail.testing import ScriptedConfirmer
 
-PATIENCE_S = 20.0
+PATIENCE_S = 60.0
 MANY = 50_000
 OF_ITS_OWN = """
 import asyncio, sys

@@ -38,7 +38,7 @@ from handrail_browser.pinchtab.client import LONGEST, Client, Unanswered, Unknow
 from handrail_browser.pinchtab.release import Release, ReleaseFile, fetch, here, pinned, whole
 
 LOCAL = ("127.0.0.1",)
-PATIENCE_S = 10.0
+PATIENCE_S = 60.0
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from tests.gemini_server import KEY, Answer, Gemini, Request, Scripted, call, sa
 import handrail
 from handrail import Element, Session
 
-DEADLINE_S = 40.0
+DEADLINE_S = 60.0
 DONE = [say("It is done.")]
 
 

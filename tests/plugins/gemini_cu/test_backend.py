@@ -352,7 +352,7 @@ async def test_a_place_of_any_size_is_told_to_the_model() -> None:
 
 
 async def test_a_cancelled_question_ends_at_once() -> None:
-    with serving(DONE) as gemini, anyio.fail_after(15):
+    with serving(DONE) as gemini, anyio.fail_after(30):
         # The server answers nothing before the test is over.
         gemini.hold = threading.Event()
         async with opened(gemini) as backend, anyio.create_task_group() as group:

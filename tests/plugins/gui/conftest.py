@@ -25,7 +25,7 @@ from handrail_gui.x11.windows import has_focus
 
 PLAIN_WINDOW = str(Path(__file__).with_name("plain_window.py"))
 HANDRAIL = Path(sys.executable).with_name("handrail")
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 # Letters of several scripts, what XML and shells would change, and a character outside the first plane.
 TEXT = "Ergebnis: 100 — 漢字 ✓ 😀 <>&\"'~"

@@ -84,7 +84,7 @@ def test_killing_run_ends_the_command_and_its_screen(tmp_path: Path):
     pid, token = (tmp_path / "who").read_text().split()
     running.kill()
     running.communicate(timeout=20)
-    deadline = monotonic() + 15
+    deadline = monotonic() + 30
     while int(pid) in processes.table() or processes.marked(token) & set(processes.table()):
         assert monotonic() < deadline
         sleep(0.02)
@@ -122,7 +122,7 @@ def test_a_name_is_taken_once(named: str):
 def test_a_desktop_whose_supervisor_was_killed_is_not_listed(named: str):
     (told,) = json.loads(desktop("status", "--json").stdout)
     os.kill(told["pid"], signal.SIGKILL)
-    deadline = monotonic() + 15
+    deadline = monotonic() + 30
     while json.loads(desktop("status", "--json").stdout):
         assert monotonic() < deadline
     result = desktop("stop", named)

@@ -103,7 +103,7 @@ def test_close_waits_until_everything_is_gone():
     }
     desktop.close()
     assert is_gone(told)
-    assert program.wait(5) == -signal.SIGKILL
+    assert program.wait(30) == -signal.SIGKILL
 
 
 def test_a_desktop_that_is_closed_at_once_leaves_nothing():

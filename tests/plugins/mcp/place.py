@@ -127,7 +127,7 @@ def structured(result: types.CallToolResult) -> dict[str, Any]:
 
 async def how_it_ended(client: Client, tool: str) -> str:
     """The status that the session has recorded for a call of the tool, as soon as there is one."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while True:
             actions = structured(await client.call_tool("get_action_history", {}))["actions"]
             if found := [action["status"] for action in actions if action["tool"] == tool]:

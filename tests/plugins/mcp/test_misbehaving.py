@@ -103,7 +103,7 @@ def test_a_client_that_leaves_while_it_is_asked_has_said_no(place: Place):
         server.call(5, "scribble", {"word": "hello"})
         asked(server)
         server.stdin.close()
-        assert server.process.wait(15) == 0
+        assert server.process.wait(30) == 0
     assert place.scribbled == []
     assert '"event":"end"' in place.audit[-1]
 

@@ -97,7 +97,7 @@ async def test_a_new_resource_is_announced(place: Place, era: str):
 
     async with place.client(era, hear=hear) as client:
         await client.list_resources()
-        with anyio.fail_after(10):
+        with anyio.fail_after(30):
             if era == MODERN:
                 async with client.listen(resources_list_changed=True) as changes:
                     await client.call_tool("lines", {"to": LINES})

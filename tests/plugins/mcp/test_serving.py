@@ -130,7 +130,7 @@ async def test_a_change_that_leaves_the_list_as_it_was_is_not_announced(place: P
 
 
 async def wait_until_denied_by(client: Any, rule: str) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while True:
             result = structured(await client.call_tool("scribble", {"word": "x"}))
             if result["error"]["details"]["rule"] == rule:

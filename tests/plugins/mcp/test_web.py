@@ -86,7 +86,7 @@ def serving_web(place: Place, *args: str) -> Iterator[Web]:
     finally:
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(15)
+            process.wait(30)
         finally:
             process.kill()
             process.wait()
@@ -256,7 +256,7 @@ def test_a_tool_s_child_learns_no_token(two: Place):
 
 def end(web: Web) -> int:
     web.process.send_signal(signal.SIGINT)
-    return web.process.wait(15)
+    return web.process.wait(30)
 
 
 def test_a_signal_ends_calls_streams_and_children(web: Web):

@@ -210,19 +210,20 @@ async def test_a_program_without_a_tree_is_worked_by_what_is_written_on_it(tmp_p
         desktop = await session.desktop()
         environment = {**os.environ, **desktop.environment, "NO_AT_BRIDGE": "1"}
         async with await anyio.open_process(["galculator"], env=environment, stdout=-3, stderr=-3) as calculator:
-            screen = await session.service("screen")
-            with anyio.fail_after(30):
-                while not await screen.windows():
-                    await anyio.sleep(0.1)
-            await anyio.sleep(1)
+
+            async def shown(text: str) -> dict[str, Any]:
+                """What says so on the screen, once it is there."""
+                with anyio.fail_after(60):
+                    while True:
+                        seen = await session.call("observe_screen", {"image": "none"})
+                        assert seen["actual_backend"] == "ocr"
+                        if (found := next((e for e in seen["ui_elements"] if e["text"] == text), None)) is not None:
+                            return found
+
             for key in ("7", "8"):
-                seen = await session.call("observe_screen", {"image": "none"})
-                assert seen["actual_backend"] == "ocr"
-                found = next(e for e in seen["ui_elements"] if e["text"] == key)
-                clicked = await session.call("execute_gui", {"action": "click", "element_id": found["id"]})
+                clicked = await session.call("execute_gui", {"action": "click", "element_id": (await shown(key))["id"]})
                 assert clicked.ok
-            seen = await session.call("observe_screen", {"image": "none"})
-            assert any(e["text"] == "78" for e in seen["ui_elements"])
+            await shown("78")
             calculator.kill()
 
 

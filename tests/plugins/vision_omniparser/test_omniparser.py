@@ -226,7 +226,7 @@ def gone(process: psutil.Process) -> bool:
 
 
 async def until_gone(processes: list[psutil.Process]) -> None:
-    with anyio.fail_after(10):
+    with anyio.fail_after(30):
         while not all(gone(process) for process in processes):
             await anyio.sleep(0.05)
 

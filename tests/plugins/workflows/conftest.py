@@ -20,7 +20,7 @@ import pytest
 import handrail
 from handrail import Answer, Approval, Choice, Session
 
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 QT_EDITOR = (sys.executable, str(Path(__file__).with_name("qt_editor.py")))
 
 

@@ -22,6 +22,9 @@ LOOK_S = 0.02
 # Seconds that the screen is watched before an action, for what moves by itself.
 WATCHED_S = 0.05
 CEILING_S = 2.0
+# It is looked at this often at least, also where a look takes so long that the ceiling is reached before.
+LOOKS = 8
+LONGEST_S = 8.0
 # How long nothing at all may happen, and in how many looks at the tree, before that is the answer. A starved program has read the input
 # long before it shows what it made of it.
 PATIENCE_S = 0.5
@@ -89,16 +92,17 @@ async def settle(
 ) -> Settled:
     """Wait until nothing has changed for a tenth of a second, two seconds at most, and compare with `before`.
 
-    `patient`: where nothing has changed at all, for half a second.
+    `patient`: where nothing has changed at all, for half a second. A machine that is too busy for some looks in that time gets longer.
     """
     began = monotonic()
     # A whole screen that moves is not ignored: nothing would be left to be seen.
     ignored = before.restless if before.restless and _is_small(before.restless, before.frame.screen) else None
     await hands.worked_through()
     frame, tree = await screen.capture(), await _glance(accessibility)
-    quiet_since, looks = monotonic(), 1
-    while monotonic() - began < CEILING_S:
+    quiet_since, looks, shots = monotonic(), 1, 1
+    while (spent := monotonic() - began) < CEILING_S or (shots < LOOKS and spent < LONGEST_S):
         await anyio.sleep(LOOK_S)
+        shots += 1
         now = await screen.capture()
         if not _same(frame, now, ignored):
             frame, quiet_since = now, monotonic()

@@ -28,6 +28,8 @@ from handrail_accessibility.looks import glance_of, ref_of
 
 SCENE_DEADLINE_S = 1.5
 GLANCE_DEADLINE_S = 3.0
+# A busy program's window may take long to the element that has the focus; one that does not answer at all is given up sooner.
+FOCUS_DEADLINE_S = 12.0
 # A program begins to keep its cache some 0.4 s after the first listener has come.
 CACHE_AFTER_S = 1.0
 
@@ -97,7 +99,7 @@ class AtSpi:
 
     async def focused(self) -> Element | None:
         """The element with the keyboard focus in the active window."""
-        return (await self.tree(full=True)).focused
+        return (await self.tree(full=True, deadline=FOCUS_DEADLINE_S)).focused
 
     async def glance(self) -> Glance:
         """All that shows in the active window, in short; `Downstream` when it cannot be read in time: a part is no measure of a change."""
