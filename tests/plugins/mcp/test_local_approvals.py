@@ -1,4 +1,4 @@
-"""Questions that go to a person at this machine, and never to the client."""
+"""Questions that go to a person at this machine: alone, or while the client shows its own form."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import anyio
 import pytest
-from mcp import Client
+from mcp import Client, types
 from tests.terminals import Terminal
 
 from handrail import Choice
@@ -168,3 +168,58 @@ async def test_a_person_answers_at_a_terminal(local: Place):
     assert code == 130
     assert "may scribble run this command" in shown
     assert results[0]["status"] == "success"
+
+
+class Thinking:
+    """The person of a client, who thinks until they may answer with a no."""
+
+    def __init__(self) -> None:
+        self.shown, self.may, self.withdrawn = anyio.Event(), anyio.Event(), False
+
+    async def __call__(self, form: object) -> types.ElicitResult:
+        self.shown.set()
+        try:
+            await self.may.wait()
+        except anyio.get_cancelled_exc_class():
+            self.withdrawn = True
+            raise
+        return types.ElicitResult(action="decline")
+
+
+async def during_a_form(place: Place, era: str, tool: str, args: dict[str, Any], answer: Any) -> tuple[Thinking, Any]:
+    """The result of a call that is answered at this machine while the client shows its form."""
+    person = Thinking()
+    results: list[dict[str, Any]] = []
+
+    async with place.client(era, person) as client, anyio.create_task_group() as group:
+
+        async def call() -> None:
+            results.append(structured(await client.call_tool(tool, args)))
+
+        group.start_soon(call)
+        await person.shown.wait()
+        (left,) = await wait_for(lambda: pending(places(place)))
+        answer(places(place), left)
+        await wait_for(lambda: not pending(places(place)) and not list(Path(places(place).state).glob("approvals/*")))
+        person.may.set()
+    return person, results[0]
+
+
+async def test_a_form_that_a_client_shows_is_withdrawn_when_somebody_else_has_answered(place: Place):
+    person, result = await during_a_form(
+        place, LEGACY, "scribble", {"word": "hello"}, lambda at, left: give(at, left, Choice.ONCE)
+    )
+    assert person.withdrawn
+    assert result["wrote"] == "hello"
+    assert place.scribbled == ["hello"]
+
+
+async def test_an_answer_of_a_client_that_comes_late_is_said_to_be_late(place: Place):
+    person, result = await during_a_form(
+        place, MODERN, "scribble", {"word": "hello"}, lambda at, left: give(at, left, Choice.ONCE)
+    )
+    # Nobody can tell this client while it asks.
+    assert not person.withdrawn
+    assert result["wrote"] == "hello"
+    assert "came late" in result["note"]
+    assert place.scribbled == ["hello"]

@@ -39,18 +39,22 @@ OPEN = 32
 # How long a call that was told to stop is waited for.
 STOP_S = 5.0
 QUESTION = "confirmation"
+LATE = "an answer of this client came late: its question had been answered elsewhere, or was over"
 ANEW = "call the tool again, without requestState, to be asked anew"
 
 
 @dataclass(eq=False, slots=True)
 class Question:
-    """One form that the client takes to its person. `state` names it on the way back, once; `given` is what came back, None for nothing."""
+    """One form that the client takes to its person. `state` names it on the way back, once; `given` is what came back, None for nothing.
+    `late`: it was answered elsewhere, or is over, before the client came back.
+    """
 
     state: str
     call: Call
     form: types.ElicitRequestFormParams
     hash: str
     given: object = None
+    late: bool = False
     answered: anyio.Event = field(default_factory=anyio.Event)
 
 
@@ -66,6 +70,7 @@ class Call:
     ended: anyio.Event = field(default_factory=anyio.Event)
     questions: deque[Question] = field(default_factory=deque["Question"])
     result: ToolResult | None = None
+    late: bool = False
     reporter: Reporter | None = None
 
 
@@ -176,6 +181,8 @@ class Calls:
             if call.result is not None:
                 if call.reporter is not None:
                     await call.reporter.flush()
+                if call.late:
+                    call.result.setdefault("note", LATE)
                 return await rendered(call.result, self._session.artifacts)
             if call.questions:
                 return _required(call.questions.popleft())
@@ -208,6 +215,9 @@ class Calls:
         call.moved.set()
         try:
             await question.answered.wait()
+        except anyio.get_cancelled_exc_class():
+            question.late = True
+            raise
         finally:
             # A question that is no longer open is not taken to the client any more.
             if question in call.questions:
@@ -240,6 +250,7 @@ class Calls:
         question.answered.set()
         if not same:
             raise Denied("this answer was asked for another call; both are refused")
+        question.call.late = question.call.late or question.late
         question.call.request = request
         if question.call.reporter is not None:
             question.call.reporter.client = request.session
