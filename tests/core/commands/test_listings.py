@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 
 import jsonschema
@@ -58,7 +59,7 @@ def test_a_disabled_plugin_is_listed_as_that(handrail):
 
 
 def test_doctor_is_clean_where_nothing_is_missing(handrail):
-    checks = handrail.json("doctor", plugins="stage")
+    checks = handrail.json("doctor", plugins="stage", PATH=f"{handrail.path.parent}:{os.environ['PATH']}")
     assert [check for check in checks if not check["ok"]] == []
     assert all(check.keys() >= {"name", "ok", "detail", "cure"} for check in checks)
     assert "service prop" in [check["name"] for check in checks]
@@ -150,6 +151,19 @@ def test_doctor_names_folders_that_cannot_be_written(handrail, mount):
         "make it writable, or name another folder for Handrail's own files by HANDRAIL_HOME"
     }
     assert {"desktop private", f"folder {handrail.home / 'state'}"} <= {check["name"] for check in unwritable}
+
+
+def test_doctor_says_that_path_leads_to_another_copy(handrail, tmp_path):
+    other = tmp_path / "other" / "handrail"
+    other.parent.mkdir()
+    other.write_text("#!/bin/sh\n")
+    other.chmod(0o755)
+    mine = str(handrail.path.parent)
+    checks = handrail.json("doctor", PATH=f"{other.parent}:{mine}:{os.environ['PATH']}")
+    (check,) = [check for check in checks if check["name"] == "command handrail"]
+    assert str(other) in check["detail"]
+    assert check["cure"].startswith(f"put {mine!r} before it in PATH")
+    assert "command handrail" not in handrail("doctor", PATH=f"{mine}:{other.parent}:{os.environ['PATH']}").stdout
 
 
 def test_doctor_names_a_stop_switch_that_is_on(handrail):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
+import sysconfig
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
@@ -95,7 +98,7 @@ def _show(check: Check) -> None:
 
 async def _examine(choices: Choices) -> Sequence[Check]:
     python = ".".join(map(str, sys.version_info[:3]))
-    checks = [Check("handrail", True, f"{handrail.__version__} on Python {python}, {sys.platform}")]
+    checks = [Check("handrail", True, f"{handrail.__version__} on Python {python}, {sys.platform}"), *_copies()]
     try:
         config = without_audit(read_config(choices))
         async with open_runtime_for(choices, config=config, follow=False) as runtime:
@@ -113,6 +116,15 @@ async def _examine(choices: Choices) -> Sequence[Check]:
     except OSError as exc:
         checks.append(_fault("start", exc))
     return checks
+
+
+def _copies() -> Iterator[Check]:
+    """Whether the word `handrail` starts another copy than this one, which may have other plugins and another version."""
+    mine, found = os.path.join(sysconfig.get_path("scripts"), "handrail"), shutil.which("handrail")
+    if found is not None and os.path.exists(mine) and not os.path.samefile(mine, found):
+        detail = f"PATH leads to another copy, {found!r}; this one is {mine!r}"
+        cure = f"put {os.path.dirname(mine)!r} before it in PATH, or remove it"
+        yield Check("command handrail", False, detail, cure, needed=False)
 
 
 def _plugins(runtime: Runtime) -> Iterator[Check]:
