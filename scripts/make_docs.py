@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from scripts.names import names_page
 from scripts.reference import errors_page, events_page, hooks_page, keys_page
 
 from handrail.commands._plugins import offers
@@ -106,6 +107,7 @@ def pages() -> dict[Path, str]:
         DOCS / "tools.md": tools_page(tools, asyncio.run(passing_tools())),
         DOCS / "cli.md": commands_page(),
         DOCS / "keys.md": keys_page(schema_here({})),
+        DOCS / "names.md": names_page(),
         DOCS / "hooks.md": hooks_page(),
         DOCS / "events.md": events_page(),
         DOCS / "error-codes.md": errors_page(),

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from handrail.watching.observers import Observer
 
 hookspec = pluggy.HookspecMarker("handrail")
+# Marks a function of a plugin as one of the hooks.
 hookimpl = pluggy.HookimplMarker("handrail")
 
 

@@ -18,6 +18,7 @@ from handrail import Bag, HandrailError, Invocation, Read, ToolResult, Write, er
 from handrail.artifacts.store import Artifacts
 from handrail.results.values import STATUSES
 
+DOCS = Path(__file__).parents[3] / "docs"
 paths = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(".".join)
 
 
@@ -119,6 +120,12 @@ def test_every_public_name_is_there() -> None:
         handrail.nothing_like_it  # noqa: B018
     testing = importlib.import_module("handrail.testing")
     assert all(hasattr(testing, name) for name in testing.__all__)
+
+
+@pytest.mark.parametrize("name", handrail.__all__)
+def test_every_public_name_is_told_of_on_a_page(name: str) -> None:
+    pages = [(DOCS / page).read_text(encoding="utf-8").splitlines() for page in ("names.md", "error-codes.md")]
+    assert any(f"{mark} {name}" in page for page in pages for mark in ("##", "###"))
 
 
 @pytest.mark.parametrize("module", ["handrail", "handrail.hookspecs"])

@@ -107,7 +107,9 @@ class Confirmer(Protocol):
     this program, the only one who is asked about what is catastrophic.
     """
 
-    async def __call__(self, approval: Approval) -> Answer: ...
+    async def __call__(self, approval: Approval) -> Answer:
+        """What the person says."""
+        ...
 
 
 async def yes(approval: Approval) -> Answer:

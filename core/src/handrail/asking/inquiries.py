@@ -102,7 +102,9 @@ class Respondent(Protocol):
     nobody, and is cancelled when no answer is needed any more.
     """
 
-    async def ask(self, inquiry: Inquiry) -> Sequence[Reply]: ...
+    async def ask(self, inquiry: Inquiry) -> Sequence[Reply]:
+        """What the person says to each question."""
+        ...
 
 
 async def inquire(session: Session, invocation: Invocation, questions: Sequence[Question]) -> tuple[Reply, ...]:

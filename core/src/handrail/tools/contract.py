@@ -346,7 +346,9 @@ class GivenSchema(Protocol):
 class Toolset(Protocol):
     """Tools that come and go: asked again at each listing."""
 
-    async def tools(self, session: Session) -> Iterable[Tool]: ...
+    async def tools(self, session: Session) -> Iterable[Tool]:
+        """Those that the session has just now."""
+        ...
 
 
 @runtime_checkable

@@ -70,10 +70,13 @@ def _thousand(size: Size) -> tuple[float, float]:
     return 1000.0, 1000.0
 
 
+# Pixels of the picture that was sent.
 PIXELS: Final = Dialect("pixel", lambda size: (size.width, size.height))
+# Parts of the whole width and height.
 UNIT: Final = Dialect("0 to 1", lambda size: (1.0, 1.0))
 # Gemini divides a picture into a thousand steps, counted from 0.
 TO_999: Final = Dialect("0 to 999", _thousand, top=999.0)
+# Thousandths of the width and height, the far edge among them.
 TO_1000: Final = Dialect("0 to 1000", _thousand)
 
 

@@ -48,6 +48,7 @@ class Rect:
         return self.width <= 0 or self.height <= 0
 
     def contains(self, x: float, y: float) -> bool:
+        """Whether a point is in it; those on the right and the lower edge are not."""
         return self.x <= x < self.right and self.y <= y < self.bottom
 
     def intersect(self, other: Rect) -> Rect:
