@@ -16,6 +16,7 @@ import pytest
 
 from handrail.config.places import Places
 from handrail.desktops.presses import Presses
+from handrail.records.audit import Audit
 
 from .opened import HANDRAIL, Agent, Console, Page, agent, browser, until
 
@@ -311,6 +312,34 @@ async def test_past_calls_are_gone_through_step_by_step_with_their_pictures(page
         await page.press("#next")
         await page.wait(f"document.getElementById('step').textContent.startsWith('{number} of')")
     await page.wait("document.querySelector('#replay img.shot').naturalWidth > 0")
+
+
+@pytest.fixture
+def long_session(served: Console) -> Iterator[str]:
+    """The id of a past session with many calls."""
+    id = "20200101-000000-abcdef"
+    audit = Audit(Places.of(served.environment).audit / f"{id}.jsonl", session=id)
+    for number in range(250):
+        audit.write("call", {"call_id": f"long-{number}", "tool": "write_file", "args": {}})
+        audit.write("result", {"call_id": f"long-{number}", "status": "success", "result": {}})
+    audit.close()
+    yield id
+    audit.path.unlink()
+
+
+async def test_a_long_past_is_gone_through_page_by_page_from_its_end(page: Page, long_session: str):
+    await page.press("#show-history")
+    await page.press(f"[data-session='{long_session}']", "document.getElementById('past')")
+    last = "document.querySelector('#replay > div:last-child details:last-child')?.dataset.call"
+    await page.wait(f"{last} === 'long-249'")
+    await page.press("#earlier")
+    await page.wait(f"{last} === 'long-149'")
+    assert await page.js("document.querySelectorAll('#replay > div:last-child details').length") == 100
+    await page.press("#earlier")
+    await page.wait(f"{last} === 'long-49'")
+    assert await page.js("document.getElementById('earlier')") is None
+    await page.press("#later")
+    await page.wait(f"{last} === 'long-149'")
 
 
 @contextmanager

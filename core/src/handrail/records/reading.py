@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from handrail.files.locks import try_lock
 from handrail.records.audit import part_number, parts_of, session_of
@@ -152,6 +152,25 @@ class Telling:
             case _:
                 pass
 
+    def take_later(self, line: Mapping[str, Any]) -> None:
+        """Take in a line of an audit that was not read from its beginning: the result of a call that began before is none of ours."""
+        known = str(line.get("call_id")) in self._open or "args" in line or line.get("status") == "cancelled"
+        if line.get("event") != "result" or known:
+            self._take(line)
+
+    def end_later(self, part: Path, at: int) -> None:
+        """Take in the results of the calls that have none yet, from this place on; no more than a page is read for them."""
+        left = PAGE_BYTES
+        for each in parts_of(self.file):
+            if part_number(each) < part_number(part):
+                continue
+            with each.open("rb") as lines:
+                lines.seek(at if each == part else 0)
+                while self._open and left > 0 and (raw := lines.readline()):
+                    left -= len(raw)
+                    if RESULT in raw and (line := _line(raw)) is not None and str(line.get("call_id")) in self._open:
+                        self._take(line)
+
     def _begin(self, line: Mapping[str, Any]) -> int:
         # A call that is handed on, or made again on the host, is recorded anew under its own id.
         self._count += 1
@@ -168,6 +187,110 @@ class Telling:
         if (call := self.calls.get(key)) is not None:
             call.told |= _ended(line)
             call.version = self.version
+
+
+# Bytes that are read at a time from the end of an audit, of each end for an outline, and for one page of calls.
+BLOCK = 2**18
+GLANCE = 2**15
+PAGE_BYTES = 8 * 2**20
+CALL, RESULT = b'"event":"call"', b'"event":"result"'
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some calls of a session, oldest first. `before` is what the page with earlier ones is asked for by; None: there are none."""
+
+    calls: list[dict[str, Any]]
+    before: str | None
+
+
+def page_of(file: Path, *, count: int, before: str | None = None) -> Page:
+    """The last `count` calls of one session's audit, or the last ones before a page; in the time and the memory that these take, however long
+    the audit is. It may have fewer where the audit goes on in another file. Raises ValueError for a `before` that is none.
+    """
+    number, at = _place(before)
+    parts = [part for part in parts_of(file) if number is None or part_number(part) <= number]
+    if not parts:
+        return Page([], None)
+    part = parts[-1]
+    with part.open("rb") as lines:
+        end = lines.seek(0, os.SEEK_END)
+        if number == part_number(part):
+            end = min(at, end)
+        start, region = _last_lines(lines, end, count)
+        telling = Telling(file, most=count)
+        for raw in region:
+            if raw.endswith(b"\n") and (line := _line(raw)) is not None:
+                telling.take_later(line)
+    telling.end_later(part, end)
+    earlier = [each for each in parts if part_number(each) < part_number(part)]
+    cursor = f"{part_number(part)}:{start}" if start else None
+    if cursor is None and earlier:
+        cursor = f"{part_number(earlier[-1])}:{earlier[-1].stat().st_size}"
+    return Page([call.told for call in telling.calls.values()], cursor)
+
+
+def _place(before: str | None) -> tuple[int | None, int]:
+    """The part of an audit and the place in it where a page ends."""
+    if before is None:
+        return None, 0
+    number, at = (int(each) for each in before.split(":"))
+    if number < 1 or at < 0:
+        raise ValueError(f"{before!r} is no place in an audit")
+    return number, at
+
+
+def _last_lines(lines: BinaryIO, end: int, count: int) -> tuple[int, list[bytes]]:
+    """The lines before `end` that hold the last `count` beginnings of calls, and where they begin."""
+    start, data = end, b""
+    while start and data.count(CALL) <= count and (len(data) < PAGE_BYTES or data.count(b"\n") < 2):
+        size = min(BLOCK, start)
+        start -= size
+        lines.seek(start)
+        data = lines.read(size) + data
+    found = data.splitlines(keepends=True)
+    if start:
+        # The first one may be a part of a line.
+        start += len(found.pop(0))
+    begun = [place for place, raw in enumerate(found) if CALL in raw]
+    if len(begun) > count:
+        first = begun[-count]
+        start += sum(map(len, found[:first]))
+        found = found[first:]
+    return start, found
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """What can be said of a session without reading all of its audit: `calls` is exact in a short one only, and `tools` those of its ends."""
+
+    about: dict[str, Any]
+    calls: int
+    exact: bool
+    tools: tuple[str, ...]
+
+
+def outline_of(file: Path) -> Outline:
+    """The session of an audit, read at its beginning and its end."""
+    parts = parts_of(file)
+    head, tail = Telling(file), Telling(file)
+    with parts[0].open("rb") as lines:
+        for raw in lines.read(GLANCE).splitlines(keepends=True):
+            if raw.endswith(b"\n") and (line := _line(raw)) is not None:
+                head.take_later(line)
+        exact = len(parts) == 1 and lines.seek(0, os.SEEK_END) <= GLANCE
+    written = 0
+    with parts[-1].open("rb") as lines:
+        size = lines.seek(0, os.SEEK_END)
+        lines.seek(max(0, size - GLANCE))
+        for raw in lines.read(GLANCE).splitlines():
+            if (line := _line(raw)) is not None:
+                tail.take_later(line)
+                written = line.get("n", written)
+    tools = (str(call.told["tool"]) for told in (head, tail) for call in told.calls.values())
+    # A call leaves two lines.
+    calls = len(head.calls) if exact else int(written) // 2
+    return Outline(head.about, calls, exact, tuple(dict.fromkeys(tools)))
 
 
 def _is_held(file: Path) -> bool:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
+from pathlib import Path
 from typing import Any, Literal
 
 import anyio.to_thread
@@ -22,16 +23,15 @@ from handrail.asking.pending import PendingApproval, PendingInquiry, give, reply
 from handrail.commands._common import to_json
 from handrail.errors import HandrailError, NotFound
 from handrail.net.guarding import Refusal, body_of
-from handrail.records.reading import Telling
 from handrail.runtime import Runtime
 from handrail_console.hands import Hands
 from handrail_console.page import HEADERS, PAGE
-from handrail_console.watch import Watch, call_wire, past, session_wire
+from handrail_console.watch import Watch, past, past_calls
 
 # Bytes of what the page sends.
 BODY = 2 * 2**20
 # Past sessions that are listed.
-LISTED = 100
+LISTED = 50
 SESSION = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 PICTURE = re.compile(r"p[0-9]{1,9}\.(jpg|png)")
 BY = "in the console"
@@ -117,15 +117,16 @@ class Answers:
 
     async def sessions(self, request: Request) -> Response:
         """Sessions that there are records of."""
-        places = self._runtime.places
-        return _json(await anyio.to_thread.run_sync(lambda: past(places, most=LISTED)))
+        places, before = self._runtime.places, request.query_params.get("before")
+        return _json(await anyio.to_thread.run_sync(lambda: past(places, most=LISTED, before=before)))
 
     async def session(self, request: Request) -> Response:
-        """The calls of one of them."""
-        telling = self._telling(request)
-        await anyio.to_thread.run_sync(telling.read)
-        calls = [call_wire(telling, key) for key in telling.calls]
-        return _json({**session_wire(telling), "running": telling.running, "calls": calls})
+        """The last calls of one of them, or those before."""
+        file, before = self._audit(request), request.query_params.get("before")
+        try:
+            return _json(await anyio.to_thread.run_sync(lambda: past_calls(file, before=before)))
+        except ValueError as exc:
+            raise NotFound(f"there is no page before {before!r}") from exc
 
     async def output(self, request: Request) -> Response:
         """What the calls of a running session put out, as long as the page listens: lines of JSON."""
@@ -136,8 +137,8 @@ class Answers:
 
     async def kept_picture(self, request: Request) -> Response:
         """The picture of a result."""
-        telling, name = self._telling(request), request.path_params["name"]
-        file = self._runtime.places.artifacts / telling.id / name
+        audit, name = self._audit(request), request.path_params["name"]
+        file = self._runtime.places.artifacts / audit.stem / name
         if not PICTURE.fullmatch(name) or file.is_symlink() or not file.is_file():
             raise NotFound("this picture is not kept any longer")
         data = await anyio.to_thread.run_sync(file.read_bytes)
@@ -208,12 +209,12 @@ class Answers:
         result = await self._hands.act(self._desktop(asked.session), asked.args)
         return _json(result.wire())
 
-    def _telling(self, request: Request) -> Telling:
+    def _audit(self, request: Request) -> Path:
         id = request.path_params["id"]
         file = self._runtime.places.audit / f"{id}.jsonl"
         if not SESSION.fullmatch(id) or not file.is_file():
             raise NotFound(f"there is no record of a session {id!r}")
-        return Telling(file)
+        return file
 
     def _desktop(self, session: str) -> Desktop:
         telling = self._watch.running(session)

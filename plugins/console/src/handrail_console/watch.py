@@ -5,9 +5,11 @@ The sessions are the truth, and the console only shows it: nothing here has to b
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import AsyncGenerator, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -17,7 +19,7 @@ from handrail.asking.inquiries import question_wire
 from handrail.asking.pending import PendingApproval, PendingInquiry, pending
 from handrail.config.places import Places
 from handrail.desktops.stops import Stops
-from handrail.records.reading import Telling, audits
+from handrail.records.reading import Telling, audits, outline_of, page_of
 from handrail.watching.onlookers import looking_on
 
 Open = PendingApproval | PendingInquiry
@@ -27,6 +29,8 @@ LOOK_S = 0.25
 BEAT_S = 10.0
 # Calls of a running session that a page is told first.
 FIRST = 100
+# Past calls on one page.
+PAGE = 100
 
 
 @dataclass(slots=True)
@@ -118,8 +122,9 @@ class Watch:
             if file.stem in known:
                 continue
             found = Telling(file)
-            found.read()
+            # Those that are over are read when somebody looks at them.
             if found.running:
+                found.read()
                 self._running[found.id] = found
             else:
                 self._over.add(found.id)
@@ -176,13 +181,18 @@ def open_wire(left: Open) -> dict[str, Any]:
     return {**common, **{each: getattr(left, each) for each in ("tool", "text", "narrow", "args", "choices", "grants")}}
 
 
-def past(places: Places, *, most: int) -> list[dict[str, Any]]:
-    """The newest sessions that there are records of, newest first."""
+def past(places: Places, *, most: int, before: str | None = None) -> list[dict[str, Any]]:
+    """The newest sessions that there are records of, or the newest ones before a session, newest first."""
     found: list[dict[str, Any]] = []
-    for file in audits(places.audit)[:most]:
-        telling = Telling(file)
-        telling.read()
-        tools = list(dict.fromkeys(str(call.told["tool"]) for call in telling.calls.values()))
-        calls = len(telling.calls)
-        found.append({**session_wire(telling), "calls": calls, "tools": tools[:6], "running": telling.running})
+    files = (file for file in audits(places.audit) if before is None or file.stem < before)
+    for file in itertools.islice(files, most):
+        outline = outline_of(file)
+        told = {"calls": outline.calls, "exact": outline.exact, "tools": outline.tools[:6]}
+        found.append({"session": file.stem, **outline.about, **told, "running": Telling(file).running})
     return found
+
+
+def past_calls(file: Path, *, before: str | None) -> dict[str, Any]:
+    """One page of the calls of a session that there are records of."""
+    page = page_of(file, count=PAGE, before=before)
+    return {"session": file.stem, "calls": page.calls, "before": page.before}

@@ -103,7 +103,7 @@
         break;
       }
       case "call":
-        state.sessions.get(line.session)?.calls.set(line.key, line);
+        keep(state.sessions.get(line.session)?.calls, line);
         changed.calls.add(line.session);
         break;
       case "over":
@@ -120,6 +120,13 @@
         renderStops();
         break;
     }
+  }
+  // So many of a session's calls are in the page; those before are in the history.
+  const MOST_CALLS = 200;
+  function keep(calls, call) {
+    if (!calls) return;
+    calls.set(call.key, call);
+    while (calls.size > MOST_CALLS) calls.delete(calls.keys().next().value);
   }
   function settle() {
     if (changed.sessions || changed.calls.size) renderSessions();
@@ -573,22 +580,28 @@
 
   // Past sessions, step by step
 
-  async function loadPast() {
-    const sessions = await (await get("/sessions")).json();
+  const LISTED = 50;
+  async function loadPast(before = null) {
+    const sessions = await (await get(before ? `/sessions?before=${before}` : "/sessions")).json();
     const list = sessions.map((about) => el("button", {
       type: "button", class: "pick", "aria-pressed": "false", "data-session": about.session,
       on: { click: told(() => replay(about.session)) },
     },
     el("span", { class: "row spread" }, el("strong", { text: when(about.at) || about.session }), about.running ? badge("running", "good") : null),
-    el("span", { class: "small", text: `${about.calls} calls in ${folder(about) || "no folder"}` }),
+    el("span", { class: "small", text: `${about.exact ? "" : "about "}${about.calls} calls in ${folder(about) || "no folder"}` }),
     el("span", { class: "small", text: about.tools.join(", ") })));
-    at("past").replaceChildren(...(list.length ? list : [el("p", { class: "empty", text: "There are no records." })]));
+    const older = sessions.length === LISTED ? button("Earlier sessions", told(() => loadPast(sessions[sessions.length - 1].session)), { id: "older" }) : null;
+    const newer = before ? button("Newest sessions", told(() => loadPast())) : null;
+    at("past").replaceChildren(...[newer, ...(list.length ? list : [el("p", { class: "empty", text: "There are no records." })]), older].filter(Boolean));
     if (!at("replay").firstChild) at("replay").append(el("p", { class: "empty", text: "Choose a session: its calls are shown step by step." }));
   }
-  async function replay(id) {
-    const session = await (await get(`/sessions/${id}`)).json();
-    at("past").querySelectorAll("button").forEach((each) => each.setAttribute("aria-pressed", String(each.dataset.session === id)));
-    const calls = session.calls;
+  // One page of calls at a time, the newest first; `pages` leads back to those after it.
+  async function replay(id, pages = [""]) {
+    const before = pages[pages.length - 1];
+    const session = await (await get(`/sessions/${id}${before ? `?before=${before}` : ""}`)).json();
+    at("past").querySelectorAll(".pick").forEach((each) => each.setAttribute("aria-pressed", String(each.dataset.session === id)));
+    // They are told apart by their place: a call may be recorded twice under one id.
+    const calls = session.calls.map((call, key) => ({ key, ...call }));
     if (!calls.length) {
       at("replay").replaceChildren(el("p", { class: "empty", text: "This session made no call." }));
       return;
@@ -619,8 +632,11 @@
       el("div", { class: "card" },
         el("div", { class: "row spread" }, el("h3", { text: `Session ${id}` }), count),
         el("div", { class: "steps gap" }, slider),
-        el("div", { class: "row gap" }, button("Back", () => go(step - 1), { id: "back" }), play, button("Next", () => go(step + 1), { id: "next" }))),
-      place, el("h2", { class: "gap", text: "All calls" }), all);
+        el("div", { class: "row gap" }, button("Back", () => go(step - 1), { id: "back" }), play, button("Next", () => go(step + 1), { id: "next" })),
+        el("div", { class: "row gap" },
+          session.before ? button("Earlier calls", told(() => replay(id, [...pages, session.before])), { id: "earlier" }) : null,
+          pages.length > 1 ? button("Later calls", told(() => replay(id, pages.slice(0, -1))), { id: "later" }) : null)),
+      place, el("h2", { class: "gap", text: session.before || pages.length > 1 ? "Calls of this page" : "All calls" }), all);
     renderCalls(all, new Map(), calls);
     go(0);
   }
@@ -631,7 +647,7 @@
       at(name).hidden = name !== view;
       at(`show-${name}`).setAttribute("aria-pressed", String(name === view));
     }
-    if (view === "history") told(loadPast)();
+    if (view === "history") told(() => loadPast())();
   }
   at("show-live").addEventListener("click", () => show("live"));
   at("show-history").addEventListener("click", () => show("history"));

@@ -1,0 +1,96 @@
+"""Large audits are read from their end, a page at a time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from handrail.records.audit import Audit, parts_of
+from handrail.records.reading import outline_of, page_of
+
+SESSION = "20260101-000000-abcdef"
+
+
+def call(audit: Audit, id: str, *, filler: str = "") -> None:
+    audit.write("call", {"call_id": id, "tool": "write_file", "args": {"content": filler, "event": "call"}})
+
+
+def result(audit: Audit, id: str, status: str = "success", **more: Any) -> None:
+    told = {"call_id": id, "tool": "write_file", "status": status, "result": {"status": status}}
+    audit.write("result", {**told, **more})
+
+
+def written(folder: Path, count: int, *, most: int = 2**24) -> Path:
+    """An audit of so many calls, each of which ends after the next one has begun, and of one that ends last."""
+    audit = Audit(folder / f"{SESSION}.jsonl", session=SESSION, most=most, workspace=[folder])
+    call(audit, "whole")
+    for number in range(count):
+        call(audit, f"c{number}", filler="x" * 500)
+        if number:
+            result(audit, f"c{number - 1}")
+    result(audit, f"c{count - 1}")
+    result(audit, "whole")
+    audit.close()
+    return folder / f"{SESSION}.jsonl"
+
+
+def pages(file: Path, count: int) -> list[list[dict[str, Any]]]:
+    """All pages, the newest first."""
+    found, before = list[list[dict[str, Any]]](), None
+    while True:
+        page = page_of(file, count=count, before=before)
+        found.append(page.calls)
+        if (before := page.before) is None:
+            return found
+
+
+@pytest.mark.parametrize("most", [2**24, 50_000], ids=["one-file", "several-files"])
+def test_pages_hold_each_call_once_with_its_result(tmp_path: Path, most: int) -> None:
+    file = written(tmp_path, 1_000, most=most)
+    assert (len(parts_of(file)) > 1) is (most == 50_000)
+    found = pages(file, 64)
+    assert all(len(page) <= 64 for page in found)
+    assert len(found[0]) <= 64
+    calls = [each for page in reversed(found) for each in page]
+    assert [each["call_id"] for each in calls] == ["whole", *(f"c{number}" for number in range(1_000))]
+    assert {each["status"] for each in calls} == {"success"}
+
+
+def test_a_call_that_never_began_is_on_its_page(tmp_path: Path) -> None:
+    audit = Audit(tmp_path / f"{SESSION}.jsonl", session=SESSION)
+    for number in range(50):
+        call(audit, f"c{number}")
+        result(audit, f"c{number}")
+    result(audit, "unknown", "error", args={})
+    result(audit, "stopped", "cancelled")
+    audit.close()
+    page = page_of(audit.path, count=5)
+    assert [(each["call_id"], each["status"]) for each in page.calls[-2:]] == [
+        ("unknown", "error"),
+        ("stopped", "cancelled"),
+    ]
+
+
+@pytest.mark.parametrize("before", ["", "1", "1:x", "x:1", "1:-5", "0:5", "1:2:3"])
+def test_what_is_no_place_in_an_audit_is_refused(tmp_path: Path, before: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        page_of(written(tmp_path, 3), count=5, before=before)
+
+
+def test_a_torn_end_and_an_empty_audit_are_read(tmp_path: Path) -> None:
+    file = written(tmp_path, 3)
+    file.write_bytes(file.read_bytes() + b'{"event":"call","call_id":"torn"')
+    assert [each["call_id"] for each in page_of(file, count=5).calls] == ["whole", "c0", "c1", "c2"]
+    file.write_bytes(b"")
+    assert page_of(file, count=5).calls == []
+    assert outline_of(file).calls == 0
+
+
+@pytest.mark.parametrize(("count", "exact"), [(3, True), (1_000, False)])
+def test_an_outline_says_whose_audit_it_is_and_about_how_much_it_holds(tmp_path: Path, count: int, exact: bool) -> None:
+    outline = outline_of(written(tmp_path, count))
+    assert outline.about["workspace"] == [str(tmp_path)]
+    assert (outline.exact, outline.tools) == (exact, ("write_file",))
+    assert abs(outline.calls - count) <= 2
