@@ -220,11 +220,15 @@ async def test_a_program_without_a_tree_is_worked_by_what_is_written_on_it(tmp_p
                         if (found := next((e for e in seen["ui_elements"] if e["text"] == text), None)) is not None:
                             return found
 
-            for key in ("7", "8"):
-                clicked = await session.call("execute_gui", {"action": "click", "element_id": (await shown(key))["id"]})
-                assert clicked.ok
-            await shown("78")
-            calculator.kill()
+            try:
+                for key in ("7", "8"):
+                    clicked = await session.call(
+                        "execute_gui", {"action": "click", "element_id": (await shown(key))["id"]}
+                    )
+                    assert clicked.ok
+                await shown("78")
+            finally:
+                calculator.kill()
 
 
 def test_settings_are_checked() -> None:

@@ -126,7 +126,8 @@ class Accessibility(Protocol):
         """What the window (part of its title; default: the active one) shows now, in reading order, not yet numbered.
 
         Interactive and named elements only, unless `full`. `query` keeps those whose text, role or value contains it. At most `budget`
-        elements in `deadline` seconds; what was left out is said by `truncated`. `NotFound` names the windows when none fits.
+        elements in `deadline` seconds, longer on a busy machine; what was left out is said by `truncated`. `NotFound` names the windows when
+        none fits.
         """
         ...
 

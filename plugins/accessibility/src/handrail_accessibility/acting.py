@@ -10,6 +10,7 @@ from typing import Any, Literal
 import anyio
 
 from handrail import Denied, Downstream, Element, InvalidArguments, ToolContext
+from handrail.desktops.patience import patience
 from handrail_accessibility.changes import named
 from handrail_accessibility.control import Control
 from handrail_accessibility.naming import hidden_error
@@ -96,10 +97,10 @@ async def reach(
 async def soon(holds: Callable[[], Awaitable[bool]]) -> bool:
     """Whether it comes to hold within a moment, which is longer where each look takes long."""
     began, looks = anyio.current_time(), 0
-    with anyio.move_on_after(LONGEST_PATIENCE_S):
+    with anyio.move_on_after(patience(LONGEST_PATIENCE_S)):
         while not await holds():
             looks += 1
-            if looks >= LOOKS and anyio.current_time() - began >= STATE_PATIENCE_S:
+            if looks >= LOOKS and anyio.current_time() - began >= patience(STATE_PATIENCE_S):
                 return False
             await anyio.sleep(LOOK_AGAIN_S)
         return True

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import anyio
 
 from handrail import Downstream, Element
+from handrail.desktops.patience import patience
 from handrail_accessibility.control import Control, Scene
 from handrail_accessibility.telling import titled
 
@@ -40,6 +41,7 @@ class After:
 async def settled(control: Control, element: Element, before: Scene) -> After:
     """The window when it has been calm for a moment after a change; as it is, when nothing changes or nothing ever rests."""
     began = changed = anyio.current_time()
+    longest = patience(LONGEST_S)
     last, stirred, alike = before, False, 0
     own = _by_identity(before).get(element.fingerprint)
     while True:
@@ -56,10 +58,10 @@ async def settled(control: Control, element: Element, before: Scene) -> After:
         stirred |= scene.open and own is not None and _by_identity(scene).get(element.fingerprint, own) != own
         moved = stirred or looks(last) != looks(before)
         # What it does comes when it is let go.
-        if _held(_by_identity(scene).get(element.fingerprint), own) and now - began < LONGEST_S:
+        if _held(_by_identity(scene).get(element.fingerprint), own) and now - began < longest:
             changed = now
-        calm = alike >= CALM_LOOKS and now - changed >= (CALM_S if moved else PATIENCE_S)
-        if calm or now - began >= LONGEST_S:
+        calm = alike >= CALM_LOOKS and now - changed >= patience(CALM_S if moved else PATIENCE_S)
+        if calm or now - began >= longest:
             return After(last, stirred, silent)
         await anyio.sleep(LOOK_AGAIN_S)
 

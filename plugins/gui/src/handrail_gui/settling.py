@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from handrail import Accessibility, Element, Frame, Glance, HandrailError, Rect, Screen, Window
+from handrail.desktops.patience import patience
 from handrail_gui import outline
 from handrail_gui.hands import Hands
 
@@ -22,9 +23,6 @@ LOOK_S = 0.02
 # Seconds that the screen is watched before an action, for what moves by itself.
 WATCHED_S = 0.05
 CEILING_S = 2.0
-# It is looked at this often at least, also where a look takes so long that the ceiling is reached before.
-LOOKS = 8
-LONGEST_S = 8.0
 # How long nothing at all may happen, and in how many looks at the tree, before that is the answer. A starved program has read the input
 # long before it shows what it made of it.
 PATIENCE_S = 0.5
@@ -92,17 +90,16 @@ async def settle(
 ) -> Settled:
     """Wait until nothing has changed for a tenth of a second, two seconds at most, and compare with `before`.
 
-    `patient`: where nothing has changed at all, for half a second. A machine that is too busy for some looks in that time gets longer.
+    `patient`: where nothing has changed at all, for half a second. On a busy machine all of that is longer.
     """
     began = monotonic()
     # A whole screen that moves is not ignored: nothing would be left to be seen.
     ignored = before.restless if before.restless and _is_small(before.restless, before.frame.screen) else None
     await hands.worked_through()
     frame, tree = await screen.capture(), await _glance(accessibility)
-    quiet_since, looks, shots = monotonic(), 1, 1
-    while (spent := monotonic() - began) < CEILING_S or (shots < LOOKS and spent < LONGEST_S):
+    quiet_since, looks = monotonic(), 1
+    while monotonic() - began < patience(CEILING_S):
         await anyio.sleep(LOOK_S)
-        shots += 1
         now = await screen.capture()
         if not _same(frame, now, ignored):
             frame, quiet_since = now, monotonic()
@@ -112,7 +109,7 @@ async def settle(
                 tree, quiet_since = current, monotonic()
                 continue
             changed = compare(before, Scene(frame, await screen.windows(), current))
-            if changed or not patient or (looks >= PATIENT_LOOKS and monotonic() - began >= PATIENCE_S):
+            if changed or not patient or (looks >= PATIENT_LOOKS and monotonic() - began >= patience(PATIENCE_S)):
                 return Settled(True, changed, restless=before.restless is not None)
     after = Scene(frame, await screen.windows(), tree)
     return Settled(False, compare(before, after), restless=before.restless is not None)

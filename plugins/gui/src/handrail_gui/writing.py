@@ -11,6 +11,7 @@ import anyio
 
 from handrail import Accessibility, Downstream, Element, HandrailError, Screen, ToolContext, Window
 from handrail.desktops.chords import Chord
+from handrail.desktops.patience import patience
 from handrail_gui import outline
 from handrail_gui.hands import Hands
 
@@ -116,7 +117,7 @@ class Writer:
         """What reading back shows, once it shows the text or time is up."""
         if focus is None or before is None or "password" in focus.states:
             return "unverified"
-        deadline = monotonic() + SHOWN_S
+        deadline = monotonic() + patience(SHOWN_S)
         while True:
             now = await self._read(focus)
             if now is None:

@@ -11,6 +11,7 @@ from typing import Any
 import anyio
 
 from handrail import Desktop, Downstream, Element, Glance, StaleElement, ToolUnavailable, Tree
+from handrail.desktops.patience import patience
 from handrail_accessibility.atspi import actions, texts
 from handrail_accessibility.atspi.bus import REGISTRY, Bus, BusLost, CallFailed, NoAnswer, maybe
 from handrail_accessibility.atspi.choosing import choose, note_about, unpublished
@@ -28,8 +29,6 @@ from handrail_accessibility.looks import glance_of, ref_of
 
 SCENE_DEADLINE_S = 1.5
 GLANCE_DEADLINE_S = 3.0
-# A busy program's window may take long to the element that has the focus; one that does not answer at all is given up sooner.
-FOCUS_DEADLINE_S = 12.0
 # A program begins to keep its cache some 0.4 s after the first listener has come.
 CACHE_AFTER_S = 1.0
 
@@ -76,7 +75,7 @@ class AtSpi:
         async with self._reaching() as bus:
             windows = Windows(())
             chosen: TopLevel | None = None
-            with anyio.move_on_after(deadline) as clock:
+            with anyio.move_on_after(patience(deadline)) as clock:
                 windows = await self._windows(bus)
                 chosen = await choose(windows, window, self._services)
                 if chosen is not None:
@@ -99,7 +98,7 @@ class AtSpi:
 
     async def focused(self) -> Element | None:
         """The element with the keyboard focus in the active window."""
-        return (await self.tree(full=True, deadline=FOCUS_DEADLINE_S)).focused
+        return (await self.tree(full=True)).focused
 
     async def glance(self) -> Glance:
         """All that shows in the active window, in short; `Downstream` when it cannot be read in time: a part is no measure of a change."""
@@ -145,7 +144,7 @@ class AtSpi:
             if top is None or not top.shown:
                 return Scene(windows.titles, (), open=False)
             reading = Reading(bus, top, windows.popups_of(handle.app), Wanted(full=True), self._places(bus))
-            with anyio.move_on_after(SCENE_DEADLINE_S):
+            with anyio.move_on_after(patience(SCENE_DEADLINE_S)):
                 await reading.run()
             return Scene(windows.titles, reading.elements)
 
