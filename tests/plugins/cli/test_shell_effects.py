@@ -8,16 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.plugins.cli.bash_cases import BARE, HOME, WORK
 
 from handrail import Decision, Judging, Opinion, Route, Touch
 from handrail.judging.verdicts import Offer
 from handrail_cli.judgement import judge
 
-HOME = Path("/home/user")
-WORK = HOME / "project"
-BARE = Judging(
-    cwd=WORK, home=HOME, user="user", environment={"PATH": "/usr/bin:/bin", "HOME": str(HOME)}, workspace=(WORK,), platform="linux"
-)  # fmt: skip
 JUDGING = replace(BARE, sandbox=Offer("a sandbox", writable=(str(WORK),)))
 ONLINE = replace(BARE, sandbox=Offer("a sandbox", network=True, writable=(str(WORK),)))
 

@@ -5,24 +5,16 @@ from __future__ import annotations
 import base64
 import shlex
 import time
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, strategies as st
+from tests.plugins.cli.bash_cases import BARE
 
-from handrail import Decision, Judging, Opinion, Session
+from handrail import Decision, Opinion, Session
 from handrail_cli.judgement import judge
 
-HOME = Path("/home/user")
-WORK = HOME / "project"
-JUDGING = Judging(
-    cwd=WORK,
-    home=HOME,
-    user="user",
-    environment={"PATH": "/usr/bin:/bin", "HOME": str(HOME), "PAGER": "less"},
-    workspace=(WORK,),
-    platform="linux",
-)
+JUDGING = replace(BARE, environment={**BARE.environment, "PAGER": "less"})
 
 
 def opinion(command: str, *, stdin: str | None = None) -> Opinion:

@@ -8,23 +8,14 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
+from tests.plugins.cli.bash_cases import BARE, HOME
 
 from handrail import Decision, Judging, Mode
 from handrail_cli.globs import fits, fitting_secret
 from handrail_cli.judgement import judge
 
-HOME = Path("/home/user")
-WORK = HOME / "project"
 OWN = HOME / ".config" / "handrail"
-JUDGING = Judging(
-    cwd=WORK,
-    home=HOME,
-    user="user",
-    environment={"PATH": "/usr/bin:/bin", "HOME": str(HOME)},
-    workspace=(WORK,),
-    platform="linux",
-    protected=(OWN,),
-)
+JUDGING = replace(BARE, protected=(OWN,))
 
 
 def decision(command: str, judging: Judging = JUDGING) -> Decision | None:

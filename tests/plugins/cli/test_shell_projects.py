@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 
 import pytest
+from tests.plugins.cli.bash_cases import BARE
 
 from handrail import Decision, Judging, Offer
 from handrail_cli.judgement import judge
 
-HOME = Path("/home/user")
-WORK = HOME / "project"
-JUDGING = Judging(
-    cwd=WORK,
-    home=HOME,
-    user="user",
-    environment={"PATH": "/usr/bin:/bin", "HOME": str(HOME)},
-    workspace=(WORK,),
-    platform="linux",
-    sandbox=Offer(name="bubblewrap", network=False),
-)
+JUDGING = replace(BARE, sandbox=Offer(name="bubblewrap", network=False))
 
 ELSEWHERE = [
     "mvn -f /tmp/x test",

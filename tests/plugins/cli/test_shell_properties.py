@@ -6,10 +6,10 @@ import base64
 import shlex
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import example, given, strategies as st
+from tests.plugins.cli.bash_cases import BARE, WORK
 
 from handrail import Decision, Judging
 from handrail.judging.verdicts import Offer
@@ -17,18 +17,8 @@ from handrail_cli.analysis import analyse, parsed
 from handrail_cli.judgement import judge
 from handrail_cli.plain import plain
 
-HOME = Path("/home/user")
-WORK = HOME / "project"
-JUDGING = Judging(
-    cwd=WORK,
-    home=HOME,
-    user="user",
-    environment={"PATH": "/usr/bin:/bin", "HOME": str(HOME)},
-    workspace=(WORK,),
-    platform="linux",
-    # One that withholds nothing, so that nothing is asked about for want of it.
-    sandbox=Offer("a sandbox", network=True, writable=(str(WORK),)),
-)
+# With a sandbox that withholds nothing, so that nothing is asked about for want of it.
+JUDGING = replace(BARE, sandbox=Offer("a sandbox", network=True, writable=(str(WORK),)))
 
 
 def decision(command: str, judging: Judging = JUDGING) -> Decision | None:
