@@ -14,8 +14,8 @@ from google.genai import types
 
 from handrail import Frame, PlannedAction, Rect, Size
 from handrail.desktops.chords import chord_of
-from handrail_gemini_cu.config import Environment, GeminiConfig
-from handrail_gemini_cu.functions import FUNCTIONS, Called, Held, Surface, actions_of
+from handrail_gemini_cu.config import GeminiConfig
+from handrail_gemini_cu.functions import FUNCTIONS, Called, Environment, Held, Surface, actions_of
 
 from .documented import BROWSER, DESKTOP, LEGACY, MOBILE
 

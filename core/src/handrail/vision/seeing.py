@@ -79,7 +79,6 @@ class Health:
 
     answers: int = 0
     failures_in_a_row: int = 0
-    last_ms: float | None = None
     why: str | None = None
     retry_at: float = 0.0
     cost: Cost = FREE
@@ -321,7 +320,7 @@ class Vision:
             await self._leave(name, opened)
         ms, cost = (monotonic() - began) * 1000, opened.backend.cost - spent
         before = self.health(name)
-        self._health[name] = Health(before.answers + 1, 0, ms, None, 0.0, before.cost + cost)
+        self._health[name] = Health(before.answers + 1, cost=before.cost + cost)
         return Answered(value, name, ms=ms, cost=cost)
 
     async def _within(self, backend: VisionBackend, do: Callable[[VisionBackend], Awaitable[T]]) -> T:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from handrail.words import nearest
-
-Environment = Literal["desktop", "browser", "mobile"]
+from handrail_gemini_cu.functions import FUNCTIONS, Environment
 
 
 def _known_function(name: str) -> str:
-    from handrail_gemini_cu.functions import FUNCTIONS
-
     if name not in FUNCTIONS:
         raise ValueError(f"there is no function {name!r}{nearest(name, FUNCTIONS)}")
     return name

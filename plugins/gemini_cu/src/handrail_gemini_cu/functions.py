@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, cast
+from typing import Any, Final, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
 from handrail import TO_999, Frame, OutOfRange, PlannedAction, Size, Transform
-from handrail_gemini_cu.config import Environment, GeminiConfig
 
+# What the model is told that it works on.
+Environment = Literal["desktop", "browser", "mobile"]
 HANDS: Final = "execute_gui"
 BROWSER: Final = "execute_browser"
 
@@ -59,13 +60,24 @@ class Held:
         self.used = dict.fromkeys(self.used, True)
 
 
+class Wishes(Protocol):
+    """What a person has set that calls depend on."""
+
+    @property
+    def environment(self) -> Environment: ...
+    @property
+    def browser(self) -> str: ...
+    @property
+    def search_url(self) -> str: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Surface:
     """What the model's numbers are about: the picture as it was sent, and where it lies on the screen. `platform` is a `sys.platform`."""
 
     frame: Frame
     sent: Size
-    settings: GeminiConfig
+    settings: Wishes
     platform: str
     held: Held = field(default_factory=Held)
 
