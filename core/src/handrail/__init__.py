@@ -98,6 +98,7 @@ if TYPE_CHECKING:
         TailCall as TailCall,
         ToolResult as ToolResult,
     )
+    from handrail.running.traces import Trace as Trace
     from handrail.sandboxing.confining import Confinement as Confinement
     from handrail.sandboxing.denials import Denial as Denial
     from handrail.sandboxing.sandboxes import (
@@ -256,6 +257,7 @@ _HOMES = {
         "TailCall",
         "ToolResult",
     ),
+    "running.traces": ("Trace",),
     "sandboxing.confining": ("Confinement",),
     "sandboxing.denials": ("Denial",),
     "sandboxing.sandboxes": (

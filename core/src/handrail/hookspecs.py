@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from handrail.judging.rules import Rule
     from handrail.judging.verdicts import Evaluator
     from handrail.plugins.services import Service
+    from handrail.running.traces import Traces
     from handrail.sandboxing.sandboxes import Sandbox
     from handrail.tools.contract import Tool, Toolset
     from handrail.vision.backend import VisionBackend
@@ -83,4 +84,10 @@ def handrail_register_commands() -> Iterable[click.Command]:
 @hookspec
 def handrail_register_observers() -> Iterable[Observer]:
     """Return observers: they see each call of every session before it is judged, and its result before the model does."""
+    return ()
+
+
+@hookspec
+def handrail_register_traces() -> Iterable[Traces]:
+    """Return functions that say what this plugin wrote into files of other programs, for whoever removes Handrail."""
     return ()

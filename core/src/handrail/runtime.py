@@ -43,6 +43,7 @@ from handrail.plugins.loading import Plugins, check_required, load_here
 from handrail.plugins.opened import Opened
 from handrail.plugins.registering import CORE, register_all, validated
 from handrail.plugins.services import Closable, Scope, Service, close
+from handrail.running.traces import Traces
 from handrail.sandboxing.choosing import Chosen, choose
 from handrail.sandboxing.sandboxes import Sandbox
 from handrail.session import Session
@@ -135,6 +136,11 @@ class Runtime:
     def skills(self) -> Sequence[tuple[Path, str]]:
         """The folders of skills that plugins brought, each with its plugin."""
         return self._registered.skills
+
+    @property
+    def traces(self) -> Sequence[tuple[Traces, str]]:
+        """What says what plugins wrote into files of other programs, each with its plugin."""
+        return self._registered.traces
 
     def plugin_config(self, plugin: str) -> BaseModel:
         """A plugin's validated settings."""

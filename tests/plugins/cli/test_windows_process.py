@@ -15,6 +15,7 @@ from typing import IO, Any
 import pytest
 
 from handrail import Downstream, InvalidArguments, ToolUnavailable
+from handrail.running.ledger import Ledger
 from handrail_cli.config import HostLimits
 from handrail_cli.family import family
 from handrail_cli.process import Launch, Process
@@ -63,8 +64,8 @@ def contain(start: Start, cwd: Path, stdin: int | IO[bytes], limits: Mapping[str
 
 
 @pytest.fixture
-async def processes() -> AsyncGenerator[Processes, None]:
-    opened = Processes(WindowsStarter(contain))
+async def processes(tmp_path: Path) -> AsyncGenerator[Processes, None]:
+    opened = Processes(WindowsStarter(contain), Ledger(tmp_path))
     yield opened
     await opened.close()
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from handrail_gui.private import processes
+from handrail.running import processes
+from handrail_gui.private.parts import mark_of
 
 from .conftest import HANDRAIL
 
@@ -85,7 +86,7 @@ def test_killing_run_ends_the_command_and_its_screen(tmp_path: Path):
     running.kill()
     running.communicate(timeout=20)
     deadline = monotonic() + 30
-    while int(pid) in processes.table() or processes.marked(token) & set(processes.table()):
+    while int(pid) in processes.table() or processes.marked(mark_of(token)) & set(processes.table()):
         assert monotonic() < deadline
         sleep(0.02)
 
@@ -131,7 +132,7 @@ def test_a_desktop_whose_supervisor_was_killed_is_not_listed(named: str):
 
 
 def test_its_file_is_only_for_its_owner(named: str):
-    (file,) = Path(os.environ["HANDRAIL_HOME"]).rglob("desktops/*.json")
+    (file,) = Path(os.environ["HANDRAIL_HOME"]).rglob("running/desktop-*.json")
     assert file.stat().st_mode & 0o777 == 0o600
 
 

@@ -18,8 +18,9 @@ import pytest
 
 import handrail
 from handrail import DesktopError
-from handrail_gui.private import processes
+from handrail.running import processes
 from handrail_gui.private.client import PrivateDesktop
+from handrail_gui.private.parts import MARK, mark_of
 from handrail_gui.x11.connection import Connection
 from handrail_gui.x11.screen import X11Screen
 
@@ -46,7 +47,7 @@ def wait_until(condition: Callable[[], Any], what: str, timeout: float = 15.0) -
 
 def is_gone(told: dict[str, Any]) -> bool:
     """No process of the desktop is left, not even its supervisor, and its folder is removed."""
-    left = processes.marked(told["token"]) & set(processes.table())
+    left = processes.marked(mark_of(told["token"])) & set(processes.table())
     servers = [pid for pid in (told["supervisor"], *told["pids"].values()) if pid in processes.table()]
     return not left and not servers and not Path(told["folder"]).parent.exists()
 
@@ -56,7 +57,7 @@ def owner() -> Any:
     running = subprocess.Popen([sys.executable, "-c", OWNER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert running.stdout is not None
     told = json.loads(running.stdout.readline())
-    wait_until(lambda: len(processes.marked(told["token"])) >= 7, "the programs of the desktop")
+    wait_until(lambda: len(processes.marked(mark_of(told["token"]))) >= 7, "the programs of the desktop")
     yield running, told
     running.kill()
     running.communicate(timeout=20)
@@ -111,7 +112,7 @@ def test_a_desktop_that_is_closed_at_once_leaves_nothing():
         desktop = PrivateDesktop.start("brief")
         folder = Path(desktop.desktop.environment["XDG_RUNTIME_DIR"]).parent
         desktop.close()
-        assert not processes.marked(desktop.token) & set(processes.table())
+        assert not processes.marked(desktop.mark) & set(processes.table())
         assert not folder.exists()
 
 
@@ -204,7 +205,7 @@ async def test_a_screen_that_hangs_gives_an_error_and_no_hang(tmp_path: Path):
         assert (await session.call("window_list")).ok
         server = next(
             pid
-            for pid in processes.marked(desktop.environment[processes.MARK])
+            for pid in processes.marked(mark_of(desktop.environment[MARK]))
             if Path(f"/proc/{pid}/comm").read_text().strip() == "Xvfb"
         )
         os.kill(server, signal.SIGSTOP)
@@ -219,7 +220,7 @@ async def test_a_screen_that_died_gives_an_error(tmp_path: Path):
     async with handrail.open(desktop="private", cwd=tmp_path) as session:
         desktop = await session.desktop()
         assert (await session.call("window_list")).ok
-        for pid in processes.marked(desktop.environment[processes.MARK]):
+        for pid in processes.marked(mark_of(desktop.environment[MARK])):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         result = await session.call("window_list")

@@ -14,7 +14,9 @@ from pathlib import Path
 from handrail.artifacts.store import LOCK
 from handrail.config.places import Places
 from handrail.config.settings import Settings
+from handrail.errors import HandrailError
 from handrail.files.locks import try_lock
+from handrail.running.ledger import Ledger
 
 DAY_S = 86_400.0
 # A session that begins makes its folder before it can lock it.
@@ -38,6 +40,9 @@ def prune(places: Places, settings: Settings) -> None:
     prune_artifacts(places.artifacts, days=kept.keep_days, most=kept.keep_bytes)
     kept = settings.audit
     prune_audit(places.audit, days=kept.keep_days, most=kept.keep_bytes)
+    # Whoever reads the ledger takes out what is gone. A file that is none of its own is told by `handrail uninstall`.
+    with contextlib.suppress(HandrailError):
+        Ledger(places.state).all()
 
 
 def prune_artifacts(folder: Path, *, days: float, most: int) -> int:

@@ -7,7 +7,7 @@ import functools
 import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -166,23 +166,38 @@ def without_audit(config: Config) -> Config:
     return replace(config, settings=config.settings.model_copy(update={"audit": off}))
 
 
-def open_runtime_for(
+@asynccontextmanager
+async def open_runtime_for(
     choices: Choices,
     *,
     config: Config | None = None,
     follow: bool = True,
     environment: Mapping[str, str] | None = None,
-) -> AbstractAsyncContextManager[Runtime]:
-    """A runtime by these options, for `async with`. It follows changes of the configuration files, unless `follow` is False.
+) -> AsyncGenerator[Runtime]:
+    """A runtime by these options, for `async with`; meanwhile this process is written down among what runs.
+
+    It follows changes of the configuration files, unless `follow` is False.
 
     `environment`: what tools and their children are given; None for the program's own.
     """
     from handrail.runtime import open_runtime
 
+    context = click.get_current_context(silent=True)
     config = config or read_config(choices)
     reload = functools.partial(load_config, choices) if follow else None
     environment = os.environ if environment is None else environment
-    return open_runtime(config, environment=environment, cwd=current_folder(), reload=reload)
+    with running_as(context.command_path if context else "handrail"):
+        async with open_runtime(config, environment=environment, cwd=current_folder(), reload=reload) as runtime:
+            yield runtime
+
+
+def running_as(what: str) -> AbstractContextManager[None]:
+    """Write this process down among what runs, so that it is found and can be ended."""
+    from handrail.config.places import Places
+    from handrail.running.ledger import Ledger, Running
+
+    pid = os.getpid()
+    return Ledger(Places.of(os.environ).state).kept(Running.of("program", str(pid), what, pid=pid))
 
 
 def load_config(choices: Choices, flags: Mapping[str, Any] | None = None) -> Config:

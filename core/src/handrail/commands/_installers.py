@@ -27,6 +27,7 @@ class Installer(Protocol):
     def installing(self, packages: Sequence[str]) -> Command: ...
     def uninstalling(self, packages: Sequence[str]) -> Command: ...
     def upgrading(self, packages: Sequence[str], *, everything: bool) -> Command: ...
+    def removing(self, packages: Sequence[str]) -> Command: ...
 
 
 def installer(prefix: Path, *, find: Callable[[str], str | None]) -> Installer:
@@ -68,6 +69,10 @@ class Pip:
     def upgrading(self, packages: Sequence[str], *, everything: bool) -> Command:
         return self.installing(["--upgrade", *packages])
 
+    def removing(self, packages: Sequence[str]) -> Command:
+        """All of Handrail, which is these packages."""
+        return self.uninstalling(packages)
+
 
 @dataclass(frozen=True, slots=True)
 class Pipx:
@@ -93,6 +98,10 @@ class Pipx:
     def upgrading(self, packages: Sequence[str], *, everything: bool) -> Command:
         # `pipx upgrade` leaves core as it is for as long as it fits, and older ones forget where the packages came from.
         return self._pip("install", "--upgrade", *self._options, *packages)
+
+    def removing(self, packages: Sequence[str]) -> Command:
+        """The environment, whatever is in it."""
+        return [self.program, "uninstall", self.prefix.name]
 
     def _pip(self, *words: str) -> Command:
         return [self.program, "runpip", self.prefix.name, *words]
@@ -136,6 +145,10 @@ class UvTool:
             return [self.program, "tool", "upgrade", self.prefix.name]
         upgraded = [word for package in packages for word in ("--upgrade-package", package)]
         return [*self._with(list(self._beside.values())), *upgraded]
+
+    def removing(self, packages: Sequence[str]) -> Command:
+        """The environment, whatever is in it."""
+        return [self.program, "tool", "uninstall", self.prefix.name]
 
     def _with(self, beside: Sequence[str]) -> Command:
         return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -31,7 +32,7 @@ def uninstall(packages: Sequence[str]) -> list[str]:
     chosen = _checked(packages)
     for package in packages:
         if normal(package) in (DISTRIBUTION, METAPACKAGE):
-            raise HandrailError(f"{package} is this program itself", hint="remove its environment, or use pip")
+            raise HandrailError(f"{package} is this program itself", hint=f"`handrail uninstall`, then {removal()}")
     _, gone = _change(chosen.uninstalling(packages), chosen)
     return gone
 
@@ -41,6 +42,15 @@ def upgrade(packages: Sequence[str]) -> list[str]:
     before, chosen = _versions(), _checked(packages)
     _change(chosen.upgrading(packages or sorted(before), everything=not packages), chosen)
     return [f"{name} {version}" for name, version in _versions().items() if before.get(name) != version]
+
+
+def removal() -> str:
+    """The command that removes core and all plugins."""
+    try:
+        chosen = installer(Path(sys.prefix), find=shutil.which)
+    except HandrailError as exc:
+        return f"what made the environment {sys.prefix} ({exc})"
+    return shlex.join(map(str, chosen.removing(sorted(_versions()))))
 
 
 def distribution_of(name: str) -> str:

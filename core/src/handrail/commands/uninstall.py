@@ -10,14 +10,31 @@ from handrail.commands._common import completed_by
 
 
 @click.command("uninstall")
-@click.argument("packages", nargs=-1, required=True, metavar="PKG...", shell_complete=completed_by("plugins"))
-def command(packages: Sequence[str]) -> None:
-    """Remove plugins from the environment that runs this.
+@click.argument("packages", nargs=-1, metavar="[PKG...]", shell_complete=completed_by("plugins"))
+@click.option("-y", "--yes", is_flag=True, help="Without PKG: end what runs, and do not ask.")
+@click.option("--dry-run", is_flag=True, help="Without PKG: say what there is, and end nothing.")
+def command(packages: Sequence[str], yes: bool, dry_run: bool) -> None:
+    """Remove plugins, or end all that runs before Handrail goes.
 
-    PKG is a package's name, or a plugin's as `handrail plugins` prints it.
+    PKG is a package's name, or a plugin's as `handrail plugins` prints it; it is removed from the environment that runs this.
 
-    Example: handrail uninstall handrail-vision-ocr
+    Without PKG, what was started from this environment and still runs is shown, and ended with all that came from it: sessions, servers,
+    consoles, private desktops, commands that were left running. Then it says what stays, and how each is removed: entries in files of MCP
+    clients, folders with their sizes, the program itself.
+
+    Example: handrail uninstall --dry-run
     """
+    if packages:
+        if yes or dry_run:
+            raise click.UsageError("--yes and --dry-run go without PKG")
+        _remove(packages)
+        return
+    from handrail.commands._leaving import leave
+
+    leave(ask=not yes, dry=dry_run)
+
+
+def _remove(packages: Sequence[str]) -> None:
     from handrail.commands import _packages
 
     gone = _packages.uninstall([_packages.distribution_of(package) for package in packages])

@@ -17,6 +17,7 @@ from handrail.judging.rules import Rule
 from handrail.judging.verdicts import Evaluator
 from handrail.plugins.loading import Plugin, Plugins
 from handrail.plugins.services import Service
+from handrail.running.traces import Traces
 from handrail.sandboxing.sandboxes import Sandbox
 from handrail.tools import builtin, mistakes
 from handrail.tools.contract import Tool, Toolset
@@ -42,6 +43,7 @@ class Registered:
     observers: dict[str, Observer] = field(default_factory=dict[str, Observer])
     rules: list[tuple[Rule, str]] = field(default_factory=list[tuple[Rule, str]])
     skills: list[tuple[Path, str]] = field(default_factory=list[tuple[Path, str]])
+    traces: list[tuple[Traces, str]] = field(default_factory=list[tuple[Traces, str]])
 
 
 # What may be registered by each hook; anything else would fail at some later call, far from who gave it.
@@ -59,6 +61,7 @@ FITTING: Mapping[str, Callable[[Any], bool]] = {
     "services": lambda given: isinstance(given, Service),
     "rules": lambda given: isinstance(given, Rule),
     "skills": lambda given: isinstance(given, Path) and given.is_absolute(),
+    "traces": callable,
     "observers": lambda given: isinstance(given, Observer) and isinstance(getattr(given, "name", None), str),
 }
 
@@ -99,6 +102,7 @@ def _register_one(before: Registered, plugin: Plugin, plugins: Plugins, settings
         dict(before.observers),
         [*before.rules, *((rule, name) for rule in answers("rules"))],
         [*before.skills, *((folder, name) for folder in answers("skills"))],
+        [*before.traces, *((traces, name) for traces in answers("traces"))],
     )
     for backend in answers("vision_backends"):
         _claim(after.backends, backend.name, backend, what="vision backend", plugin=name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from dataclasses import dataclass
 MARK = "HANDRAIL_MARK_PROCESS"
 # The lowest bit of the signals in /proc.
 SIGHUP_BIT = 1
+# Seconds in which a process that has just been started is given its environment.
+BECOMING_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +65,35 @@ def behind(shell: int, mark: str) -> tuple[int, ...]:
         return ()
     # Numbers start again from below at the end of their range.
     younger = [pid for pid in numbers if pid > shell or last < shell]
-    return tuple(pid for pid in younger if _marked(pid, mark) and _moved_from(pid, shell))
+    ends = time.monotonic() + BECOMING_S
+    return tuple(pid for pid in younger if _comes_to_be_marked(pid, mark, ends) and _moved_from(pid, shell))
+
+
+def _comes_to_be_marked(pid: int, mark: str, ends: float) -> bool:
+    """Whether it carries the mark; one that is just turning into another program shows no environment, and is looked at again."""
+    while not (found := _marked(pid, mark)) and _is_bare(pid) and time.monotonic() < ends:
+        time.sleep(BECOMING_S / 50)
+    return found
+
+
+def _is_bare(pid: int) -> bool:
+    """Whether a program shows no environment at all; the kernel's own threads are no programs."""
+    try:
+        os.readlink(f"/proc/{pid}/exe")
+        with open(f"/proc/{pid}/environ", "rb") as environ:
+            return not environ.read(1)
+    except OSError:
+        return False
 
 
 def _moved_from(pid: int, group: int) -> bool:
     entry = _entry(pid)
     return entry is not None and entry.group != group
+
+
+def pid_exists(pid: int) -> bool:
+    """Whether there is a process of that number, whatever it is."""
+    return os.path.exists(f"/proc/{pid}")
 
 
 def alive(pids: Iterable[int], mark: str) -> tuple[int, ...]:

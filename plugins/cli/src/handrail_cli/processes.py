@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import shlex
 import sys
@@ -12,6 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from handrail import InvalidArguments, NotFound, ServiceContext
 from handrail.records.redaction import without_credentials
+from handrail.running.ledger import Ledger, Running
+from handrail.running.processes import marked
+from handrail_cli.family import MARK, pid_exists
 from handrail_cli.process import TERM_S, Launch, Process
 from handrail_cli.shell import Left, outside
 from handrail_cli.warden import Warden
@@ -40,10 +44,11 @@ class Starter(Protocol):
 class Processes:
     """Every command of one session, and what the session's shell remembers besides its folder and variables. Service `shell`, scope session.
 
-    `unset` are variables of the host that a command took away. Closing ends what still runs.
+    `unset` are variables of the host that a command took away. Closing ends what still runs. What is left running is written down in `ledger`.
     """
 
-    def __init__(self, starter: Starter) -> None:
+    def __init__(self, starter: Starter, ledger: Ledger) -> None:
+        self._ledger = ledger
         self.unset: frozenset[str] = frozenset()
         self._starter = starter
         self._token = secrets.token_hex(8)
@@ -58,13 +63,14 @@ class Processes:
     @classmethod
     async def open(cls, context: ServiceContext) -> Processes:
         """The service, with nothing running."""
+        ledger = Ledger(context.state)
         if sys.platform == "win32":
             from handrail_cli.windows_process import WindowsStarter
 
-            return cls(WindowsStarter())
+            return cls(WindowsStarter(), ledger)
         from handrail_cli.posix_start import PosixStarter
 
-        return cls(PosixStarter())
+        return cls(PosixStarter(), ledger)
 
     def host_environment(self, environment: Mapping[str, str]) -> dict[str, str]:
         """A copy of the host's environment without credentials."""
@@ -154,6 +160,9 @@ class Processes:
             if self._warden is None:
                 self._warden = Warden()
             self._warden.left(process.pid, process.mark)
+            # It is found later unless the disk is full, and it runs in any case.
+            with contextlib.suppress(OSError):
+                self._ledger.write(_running(process))
         return process.id
 
     def get(self, process_id: str) -> Process:
@@ -179,6 +188,9 @@ class Processes:
             process.watch = None
         elif self._warden is not None:
             self._warden.over(process.pid, process.mark)
+        # What was told to outlive the session stays written down.
+        if process.id is not None and not (any(map(pid_exists, process.daemons)) or marked(_mark(process))):
+            self._ledger.remove(_running(process))
 
     async def close(self) -> None:
         """End what still runs: commands that are waited for whole, those left running as a closing terminal does."""
@@ -197,4 +209,17 @@ class Processes:
         for process in ended[: max(0, len(ended) - KEPT_ENDED)]:
             assert process.id is not None
             process.close()
+            self._over(process)
             del self._known[process.id]
+
+
+def _running(process: Process) -> Running:
+    """The command as the ledger of what runs has it."""
+    # The number of a shell that has ended may be another's by now.
+    pid = process.pid if process.exit_code is None else 0
+    return Running.of("command", process.mark, "a command that was left running", pid=pid, mark=_mark(process))
+
+
+def _mark(process: Process) -> str:
+    """What stands in the environment of all that it started."""
+    return f"{MARK}={process.mark}"

@@ -63,7 +63,11 @@ def run(size: tuple[int, int], command: tuple[str, ...]) -> None:
 
     Example: handrail desktop run --size 1920x1080 -- npm test
     """
-    sys.exit(_run(list(command), size))
+    from handrail.commands._common import running_as
+
+    with running_as("handrail desktop run"):
+        code = _run(list(command), size)
+    sys.exit(code)
 
 
 @desktop.command("start")
@@ -104,7 +108,7 @@ def status(as_json: bool) -> None:
         click.echo(json.dumps([found.line() for found in running]))
         return
     for found in running:
-        click.echo(f"{found.name}  {found.display}  {found.width}x{found.height}  pid {found.pid}")
+        click.echo(f"{found.name}  {found.display}  {found.width}x{found.height}  pid {found.running.pid}")
     if not running:
         click.echo("no desktop is running", err=True)
 
@@ -112,9 +116,8 @@ def status(as_json: bool) -> None:
 def _named() -> NamedDesktops:
     from handrail.config.places import Places
     from handrail_gui.private.named import NamedDesktops
-    from handrail_gui.private.service import FOLDER
 
-    return NamedDesktops(Places.of(os.environ).state / FOLDER)
+    return NamedDesktops(Places.of(os.environ).state)
 
 
 def _run(command: list[str], size: tuple[int, int]) -> int:

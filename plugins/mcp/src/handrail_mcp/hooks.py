@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import click
 
     from handrail import Service, Toolset
+    from handrail.running.traces import Traces
 
 
 @hookimpl
@@ -36,3 +37,11 @@ def handrail_register_services() -> Iterable[Service]:
     from handrail_mcp.client.toolset import SERVICE
 
     return (SERVICE,)
+
+
+@hookimpl
+def handrail_register_traces() -> Iterable[Traces]:
+    """The entries in the files of clients."""
+    from handrail_mcp.setup.command import traces
+
+    return (traces,)

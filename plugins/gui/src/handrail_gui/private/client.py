@@ -18,6 +18,7 @@ from typing import Any
 
 from handrail import Desktop, DesktopError
 from handrail.config.places import DESKTOP_PLACES, Places
+from handrail_gui.private.parts import mark_of
 
 START_S = 20.0
 END_S = 10.0
@@ -146,6 +147,11 @@ class PrivateDesktop:
         if "error" in told:
             raise DesktopError(f"the private desktop could not be started: {told['error']}")
         return told
+
+    @property
+    def mark(self) -> str:
+        """What stands in the environment of all that is on it."""
+        return mark_of(self.token)
 
     @property
     def running(self) -> bool:

@@ -1,25 +1,22 @@
-"""Desktops that outlive the command which started them, by name: small JSON files, checked against the process they speak of."""
+"""Desktops that outlive the command which started them, by name: written down in the ledger of what runs."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
 import re
-import signal
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from time import monotonic, sleep
 from typing import Any
 
 from handrail import Desktop, DesktopError
-from handrail.config.places import private_folder, write_private
+from handrail.config.places import private_folder
 from handrail.files.locks import lock
-from handrail_gui.private import processes
+from handrail.running import processes
+from handrail.running.ledger import Ledger, Running
 from handrail_gui.private.client import END_S, PrivateDesktop
 
+KIND = "desktop"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 # Words that the setting `desktop` gives another meaning.
 TAKEN = frozenset({"current", "private"})
@@ -27,19 +24,17 @@ TAKEN = frozenset({"current", "private"})
 
 @dataclass(frozen=True, slots=True)
 class NamedDesktop:
-    """A desktop that was left running. `pid` and `started` (clock ticks since boot) name its supervisor."""
+    """A desktop that was left running; `running` is its supervisor."""
 
-    name: str
-    pid: int
-    started: int
+    running: Running
     display: str
     width: int
     height: int
     environment: dict[str, str]
 
     @property
-    def alive(self) -> bool:
-        return processes.alive(self.pid, self.started)
+    def name(self) -> str:
+        return self.running.name
 
     @property
     def desktop(self) -> Desktop:
@@ -52,21 +47,20 @@ class NamedDesktop:
             "display": self.display,
             "width": self.width,
             "height": self.height,
-            "pid": self.pid,
+            "pid": self.running.pid,
             "environment": self.environment,
         }
 
 
 @dataclass(frozen=True, slots=True)
 class NamedDesktops:
-    """The running desktops of one user that have names; `folder` is where their files are."""
+    """The running desktops of one user that have names; `state` is the folder of the user's state."""
 
-    folder: Path
+    state: Path
 
     def all(self) -> list[NamedDesktop]:
-        """Those that are running, by name; files of others are removed."""
-        found = (self._read(file) for file in sorted(self.folder.glob("*.json")))
-        return [desktop for desktop in found if desktop is not None]
+        """Those that are running, by name."""
+        return [NamedDesktop(running, **running.details) for running in self._ledger.all(KIND) if running.alive]
 
     def find(self, name: str) -> NamedDesktop:
         """The running desktop of that name; `DesktopError` names those that are."""
@@ -94,7 +88,7 @@ class NamedDesktops:
             started = PrivateDesktop.start(name, width=width, height=height, keep=True)
             try:
                 named = _named(started)
-                write_private(self._file(name), json.dumps(asdict(named)))
+                self._ledger.write(named.running)
             except BaseException:
                 started.close()
                 raise
@@ -103,58 +97,35 @@ class NamedDesktops:
 
     def stop(self, name: str) -> None:
         """End the desktop and everything on it, and wait until it is gone; `DesktopError` when it does not go."""
-        desktop = self.find(name)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(desktop.pid, signal.SIGTERM)
-        if not _gone(desktop):
-            # Its guard cleans up behind it.
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(desktop.pid, signal.SIGKILL)
-            if not _gone(desktop):
-                raise DesktopError(f"the desktop {name!r} did not end: process {desktop.pid} is still there")
-        self._file(name).unlink(missing_ok=True)
+        running = self.find(name).running
+        # Where it has to be killed, its guard cleans up behind it.
+        if not processes.ask_to_end(running.pid, running.started, patience=END_S):
+            raise DesktopError(f"the desktop {name!r} did not end: process {running.pid} is still there")
+        self._ledger.remove(running)
 
-    def _file(self, name: str) -> Path:
-        return self.folder / f"{name}.json"
-
-    def _read(self, file: Path) -> NamedDesktop | None:
-        try:
-            desktop = NamedDesktop(**json.loads(file.read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            return None
-        except (ValueError, TypeError) as exc:
-            raise DesktopError(f"{file} is not what `handrail desktop start` writes", hint="remove it") from exc
-        if desktop.alive:
-            return desktop
-        file.unlink(missing_ok=True)
-        return None
+    @property
+    def _ledger(self) -> Ledger:
+        return Ledger(self.state)
 
     @contextmanager
     def _alone(self) -> Generator[None]:
         """Two commands that start a desktop at once take turns."""
-        with open(private_folder(self.folder) / "lock", "w", encoding="utf-8") as file:
+        with open(private_folder(self._ledger.folder) / "lock", "w", encoding="utf-8") as file:
             lock(file.fileno())
             yield
 
 
-def _gone(desktop: NamedDesktop) -> bool:
-    """Whether it ends within `END_S` seconds."""
-    deadline = monotonic() + END_S
-    while desktop.alive and monotonic() < deadline:
-        sleep(processes.POLL_S)
-    return not desktop.alive
-
-
 def _named(started: PrivateDesktop) -> NamedDesktop:
-    found = processes.process(started.process.pid)
-    if found is None or started.desktop.display is None:
-        raise DesktopError(f"the desktop {started.desktop.name!r} ended as soon as it was started")
-    return NamedDesktop(
-        started.desktop.name,
-        found.pid,
-        found.started,
-        started.desktop.display,
-        started.width,
-        started.height,
-        dict(started.desktop.environment),
+    desktop = started.desktop
+    about: dict[str, Any] = {
+        "display": desktop.display,
+        "width": started.width,
+        "height": started.height,
+        "environment": dict(desktop.environment),
+    }
+    running = Running.of(
+        KIND, desktop.name, f"the desktop {desktop.name!r}", pid=started.process.pid, mark=started.mark, details=about
     )
+    if not running.alive or desktop.display is None:
+        raise DesktopError(f"the desktop {desktop.name!r} ended as soon as it was started")
+    return NamedDesktop(running, **about)

@@ -11,8 +11,10 @@ from pathlib import Path
 from time import monotonic
 
 from handrail_gui.private.access import admit_user, new_cookie, write_cookie
-from handrail_gui.private.processes import MARK
 from handrail_gui.private.spawning import Failed, first_line, output_of, spawn
+
+# In the environment of everything that is started on a private desktop; the value is the desktop's own token.
+MARK = "HANDRAIL_MARK_DESKTOP"
 
 # Seconds for all parts together; usually it takes a fifth of a second.
 DEADLINE_S = 15.0
@@ -35,6 +37,11 @@ TOOLKITS = {
     # There is no graphics card: without this, GTK 4 has one imitated, and is busy with that for seconds.
     "GSK_RENDERER": "cairo",
 }
+
+
+def mark_of(token: str) -> str:
+    """What stands in the environment of all that is on the desktop with this token."""
+    return f"{MARK}={token}"
 
 
 @dataclass(slots=True)

@@ -15,8 +15,6 @@ from handrail import Desktop, DesktopError, ServiceContext
 from handrail_gui.private.client import PrivateDesktop
 from handrail_gui.private.named import NamedDesktops
 
-FOLDER = "desktops"
-
 # What stands for the one screen of a platform that has no displays by name.
 SCREENS = {"win32": "windows", "darwin": "macos"}
 # What a program needs to appear on a person's own screen.
@@ -54,7 +52,7 @@ class LocalDesktops:
 
     async def attach(self, name: str) -> Desktop:
         """One that `handrail desktop start` left running; `DesktopError` names those that are."""
-        return NamedDesktops(self.state / FOLDER).find(name).desktop
+        return NamedDesktops(self.state).find(name).desktop
 
     async def stop(self, desktop: Desktop) -> None:
         """End a desktop that `start` gave, with everything on it."""

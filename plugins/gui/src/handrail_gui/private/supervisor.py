@@ -24,9 +24,9 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
-from handrail_gui.private import processes
+from handrail.running import processes
 from handrail_gui.private.access import clients
-from handrail_gui.private.parts import Parts
+from handrail_gui.private.parts import Parts, mark_of
 from handrail_gui.private.spawning import PR_SET_CHILD_SUBREAPER, Failed, prctl, spawn
 
 # How often its folder is removed, if it comes back.
@@ -130,7 +130,9 @@ class Supervisor:
 
         def programs() -> set[int]:
             running = processes.table()
-            ours = {pid for pid, p in running.items() if p.parent == os.getpid()} | processes.marked(self.order.token)
+            ours = {pid for pid, p in running.items() if p.parent == os.getpid()} | processes.marked(
+                mark_of(self.order.token)
+            )
             ours |= hidden
             return processes.family(ours - servers - spared, running) - servers - spared
 
@@ -146,7 +148,7 @@ def _wake_up(*_: object) -> None:
 
 def clean_up(token: str, folder: Path, *, spared: set[int]) -> None:
     """End every process that bears the desktop's mark, with what it started, and remove the desktop's folder."""
-    processes.end(lambda: processes.family(processes.marked(token), processes.table()) - spared)
+    processes.end(lambda: processes.family(processes.marked(mark_of(token)), processes.table()) - spared)
     # Somebody may still write into it for a moment.
     for _ in range(REMOVALS):
         shutil.rmtree(folder, ignore_errors=True)

@@ -10,13 +10,15 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from Xlib import error
 
 from handrail import Downstream
+from handrail.config.places import Places
+from handrail.running.ledger import Ledger, Running
 from handrail_gui.x11.clipboard import Clipboard, Content, Contents
 from handrail_gui.x11.connection import Client, connect
 
@@ -82,6 +84,13 @@ def main(name: str) -> None:
     if os.fork():
         # Whoever waits for this one knows now that all is owned; the connection belongs to the other.
         os._exit(0)
+    ledger = Ledger(Places.of(os.environ).state)
+    heir = Running.of("clipboard", str(os.getpid()), "a clipboard that was handed over", pid=os.getpid())
+    with ledger.kept(heir):
+        _offer(client, owned)
+
+
+def _offer(client: Client, owned: Sequence[Clipboard]) -> None:
     try:
         while any(clipboard.contents is not None for clipboard in owned):
             client.pump(lambda: all(clipboard.contents is None for clipboard in owned), timeout=LOOK_S)

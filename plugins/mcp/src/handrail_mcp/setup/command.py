@@ -15,6 +15,7 @@ from handrail.commands._common import current_folder, json_option, named_values
 from handrail.errors import HandrailError
 
 if TYPE_CHECKING:
+    from handrail import Trace
     from handrail_mcp.setup.changing import Change
     from handrail_mcp.setup.clients import Client, Machine, Scope, Server
 
@@ -153,16 +154,41 @@ def clients(as_json: bool) -> None:
 
     Example: handrail mcp clients
     """
-    from handrail_mcp.setup.clients import CLIENTS
-
-    machine = _machine()
-    rows = [row for client in CLIENTS for scope in client.scopes for row in _rows(client, scope, machine)]
+    rows = [row for _, row in _all_rows()]
     if as_json:
         print_json(rows)
         return
     width = max(len(row["client"]) for row in rows)
     for row in rows:
         click.echo(f"{row['client']:<{width}}  {row['scope']:<7}  {row['state']:<9}  {_said(row)}")
+
+
+def traces() -> Iterator[Trace]:
+    """The entries of ours in the files of clients, with the commands that take them out."""
+    import shlex
+
+    from handrail import Trace
+
+    for client, row in _all_rows():
+        if row["state"] == "broken":
+            yield Trace(f"{client.title}: perhaps an entry; {row['problem']}", f"look into {row['file']}")
+        elif "command" in row:
+            words = ["handrail", "mcp", "uninstall", client.name]
+            scope = ["--scope", row["scope"]] if row["scope"] != "user" else []
+            name = ["--name", row["name"]] if row["name"] != NAME else []
+            what = f"{client.title}: the server {row['name']!r} in {row['file']}"
+            yield Trace(what, shlex.join([*words, *scope, *name]))
+
+
+def _all_rows() -> Iterator[tuple[Client, dict[str, Any]]]:
+    """A row or more of each client and scope."""
+    from handrail_mcp.setup.clients import CLIENTS
+
+    machine = _machine()
+    for client in CLIENTS:
+        for scope in client.scopes:
+            for row in _rows(client, scope, machine):
+                yield client, row
 
 
 def _rows(client: Client, scope: Scope, machine: Machine) -> Iterator[dict[str, Any]]:

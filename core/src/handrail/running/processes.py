@@ -1,16 +1,16 @@
-"""Finding and ending every process of a desktop, from /proc alone. Standard library only: the supervisor imports this at start."""
+"""Finding and ending processes with all that came from them, from /proc alone. Standard library only: small programs import this at start.
+
+Where there is no /proc, nothing is found.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from time import monotonic, sleep
-
-# In the environment of everything that is started on a private desktop; the value is the desktop's own token.
-MARK = "HANDRAIL_MARK_DESKTOP"
 
 POLL_S = 0.01
 
@@ -46,13 +46,22 @@ def alive(pid: int, started: int) -> bool:
 
 def table() -> dict[int, Process]:
     """Every running process by its id; dead ones that nobody has waited for are left out."""
-    found = (process(int(name)) for name in os.listdir("/proc") if name.isdigit())
+    found = (process(pid) for pid in _numbers())
     return {p.pid: p for p in found if p is not None and p.state != "Z"}
 
 
-def marked(token: str) -> set[int]:
-    """The processes that were started with the desktop's token in their environment."""
-    sign = f"{MARK}={token}".encode()
+def name_of(pid: int) -> str:
+    """What a process is called; empty when it is gone."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm:
+            return comm.read().strip()
+    except OSError:
+        return ""
+
+
+def marked(mark: str) -> set[int]:
+    """The processes that were started with this entry, NAME=value, in their environment."""
+    sign = mark.encode()
     return {pid for pid, environment in _environments() if sign in environment.split(b"\0")}
 
 
@@ -66,10 +75,34 @@ def hides_its_environment(pid: int) -> bool:
 
 
 def _environments() -> Iterator[tuple[int, bytes]]:
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            with contextlib.suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
-                yield int(name), file.read()
+    for pid in _numbers():
+        with contextlib.suppress(OSError), open(f"/proc/{pid}/environ", "rb") as file:
+            yield pid, file.read()
+
+
+def _numbers() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except FileNotFoundError:
+        return []
+
+
+def descendants(roots: Iterable[int], processes: Mapping[int, Process]) -> set[int]:
+    """What the roots started, and what that started; without the roots."""
+    roots = set(roots)
+    found = set(roots)
+    while more := {p.pid for p in processes.values() if p.parent in found} - found:
+        found |= more
+    return found - roots
+
+
+def ancestors(pid: int, processes: Mapping[int, Process]) -> set[int]:
+    """The process and those that it comes from."""
+    found: set[int] = set()
+    while pid in processes and pid not in found:
+        found.add(pid)
+        pid = processes[pid].parent
+    return found
 
 
 def family(roots: set[int], processes: dict[int, Process]) -> set[int]:
@@ -83,6 +116,29 @@ def family(roots: set[int], processes: dict[int, Process]) -> set[int]:
         size = len(found)
         found |= {p.pid for p in processes.values() if found.intersection((p.parent, p.group, p.session))}
     return found
+
+
+def ask_to_end(pid: int, started: int, *, patience: float) -> bool:
+    """SIGTERM to that very process, SIGKILL after `patience` seconds, and as long again to be gone. False when it is still there."""
+    if not hasattr(os, "pidfd_open"):
+        return False
+    try:
+        # From here on the number cannot come to mean another one.
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            if not alive(pid, started):
+                return True
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(descriptor, number)
+            deadline = monotonic() + patience
+            while alive(pid, started) and monotonic() < deadline:
+                sleep(POLL_S)
+        return not alive(pid, started)
+    finally:
+        os.close(descriptor)
 
 
 def end(members: Callable[[], set[int]], *, grace: float = 0.7, deadline: float = 3.0) -> bool:

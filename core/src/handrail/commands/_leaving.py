@@ -1,0 +1,100 @@
+"""What there is of Handrail beside its packages: what runs, what stands in files of others, and which folders stay."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from handrail.config.places import Places
+from handrail.config.settings import Settings
+from handrail.errors import HandrailError
+from handrail.plugins.loading import load_here
+from handrail.plugins.registering import register_all
+from handrail.running.ending import end_all, named, own_caller
+from handrail.running.ledger import Ledger, Running
+from handrail.running.traces import Trace
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """All of it. `others` run from another environment of the same user, and are not ended."""
+
+    running: Sequence[Running]
+    others: Sequence[Running]
+    traces: Sequence[Trace]
+    folders: Sequence[Path]
+
+
+def leave(*, ask: bool, dry: bool) -> None:
+    """Say what there is, end what runs, and say what is left to do."""
+    from handrail.commands._packages import removal
+
+    places = Places.of(os.environ)
+    ledger = Ledger(places.state)
+    left = _left(places, ledger)
+    _show_running(left)
+    if left.running and not dry:
+        _end(left.running, ledger, ask=ask)
+    for trace in left.traces:
+        click.echo(f"stays    {trace.what}\n         remove: {trace.removal}")
+    for folder in left.folders:
+        click.echo(f"stays    {folder}  {_size(folder)}\n         delete it when nobody needs it")
+    click.echo(f"stays    the program\n         remove: {removal()}")
+
+
+def _left(places: Places, ledger: Ledger) -> Left:
+    callers = own_caller()
+    running = [each for each in ledger.all() if each.pid not in callers]
+    ours = [each for each in running if each.prefix == sys.prefix]
+    others = [each for each in running if each.prefix != sys.prefix]
+    return Left(ours, others, list(_traces()), [folder for folder in places.all if folder.is_dir()])
+
+
+def _traces() -> Iterator[Trace]:
+    """What every plugin that loads knows of; a configuration that is broken is no reason not to leave."""
+    plugins = load_here(os.environ, disabled=())
+    for traces, plugin in register_all(plugins, Settings()).traces:
+        try:
+            yield from traces()
+        # Plugin code: the rest is to be told all the same.
+        except Exception:
+            log.exception("the plugin %s could not say what it wrote", plugin)
+
+
+def _show_running(left: Left) -> None:
+    for each in left.running:
+        click.echo(f"runs     {each.what}: {named(each.members())}")
+    for each in left.others:
+        click.echo(f"runs     {each.what}: {named(each.members())}; from {each.prefix}, which stays")
+    if not left.running:
+        click.echo("nothing that was started from here runs")
+
+
+def _end(running: Sequence[Running], ledger: Ledger, *, ask: bool) -> None:
+    if ask:
+        if not sys.stdin.isatty():
+            raise HandrailError(
+                "nothing was ended: nobody is here to be asked", hint="--yes ends what runs, --dry-run only names it"
+            )
+        click.confirm("End what runs?", abort=True, err=True)
+    if alive := end_all(running, ledger):
+        raise HandrailError(f"these did not end: {named(alive)}", hint="end them yourself, and repeat this")
+    click.echo(f"ended    {', '.join(each.what for each in running)}")
+
+
+def _size(folder: Path) -> str:
+    """How much is in a folder, for a person."""
+    size = float(sum(file.lstat().st_size for file in folder.rglob("*") if not file.is_dir()))
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}"
+        size /= 1000
+    return f"{size:.1f} GB"
