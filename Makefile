@@ -2,7 +2,7 @@
 MAKEFLAGS += --no-print-directory
 
 # Each of these sets up what it needs first; that is quick when nothing has changed.
-.PHONY: setup demo test alone wine check docs site bench constraints build clean
+.PHONY: setup demo test alone wine check docs pictures site bench constraints build clean
 
 setup:
 	@scripts/setup.sh
@@ -40,6 +40,10 @@ check: setup
 docs: setup
 	.venv/bin/python -m scripts.make_docs
 	.venv/bin/python -m tests.end_to_end.troubles.page
+
+# The pictures of the console that the documentation shows.
+pictures: setup
+	.venv/bin/python -m tests.plugins.console.pictures
 
 # The documentation as a site, in build/site; a link that leads nowhere is an error.
 site: setup

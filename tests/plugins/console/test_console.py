@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -18,6 +19,7 @@ from handrail.config.places import Places
 from handrail.desktops.presses import Presses
 from handrail.records.audit import Audit
 
+from . import pictures
 from .opened import HANDRAIL, Agent, Console, Page, agent, browser, until
 
 PLAIN_WINDOW = Path(__file__).parents[1] / "gui" / "plain_window.py"
@@ -277,6 +279,11 @@ async def test_on_a_telephone_nothing_is_wider_than_the_screen(page: Page, repor
     assert (tmp_path / "telephone.png").stat().st_size > 10_000
 
 
+async def test_the_pictures_of_the_documentation_are_taken_of_this_page(page: Page, report: Agent, tmp_path: Path):
+    for file, size in zip(await pictures.shoot(page, report, tmp_path), pictures.SIZES.values(), strict=True):
+        assert png_size(file.read_bytes()) == size
+
+
 async def test_a_person_works_the_desktop_on_the_live_picture(page: Page, site: Agent, served: Console, tmp_path: Path):
     assert "image_b64" in await site.result(site.call("observe_screen"))
     desktop = recorded(served, "desktop")[0]
@@ -340,6 +347,11 @@ async def test_a_long_past_is_gone_through_page_by_page_from_its_end(page: Page,
     assert await page.js("document.getElementById('earlier')") is None
     await page.press("#later")
     await page.wait(f"{last} === 'long-149'")
+
+
+def png_size(data: bytes) -> tuple[int, int]:
+    width, height = struct.unpack(">II", data[16:24])
+    return width, height
 
 
 @contextmanager
