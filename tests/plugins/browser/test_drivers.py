@@ -10,9 +10,9 @@ import pytest
 from tests.plugins.browser.pinchtab import program
 from tests.plugins.browser.site import Answer, Asked, Site, serving
 
-from handrail_browser.browsing.driver import Driver, Tab, Until
 from handrail_browser.browsing.service import Browsers
 from handrail_browser.config import BrowserConfig
+from handrail_browser.driver import Driver, Tab, Until
 from handrail_browser.testing import DriverContract, Show
 
 

@@ -29,10 +29,10 @@ from handrail import Denied, Downstream, InvalidArguments, NotFound, StaleElemen
 from handrail.net.connecting import system_resolver
 from handrail.net.web import Limits, Web
 from handrail.testing import ScriptedConfirmer
-from handrail_browser.browsing.driver import Interrupted
 from handrail_browser.browsing.service import Browsers
 from handrail_browser.chromium.launching import PREFIX, program as chromium_program
 from handrail_browser.config import BrowserConfig
+from handrail_browser.driver import Interrupted
 from handrail_browser.pinchtab import acting, release
 from handrail_browser.pinchtab.client import LONGEST, Client, Unanswered, Unknown
 from handrail_browser.pinchtab.release import Release, ReleaseFile, fetch, here, pinned, whole

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from handrail import Denied, Element, NotFound, Observations, StaleElement, ToolError
-from handrail_browser.browsing.driver import Done, Driver, Node, Several, Snapshot, Stale, Tab, Until
 from handrail_browser.browsing.showing import numbered
+from handrail_browser.driver import Done, Driver, Node, Several, Snapshot, Stale, Tab, Until
 
 PNG = b"\x89PNG\r\n\x1a\n"
 # Serves markup at a path and says where that is.

@@ -9,9 +9,9 @@ from handrail_browser.browsing import secrets
 from handrail_browser.browsing.params import BrowserParams
 
 if TYPE_CHECKING:
-    from handrail_browser.browsing.driver import Done, Driver, Node, Tab
     from handrail_browser.browsing.service import Browsers
     from handrail_browser.config import BrowserConfig
+    from handrail_browser.driver import Done, Driver, Node, Tab
 
 
 class Call:

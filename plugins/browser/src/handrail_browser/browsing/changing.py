@@ -13,7 +13,7 @@ from handrail_browser.browsing import params as p
 from handrail_browser.browsing.calls import Call, free, told
 
 if TYPE_CHECKING:
-    from handrail_browser.browsing.driver import Tab
+    from handrail_browser.driver import Tab
 
 CHUNK = 1_048_576
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from ipaddress import ip_address
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Reason
 from handrail_browser.browsing.params import BrowserParams
+from handrail_browser.domains import on_this_machine
 
 if TYPE_CHECKING:
     from handrail import Tool
-
-ENDPOINT = re.compile(r"(?:https?|wss?)://")
 
 
 class BrowserEvaluator(Evaluator):
@@ -36,15 +32,6 @@ class BrowserEvaluator(Evaluator):
         if params.reads:
             return _held("upload", "it gives files to a web page", Decision.CONFIRM)
         return None
-
-
-def on_this_machine(url: str) -> bool:
-    """Whether an endpoint is at a loopback address, written as one."""
-    try:
-        host = urlsplit(url).hostname or ""
-        return bool(ENDPOINT.match(url)) and "@" not in url and (host == "localhost" or ip_address(host).is_loopback)
-    except ValueError:
-        return False
 
 
 def _held(code: str, text: str, decision: Decision) -> Opinion:

@@ -15,14 +15,14 @@ from handrail import Finding, HandrailError, Service, ServiceContext, ToolUnavai
 from handrail.desktops.desktop import without_screen
 from handrail.net.connecting import Resolver, system_resolver
 from handrail.records.redaction import redact_text
-from handrail_browser.browsing.domains import Domains
 from handrail_browser.config import BrowserConfig
+from handrail_browser.domains import Domains
 
 if TYPE_CHECKING:
     from handrail import Session
-    from handrail_browser.browsing.driver import Driver
     from handrail_browser.chromium.browser import Browser
     from handrail_browser.chromium.proxy import Proxy
+    from handrail_browser.driver import Driver
     from handrail_browser.pinchtab.release import Release
 
 # What the program of PinchTab may be, and how long it may take to come.

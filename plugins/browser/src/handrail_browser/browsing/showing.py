@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from handrail import Element, Observations, Rect
-from handrail_browser.browsing.driver import Node, Snapshot
+from handrail_browser.driver import Node, Snapshot
 
 if TYPE_CHECKING:
-    from handrail_browser.browsing.driver import Tab
+    from handrail_browser.driver import Tab
 
 LONGEST = 160
 

@@ -23,13 +23,13 @@ from handrail.errors import DeniedByUser, NoConfirmer
 from handrail.records.redaction import redact_text
 from handrail_browser.browsing import changing, looking
 from handrail_browser.browsing.calls import Call, free
-from handrail_browser.browsing.driver import Interrupted, Several, Stale
 from handrail_browser.browsing.params import BrowserParams
 from handrail_browser.config import BrowserConfig
+from handrail_browser.driver import Interrupted, Several, Stale
 
 if TYPE_CHECKING:
-    from handrail_browser.browsing.driver import Driver
     from handrail_browser.browsing.service import Browsers
+    from handrail_browser.driver import Driver
 
 # What a call may take beside the time that it gives its action: the browser's start, and what follows the action.
 AROUND_S = 50.0

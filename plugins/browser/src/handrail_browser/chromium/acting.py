@@ -12,13 +12,13 @@ from time import monotonic
 from typing import Any
 
 from handrail import Downstream, InvalidArguments, NotFound, StaleElement
-from handrail_browser.browsing.driver import Done, Driver, Gotten, Interrupted, Node, Tab, Until
 from handrail_browser.chromium import frames, keys, settling
 from handrail_browser.chromium.browser import Browser
 from handrail_browser.chromium.cdp import Gone
 from handrail_browser.chromium.frames import Frame
 from handrail_browser.chromium.nodes import Handle, called
 from handrail_browser.chromium.tabs import Page
+from handrail_browser.driver import Done, Driver, Gotten, Interrupted, Node, Tab, Until
 
 # What a new tab is waited for.
 NEW_TAB_S = 3.0

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from handrail import Denied, Downstream, NotFound, TimedOut
-from handrail_browser.browsing.driver import Gotten
 from handrail_browser.chromium.cdp import Connection, Gone
 from handrail_browser.chromium.tabs import Page
+from handrail_browser.driver import Gotten
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -5,9 +5,9 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 from handrail import Denied, Downstream
-from handrail_browser.browsing.judging import on_this_machine
 from handrail_browser.chromium.browser import Browser
 from handrail_browser.chromium.cdp import Connection, Socket
+from handrail_browser.domains import on_this_machine
 
 
 async def attached(url: str, *, most_bytes: int) -> Browser:

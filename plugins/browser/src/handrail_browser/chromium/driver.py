@@ -12,7 +12,13 @@ from urllib.parse import urlsplit
 
 from handrail import Denied, Downstream, Element, InvalidArguments, NotFound, Reason, StaleElement, TimedOut
 from handrail.net import addresses
-from handrail_browser.browsing.driver import (
+from handrail_browser.chromium import frames, piercing, settling
+from handrail_browser.chromium.acting import Acting
+from handrail_browser.chromium.cdp import COMMAND_S, Gone
+from handrail_browser.chromium.frames import Frame
+from handrail_browser.chromium.nodes import Handle, frames_in, node_of, place_of, shown
+from handrail_browser.chromium.tabs import Page
+from handrail_browser.driver import (
     Done,
     Interrupted,
     Node,
@@ -23,12 +29,6 @@ from handrail_browser.browsing.driver import (
     Tab,
     Until,
 )
-from handrail_browser.chromium import frames, piercing, settling
-from handrail_browser.chromium.acting import Acting
-from handrail_browser.chromium.cdp import COMMAND_S, Gone
-from handrail_browser.chromium.frames import Frame
-from handrail_browser.chromium.nodes import Handle, frames_in, node_of, place_of, shown
-from handrail_browser.chromium.tabs import Page
 
 SNAPSHOT_MS = 4_000
 # A page on a busy machine is not said to hang sooner.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from handrail.records.redaction import redact_text
-from handrail_browser.browsing.driver import Node
+from handrail_browser.driver import Node
 
 if TYPE_CHECKING:
     from handrail_browser.chromium.frames import Frame

@@ -19,7 +19,7 @@ from handrail import Denied, Downstream
 from handrail.judging.verdicts import Decision, Reason
 from handrail.net.connecting import Resolver, denied, system_resolver
 from handrail.records.redaction import redact_text
-from handrail_browser.browsing.domains import Domains
+from handrail_browser.domains import Domains
 
 if TYPE_CHECKING:
     import httpcore

@@ -8,10 +8,10 @@ from time import monotonic
 from typing import Any
 
 from handrail import Downstream, TimedOut
-from handrail_browser.browsing.driver import Done, Interrupted, Until
 from handrail_browser.chromium.cdp import Gone, Refused
 from handrail_browser.chromium.frames import Frame
 from handrail_browser.chromium.tabs import Page
+from handrail_browser.driver import Done, Interrupted, Until
 
 # Seconds without a change that count as quiet, and how long is waited at most for pages, for requests and for changes.
 STILL_S = 0.03

@@ -10,10 +10,10 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from handrail import Downstream, TimedOut
-from handrail_browser.browsing.driver import Interrupted, Tab
 from handrail_browser.chromium import frames
 from handrail_browser.chromium.cdp import Gone
 from handrail_browser.chromium.frames import Frame
+from handrail_browser.driver import Interrupted, Tab
 
 if TYPE_CHECKING:
     from handrail_browser.chromium.cdp import Connection

@@ -18,7 +18,7 @@ import anyio
 import anyio.to_thread
 
 from handrail import Downstream, InvalidArguments, NotFound, TimedOut
-from handrail_browser.browsing.driver import Done, Driver, Interrupted, Node, Tab, Until
+from handrail_browser.driver import Done, Driver, Interrupted, Node, Tab, Until
 from handrail_browser.pinchtab.client import Client, tab_path
 from handrail_browser.pinchtab.nodes import FIELDS, LISTS, Handle, called, changes, focus, signature
 from handrail_browser.pinchtab.tabs import Page, Pages

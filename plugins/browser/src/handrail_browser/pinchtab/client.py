@@ -13,7 +13,7 @@ import httpx
 
 from handrail import Denied, Downstream, InvalidArguments, NotFound, StaleElement, TimedOut
 from handrail.records.redaction import redact_text
-from handrail_browser.browsing.driver import Interrupted
+from handrail_browser.driver import Interrupted
 
 # Bytes of one answer: a picture, or the tree of a very large page.
 LONGEST = 32_000_000

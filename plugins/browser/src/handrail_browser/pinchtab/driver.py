@@ -11,7 +11,8 @@ from typing import Any, Literal, cast
 
 from handrail import Downstream, Element, InvalidArguments, NotFound, StaleElement, TimedOut
 from handrail.records.redaction import redact_text
-from handrail_browser.browsing.driver import (
+from handrail_browser.chromium.proxy import Refusal
+from handrail_browser.driver import (
     Done,
     Gotten,
     Interrupted,
@@ -23,7 +24,6 @@ from handrail_browser.browsing.driver import (
     Tab,
     Until,
 )
-from handrail_browser.chromium.proxy import Refusal
 from handrail_browser.pinchtab.acting import Acting, asked, cannot
 from handrail_browser.pinchtab.client import tab_path
 from handrail_browser.pinchtab.nodes import Handle, called, nodes_of, usable

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from handrail_browser.browsing.driver import Node
+from handrail_browser.driver import Node
 
 # Of the tree's roles, those that nothing can be done with and that say nothing.
 EMPTY = frozenset(("RootWebArea", "MenuListPopup", "InlineTextBox", "LineBreak", "none", "generic", "WebArea"))

@@ -10,8 +10,8 @@ import anyio
 
 from handrail import Downstream, TimedOut
 from handrail.net.connecting import Resolver
-from handrail_browser.browsing.domains import Domains
 from handrail_browser.chromium.proxy import Proxy
+from handrail_browser.domains import Domains
 from handrail_browser.pinchtab.client import Client
 from handrail_browser.pinchtab.driver import PinchTabDriver
 from handrail_browser.pinchtab.places import Instance, Place, Single

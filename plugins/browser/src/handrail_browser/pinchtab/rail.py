@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from handrail import Denied
 from handrail.judging.verdicts import Reason
 from handrail.net.connecting import Resolver, refuses
-from handrail_browser.browsing.domains import Domains
+from handrail_browser.domains import Domains
 
 if TYPE_CHECKING:
     from handrail_browser.chromium.proxy import Proxy, Refusal

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from handrail import Downstream, NotFound, TimedOut
-from handrail_browser.browsing.driver import Interrupted, Tab
+from handrail_browser.driver import Interrupted, Tab
 from handrail_browser.pinchtab.client import Client, Unknown, tab_path
 
 if TYPE_CHECKING:

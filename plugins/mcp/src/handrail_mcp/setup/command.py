@@ -223,7 +223,7 @@ def _said(row: dict[str, Any]) -> str:
 
 def _server(choices: Choices, env: tuple[str, ...]) -> Server:
     from handrail.commands import read_config
-    from handrail_mcp.entry import own_server
+    from handrail_mcp.setup.entry import own_server
 
     # What is wrong in them is to be said now, not when the client starts it.
     settings = read_config(choices).settings

@@ -1,11 +1,16 @@
-"""Which sites a person lets the browser go to."""
+"""Which sites a person lets the browser go to, and which addresses are of this machine."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import urlsplit
 
 from handrail.judging.verdicts import Reason
 from handrail.net.hostnames import under
+
+ENDPOINT = re.compile(r"(?:https?|wss?)://")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,3 +28,12 @@ class Domains:
         if self.allowed and not any(under(name, each) for each in self.allowed):
             return Reason("denied_domain", f"{host!r} is not among plugins.browser.allowed_domains")
         return None
+
+
+def on_this_machine(url: str) -> bool:
+    """Whether an endpoint is at a loopback address, written as one."""
+    try:
+        host = urlsplit(url).hostname or ""
+        return bool(ENDPOINT.match(url)) and "@" not in url and (host == "localhost" or ip_address(host).is_loopback)
+    except ValueError:
+        return False
