@@ -119,7 +119,8 @@ class Watch:
     def _find(self) -> None:
         known = self._over | self._running.keys() | set(self._own())
         for file in audits(self._places.audit):
-            if file.stem in known:
+            # One that is empty has just been made, and is not held yet.
+            if file.stem in known or not file.stat().st_size:
                 continue
             found = Telling(file)
             # Those that are over are read when somebody looks at them.
