@@ -148,7 +148,7 @@ async def test_the_parents_timeout_reaches_the_child() -> None:
 
 
 async def test_the_parents_clock_rests_while_a_person_thinks_about_the_child() -> None:
-    limit = 3
+    limit = 1
     hasty = tool(name="outer", description="Call.", timeout=limit)(outer_function)
 
     async def think(approval: Approval) -> bool:

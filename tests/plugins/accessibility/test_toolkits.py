@@ -37,8 +37,11 @@ async def shown(session: Session, enough: Callable[[dict[str, Any]], bool]) -> d
     seen: dict[str, Any] = {}
 
     async def there() -> bool:
-        seen.update(await observe(session))
-        return enough(seen)
+        result = await session.call("observe_screen", {"image": "none"})
+        # A program that is busy starting may not answer yet.
+        if result.ok:
+            seen.update(result.wire())
+        return result.ok and enough(seen)
 
     await until(there, "what the test waits for")
     return seen

@@ -16,7 +16,7 @@ def patience(seconds: float) -> float:
 
 def patient(seconds: float, crowded: float) -> float:
     """The seconds, times what wants to run at once on each processor."""
-    return seconds * min(MOST, max(1.0, crowded))
+    return round(seconds * min(MOST, max(1.0, crowded)), 2)
 
 
 def crowding() -> float:

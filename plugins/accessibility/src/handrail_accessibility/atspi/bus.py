@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, Self, TypeVar, cast
 from dbus_fast import Message, MessageType, Variant
 from dbus_fast.errors import AuthError, InvalidAddressError
 
+from handrail.desktops.patience import patience
 from handrail_accessibility.atspi.connections import Connection, Silence, past_the_bus
 
 A11Y = "org.a11y.atspi."
@@ -149,6 +150,7 @@ class Bus:
         if not self.alive:
             raise BusLost("the accessibility bus has ended")
         way = self._way_to(destination)
+        timeout = patience(timeout)
         replies = await way.ask(messages, timeout=timeout)
         if Silence.ENDED in replies and way is self._connection:
             raise BusLost("the accessibility bus has ended")

@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from handrail.desktops.patience import patience
 from handrail_accessibility.atspi.bus import DBUS, REGISTRY, ROOT, Bus, CallFailed, NoAnswer, maybe, together
 from handrail_accessibility.atspi.nodes import ACCESSIBLE, Node, children_of, fetch_nodes
 from handrail_accessibility.atspi.roles import POPUP, State
@@ -88,9 +89,8 @@ class Roll:
 
     async def _windows_of(self, app: str) -> list[TopLevel] | None:
         """None when it does not answer in time; nothing when it is just going away."""
-        patience = PATIENCE_WITH_THE_SILENT_S if app in self._silent else PATIENCE_S
         try:
-            async with asyncio.timeout(patience):
+            async with asyncio.timeout(patience(PATIENCE_WITH_THE_SILENT_S if app in self._silent else PATIENCE_S)):
                 name = await maybe(self.bus.get, app, ROOT, ACCESSIBLE, "Name")
                 children = await children_of(self.bus, app, ROOT)
                 nodes = await fetch_nodes(self.bus, children)
