@@ -111,7 +111,7 @@ async def test_a_failure_is_no_artifact() -> None:
     assert (result.status, kept) == ("error", None)
 
 
-async def test_without_room_the_result_still_shows_head_and_tail(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_room_the_result_still_shows_head_and_tail() -> None:
     async with open_test_session(tools=[returning(LONG)]) as session:
         folder = session.runtime.places.artifacts
         folder.parent.mkdir(parents=True, exist_ok=True)

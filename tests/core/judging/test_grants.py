@@ -31,7 +31,6 @@ from handrail import (
     Write,
     tool,
 )
-from handrail.judging import grantbook
 from handrail.judging.grantbook import GrantBook
 from handrail.judging.grants import Grant, options
 from handrail.judging.policy import Policy
@@ -267,8 +266,8 @@ def lasting(word: str, **more: Any) -> Grant:
     return replace(Grant.given(GrantOption(word, word), HERE, always=True), **more)
 
 
-def test_of_too_many_the_oldest_are_given_up(book: GrantBook, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grantbook, "MOST", 3)
+def test_of_too_many_the_oldest_are_given_up(tmp_path: Path) -> None:
+    book = GrantBook(tmp_path / "grants.json", most=3)
     for word in "abcde":
         book.add(lasting(word))
     assert [grant.option.tool for grant in book.read()] == ["c", "d", "e"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,22 +13,21 @@ from handrail.sandboxing.scratch import PREFIX, Scratch
 
 
 @pytest.fixture
-def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def parent(tmp_path: Path) -> Path:
     """The folder that temporary folders are made in."""
     tmp_path.chmod(0o1777)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return tmp_path
 
 
 def test_it_is_private_and_goes(parent: Path) -> None:
-    scratch = Scratch()
+    scratch = Scratch(parent)
     assert scratch.temporary.stat().st_mode & 0o777 == 0o700
     scratch.close()
     assert list(parent.iterdir()) == []
 
 
 def test_what_is_hard_to_remove_goes_too(parent: Path) -> None:
-    scratch = Scratch()
+    scratch = Scratch(parent)
     deep = scratch.temporary / "a/b"
     deep.mkdir(parents=True)
     (deep / "file").touch()
@@ -42,7 +40,7 @@ def test_the_folder_around_it_is_left_as_it_is(parent: Path) -> None:
     outside = parent / "outside"
     outside.mkdir()
     outside.chmod(0o755)
-    scratch = Scratch()
+    scratch = Scratch(parent)
     (scratch.temporary / "link").symlink_to(outside)
     scratch.close()
     # Gone already: another process has seen to it.
@@ -52,11 +50,11 @@ def test_the_folder_around_it_is_left_as_it_is(parent: Path) -> None:
 
 
 def test_one_that_was_left_behind_is_removed_by_the_next_and_one_in_use_is_not(parent: Path) -> None:
-    code = f"import os, tempfile; tempfile.tempdir = {str(parent)!r}\nfrom handrail.sandboxing.scratch import Scratch\nScratch(); os._exit(1)"
+    code = f"import os\nfrom pathlib import Path\nfrom handrail.sandboxing.scratch import Scratch\nScratch(Path({str(parent)!r})); os._exit(1)"
     subprocess.run([sys.executable, "-c", code], check=False)
     (left,) = parent.glob(f"{PREFIX}*")
-    first = Scratch()
-    second = Scratch()
+    first = Scratch(parent)
+    second = Scratch(parent)
     assert not left.exists()
     assert first.temporary.exists()
     for scratch in (first, second):

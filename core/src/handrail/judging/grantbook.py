@@ -25,9 +25,10 @@ MAX_BYTES = 4_194_304
 
 @dataclass(frozen=True, slots=True)
 class GrantBook:
-    """The file of one user. Reading and changing it is safe beside other processes that do."""
+    """The file of one user. Reading and changing it is safe beside other processes that do. Of more than `most` the oldest are given up."""
 
     file: Path
+    most: int = MOST
 
     @classmethod
     def of(cls, places: Places) -> GrantBook:
@@ -45,7 +46,7 @@ class GrantBook:
                 return self._reliable()
 
     def add(self, grant: Grant) -> Grant:
-        """Keep a grant; one for the same is renewed and keeps its id. Of more than a thousand the oldest are given up."""
+        """Keep a grant; one for the same is renewed and keeps its id."""
 
         def added(known: Sequence[Grant]) -> Sequence[Grant]:
             before = next((each for each in known if each.same(grant)), None)
@@ -81,12 +82,12 @@ class GrantBook:
         if found.st_size > MAX_BYTES:
             raise PermissionError(f"it has {found.st_size:,} bytes, and at most {MAX_BYTES:,} are read")
         text = self.file.read_bytes()
-        return tuple(grant for grant in _adapter().validate_json(text) if not grant.expired())[-MOST:]
+        return tuple(grant for grant in _adapter().validate_json(text) if not grant.expired())[-self.most :]
 
     def _change(self, change: Callable[[Sequence[Grant]], Sequence[Grant]]) -> Sequence[Grant]:
         with locked(self.file):
             known = self._reliable()
-            after = tuple(change(known))[-MOST:]
+            after = tuple(change(known))[-self.most :]
             if after != known:
                 write_private(self.file, _adapter().dump_json(list(after), indent=2).decode() + "\n")
             return after

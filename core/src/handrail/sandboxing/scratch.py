@@ -20,12 +20,13 @@ MAX_STALE = 20
 
 
 class Scratch:
-    """`temporary` is for the commands, 0700; what `shown` makes is for them to read."""
+    """`temporary` is for the commands, 0700; what `shown` makes is for them to read. It is made in `parent`, else where the system has them."""
 
-    def __init__(self) -> None:
+    def __init__(self, parent: Path | None = None) -> None:
+        parent = parent or Path(tempfile.gettempdir())
         if sys.platform != "win32":
-            _sweep(Path(tempfile.gettempdir()))
-        self._folder = Path(os.path.realpath(tempfile.mkdtemp(prefix=PREFIX)))
+            _sweep(parent)
+        self._folder = Path(os.path.realpath(tempfile.mkdtemp(prefix=PREFIX, dir=parent)))
         self._lock = _locked(self._folder / LOCK, create=True)
         self.temporary = self._folder / "tmp"
         self.temporary.mkdir(mode=0o700)
