@@ -50,7 +50,31 @@ def said(text: str) -> bytes:
     ).encode()
 
 
+CLICK = json.dumps(
+    {
+        "candidates": [
+            {
+                "content": {
+                    "role": "model",
+                    "parts": [
+                        {"text": "The button that saves is in the tool bar."},
+                        {
+                            "functionCall": {"name": "click", "args": {"x": 500, "y": 300}},
+                            "thoughtSignature": "dGhvdWdodA==",
+                        },
+                    ],
+                },
+                "finishReason": "STOP",
+                "index": 0,
+            }
+        ],
+        "usageMetadata": {"promptTokenCount": 1500, "candidatesTokenCount": 60, "totalTokenCount": 1560},
+    }
+).encode()
+
+# By paths in small letters.
 ANSWERS = {
+    "/plan/v1beta/models/gemini-3.5-flash:generatecontent": CLICK,
     "/probe/": b'{"message": "Omniparser API ready"}',
     "/parse/": PARSED,
     "/parse/chat/completions": said(json.dumps(FOUND)),

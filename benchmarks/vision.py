@@ -24,6 +24,7 @@ WIDTH, HEIGHT = 1280, 800
 # Questions of one turn.
 TURN = 4
 LIMIT = "PNG, httpx and json alone"
+SDK = "PNG and google-genai alone"
 
 
 async def omniparser(effort: Effort) -> Row:
@@ -54,6 +55,38 @@ async def understand(effort: Effort) -> Row:
 
     path = "/understand/chat/completions"
     return await _row("understand by a model", _qwen("/understand"), path, _chat, ask, effort)
+
+
+async def plan(effort: Effort) -> Row:
+    """`plan` of `gemini_computer_use`: what to do next, asked by the vendor's client, which is the limit when it is alone."""
+    from google.genai import Client, types
+
+    from handrail_gemini_cu.backend import GeminiComputerUse
+    from handrail_gemini_cu.config import GeminiConfig
+
+    model, key, task = "gemini-3.5-flash", "a-key", "Save the file."
+    asked = types.GenerateContentConfig(
+        system_instruction="You work on the desktop of a computer that runs linux.",
+        tools=[types.Tool(computer_use=types.ComputerUse(environment=types.Environment.ENVIRONMENT_DESKTOP))],
+        automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+    )
+    surroundings = Surroundings()
+    surroundings.environment = {"GEMINI_API_KEY": key}
+    with _server() as url:
+        options = types.HttpOptions(base_url=f"{url}/plan", api_version="v1beta")
+        client = Client(api_key=key, vertexai=False, http_options=options)
+        backend = GeminiComputerUse(GeminiConfig.model_validate({"url": f"{url}/plan", "model": model}))
+        async with opened(backend, surroundings) as ours:
+
+            async def bare(frame: Frame) -> Any:
+                picture = types.Part.from_bytes(data=_png(frame.pixels), mime_type="image/png")
+                contents = [types.Content(role="user", parts=[types.Part(text=task), picture])]
+                return await client.aio.models.generate_content(model=model, contents=contents, config=asked)
+
+            contenders = {SDK: _timed(bare), "handrail": _timed(lambda frame: ours.plan(frame, task, ()))}
+            timings = await take_turns(contenders, rounds=effort.rounds(25), warm_up=2)
+        await client.aio.aclose()
+    return compare("one step planned by gemini_computer_use", timings, limit=SDK, goal=1.1)
 
 
 async def _parse(backend: VisionBackend, frame: Frame) -> Any:
@@ -108,11 +141,15 @@ def _timed(ask: Callable[[Frame], Awaitable[Any]]) -> Contender:
 
 
 def _packed(pixels: Any) -> str:
+    return base64.b64encode(_png(pixels)).decode("ascii")
+
+
+def _png(pixels: Any) -> bytes:
     from PIL import Image
 
     buffer = BytesIO()
     Image.fromarray(pixels[:, :, ::-1]).save(buffer, "PNG", compress_level=1)
-    return base64.b64encode(buffer.getvalue()).decode("ascii")
+    return buffer.getvalue()
 
 
 def _frame() -> Frame:
@@ -140,4 +177,4 @@ def _server() -> Iterator[str]:
             process.kill()
 
 
-ROWS: Mapping[str, Measurement] = {"omniparser": omniparser, "find": find, "understand": understand}
+ROWS: Mapping[str, Measurement] = {"omniparser": omniparser, "find": find, "understand": understand, "plan": plan}

@@ -11,15 +11,16 @@ UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 # Letters that are drawn as nothing: fillers, joiners, selectors of variants, the empty pattern of braille.
 EMPTY = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u2800\u3164\uffa0")
 
+# Patterns, made when they are first used.
 # What marks the key of a label in its source, and what stands behind a label that is none of it.
-MARKS = re.compile("[_&]")
+MARKS = "[_&]"
 BEHIND = " .:*\u2026"
 # Where the letters of a name are on no keyboard, its key stands behind it: 保存(S).
-KEY = re.compile(r"(?<=[\u2e80-\ud7ff\uf900-\ufaff]) ?\([a-z0-9]\)")
+KEY = r"(?<=[\u2e80-\ud7ff\uf900-\ufaff]) ?\([a-z0-9]\)"
 # Arabic and Hebrew points, and the stroke that makes a word longer: few write them.
-POINTS = re.compile("[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c7\u0640\u064b-\u0652\u0670]")
+POINTS = "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c7\u0640\u064b-\u0652\u0670]"
 # Greek capitals have no accent; a small i has its dot already.
-ACCENT = re.compile("(?<=[\u03b1-\u03c9])(\u0308?)\u0301|(?<=i)\u0307")
+ACCENT = "(?<=[\u03b1-\u03c9])(\u0308?)\u0301|(?<=i)\u0307"
 RIGHT_TO_LEFT = ("R", "AL")
 
 
@@ -31,19 +32,19 @@ def folded(text: str) -> str:
     if text.isascii():
         return text.casefold()
     small = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold()).replace("\u0131", "i")
-    kept = ACCENT.sub(r"\1", POINTS.sub("", small))
+    kept = re.sub(ACCENT, r"\1", re.sub(POINTS, "", small))
     return unicodedata.normalize("NFC", "".join(letter for letter in kept if unicodedata.category(letter) != "Cf"))
 
 
 def label(text: str) -> str:
     """A label as it is said: folded, without the mark of its key, and without dots, colon or star at its end."""
-    return MARKS.sub("", folded(text)).strip().rstrip(BEHIND)
+    return re.sub(MARKS, "", folded(text)).strip().rstrip(BEHIND)
 
 
 def said_by(name: str, text: str) -> bool:
     """Whether a person who says this name may mean the label, also without the key that stands behind it in brackets."""
     said = label(name)
-    return bool(said) and said in (label(text), KEY.sub("", label(text)))
+    return bool(said) and said in (label(text), re.sub(KEY, "", label(text)))
 
 
 def right_to_left(texts: Iterable[str]) -> bool:

@@ -1,11 +1,14 @@
-"""A small editor with Qt's own dialogs. Its argument, such as `de`, is the language that Qt speaks in them."""
+"""A small editor with Qt's own dialogs. Its argument, such as `de`, is the language that Qt speaks in them.
+
+With a second argument `late` it thinks for three seconds before it asks about unsaved changes.
+"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from PySide6.QtCore import QLibraryInfo, QTranslator
+from PySide6.QtCore import QLibraryInfo, QTimer, QTranslator
 from PySide6.QtGui import QAction, QCloseEvent, QKeySequence
 from PySide6.QtWidgets import (
     QApplication,
@@ -23,12 +26,14 @@ from PySide6.QtWidgets import (
 
 OWN = QFileDialog.Option.DontUseNativeDialog
 Button = QMessageBox.StandardButton
+LATE = "late" in sys.argv
 
 
 class Editor(QMainWindow):
     def __init__(self) -> None:
         super().__init__()
         self.path: Path | None = None
+        self.late = LATE
         self.text = QPlainTextEdit()
         self.setCentralWidget(self.text)
         menu = self.menuBar().addMenu("&File")
@@ -84,7 +89,14 @@ class Editor(QMainWindow):
         return True
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 # Qt's name
-        if self.text.document().isModified():
+        if not self.text.document().isModified():
+            return
+        if self.late:
+            self.late = False
+            event.ignore()
+            QTimer.singleShot(3000, self.close)
+        else:
+            self.late = LATE
             choices = Button.Save | Button.Discard | Button.Cancel
             said = QMessageBox.warning(self, "Editor", "The document has been modified.", choices)
             event.setAccepted(self.save() if said == Button.Save else said == Button.Discard)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,14 @@ async def test_a_program_that_hangs_is_ended_only_when_this_session_started_it(a
     assert (await agent("close_app", app_name="galculator"))["how"] == "stopped"
 
 
+async def test_a_program_that_asks_late_is_waited_for_and_not_ended(agent: Agent) -> None:
+    started = await agent("launch_app", app_name=sys.executable, args=[QT_EDITOR[1], "de", "late"])
+    await agent("execute_gui", action="type", text="eins")
+    asked = await agent.fails("close_app", app_name=started["window_id"])
+    assert len(asked["details"]["question"]["buttons"]) == 3
+    assert (await agent("close_app", app_name=started["window_id"], save=False))["how"] == "discarded"
+
+
 async def test_items_of_menus_are_chosen_as_they_are_shown(agent: Agent, folder: Path) -> None:
     await agent.start(*QT_EDITOR, "de", title="Qt Editor")
     await agent("app_menu", menu_path="File > Export > As HTML", app_name="Qt Editor")
@@ -146,6 +155,8 @@ async def test_text_is_copied_from_one_program_to_another_and_checked_at_both_en
     assert copied["source_checked"]
     assert (await agent("execute_accessible", action="read", control_type="text"))["text"] == "Grüße\n漢字"
     assert (await agent("clipboard_read"))["content"] == "meins"
+    same = await agent.fails("copy_between_apps", source_app="mousepad", target_app="mousepad")
+    assert same["code"] == "invalid_arguments"
     said = await agent("extract_text", window="mousepad")
     assert said["source"] == "accessibility"
     assert "Grüße" in said["text"]

@@ -18,6 +18,7 @@ import click
 import handrail
 from handrail.commands import _plugins
 from handrail.commands._common import (
+    STARTING,
     Choices,
     complain,
     load_config,
@@ -32,9 +33,6 @@ from handrail.errors import HandrailError
 from handrail.words import nearest
 
 __all__ = ["Choices", "main", "open_runtime_for", "print_json", "program", "read_config", "run", "session_options"]
-
-# New objects that may be there before the collector looks for garbage; Python's own figure is 700.
-EAGERNESS = 50_000
 
 
 class Program(click.Group):
@@ -118,7 +116,7 @@ def program(debug: bool) -> None:
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the program and exit."""
     # Starting makes many objects and hardly any garbage: a less eager collector starts sooner.
-    gc.set_threshold(EAGERNESS)
+    gc.set_threshold(STARTING)
     _open_standard_streams()
     given = list(sys.argv[1:] if args is None else args)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import gc
 import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
     from handrail.session import Session
 
 T = TypeVar("T")
+
+# New objects that may be there before the collector looks for garbage: while the program starts, which makes many that stay, and then.
+# Python's own figure is 700.
+STARTING = 300_000
+EAGERNESS = 50_000
 
 ANOTHER_FOLDER = "name another folder for Handrail's own files by HANDRAIL_HOME"
 MAKE_ROOM = f"make room there, or {ANOTHER_FOLDER}"
@@ -188,6 +194,9 @@ async def open_runtime_for(
     environment = os.environ if environment is None else environment
     with running_as(context.command_path if context else "handrail"):
         async with open_runtime(config, environment=environment, cwd=current_folder(), reload=reload) as runtime:
+            # What starting has made is there to stay.
+            gc.freeze()
+            gc.set_threshold(EAGERNESS)
             yield runtime
 
 

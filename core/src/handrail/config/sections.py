@@ -32,4 +32,4 @@ Several = Annotated[tuple[T, ...], BeforeValidator(_listed), _OneOrList()]
 class Section(BaseModel):
     """A table of the configuration: unknown keys are errors, and nothing changes after loading."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)

@@ -16,6 +16,8 @@ from handrail_workflows.steps import Steps, until
 from handrail_workflows.windows import Shown, bring_forward, of_app, windows
 
 SETTLED_S = 1.5
+# A program that has neither closed its window nor asked anything for so long hangs.
+BUSY_S = 8.0
 ENDED_S = 5.0
 MOST_WINDOWS = 20
 # Save, discard, cancel.
@@ -67,7 +69,9 @@ async def _close(steps: Steps, left: list[Shown], *, save: bool | None) -> str |
 
     async def question() -> Question | None:
         for shown in await windows(steps):
-            if shown.id not in ids and shown.active:
+            if shown.id not in ids and shown.pid == window.pid:
+                # Another window may have come to the front meanwhile.
+                await bring_forward(steps, shown)
                 return await questions.asked(steps, shown)
         return None
 
@@ -76,11 +80,16 @@ async def _close(steps: Steps, left: list[Shown], *, save: bool | None) -> str |
             return True
         return await question()
 
-    found = await until(gone_or_asks, SETTLED_S)
+    found = await until(gone_or_asks, BUSY_S)
     if found is True:
         return None
     if found:
         return await _answer(steps, found, window, save=save)
+    if new := [shown for shown in await windows(steps) if shown.id not in ids and shown.pid == window.pid]:
+        raise Downstream(
+            f"{window.title!r} stays open, and shows {new[0].title!r}",
+            hint="look at it with observe_screen, and answer it, or leave it by escape",
+        )
     return await _stop(steps, window)
 
 

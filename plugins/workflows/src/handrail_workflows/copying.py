@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from handrail import Downstream, Run, ToolContext, tool
+from handrail import Downstream, InvalidArguments, Run, ToolContext, tool
 from handrail_workflows.dialogs import LINUX
 from handrail_workflows.steps import Steps, until
 from handrail_workflows.windows import bring_forward, of_app, parts, windows
@@ -37,6 +37,11 @@ async def copy_between_apps(
     with steps.told():
         shown = await windows(steps)
         source, target = of_app(shown, source_app)[0], of_app(shown, target_app)[0]
+        if source.id == target.id:
+            raise InvalidArguments(
+                f"{source_app!r} and {target_app!r} are one window, {source.title!r}",
+                hint="name each by its title or id: see window_list",
+            )
         await bring_forward(steps, source)
         said = await _focused_text(steps)
         text = await _copied(steps, content) if content in ("all", "selection") else content
@@ -71,17 +76,18 @@ async def _copied(steps: Steps, content: str) -> str:
     # What nobody copies: still there, it means that nothing was copied.
     mark = f"handrail {steps.context.call_id}"
     await steps.take("clipboard_write", text=mark)
-    if content == "all":
-        await steps.take("execute_gui", action="hotkey", key="ctrl+a")
-    await steps.take("execute_gui", action="hotkey", key="ctrl+c")
 
     async def read() -> str:
         held = (await steps.look("clipboard_read"))["content"] or ""
         return "" if held == mark else held
 
-    text = await until(read, PASTED_S)
-    await steps.take("clipboard_write", text=before["content"] or "")
-    return text
+    try:
+        if content == "all":
+            await steps.take("execute_gui", action="hotkey", key="ctrl+a")
+        await steps.take("execute_gui", action="hotkey", key="ctrl+c")
+        return await until(read, PASTED_S)
+    finally:
+        await steps.take("clipboard_write", text=before["content"] or "")
 
 
 async def _focused_text(steps: Steps) -> str | None:
