@@ -227,6 +227,15 @@ class Page:
         for kind in ("mousePressed", "mouseReleased"):
             await self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
+    async def key(self, name: str) -> None:
+        """Press a key where the focus is."""
+        text = {"text": "\r"} if name == "Enter" else {}
+        code = {"Enter": 13, "Escape": 27}[name]
+        await self.send(
+            "Input.dispatchKeyEvent", type="keyDown", key=name, code=name, windowsVirtualKeyCode=code, **text
+        )
+        await self.send("Input.dispatchKeyEvent", type="keyUp", key=name, code=name, windowsVirtualKeyCode=code)
+
     async def write(self, selector: str, text: str) -> None:
         """Put a text into a field, in place of what it holds."""
         await self.js(

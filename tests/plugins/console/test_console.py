@@ -258,6 +258,36 @@ async def test_a_hostile_result_is_nothing_but_text(page: Page, report: Agent):
     page.said = [said for said in page.said if "TrustedHTML" not in said]
 
 
+async def test_keys_answer_nothing_by_accident_and_stay_where_they_are(page: Page, report: Agent, site: Agent):
+    await select(page, "report")
+    await page.js("document.querySelector('#sessions [aria-pressed=true]').focus()")
+    call = site.call("write_file", file_path="keys.txt", content="hello")
+    await page.wait(f"{question('site')}?.querySelector('.approve').disabled === false")
+    # The list of sessions was made anew, and the focus is where it was, on no button that answers.
+    focused = "document.activeElement.dataset.session"
+    assert await page.js(f"{focused} === document.querySelector('#sessions [aria-pressed=true]').dataset.session")
+    for key in ("Enter", "Escape"):
+        await page.key(key)
+    await page.js(f"{question('site')}.querySelector('input').focus()")
+    for key in ("Enter", "Escape"):
+        await page.key(key)
+    assert await page.js(f"!!{question('site')} && !{question('site')}.dataset.answered")
+    # Reached by its key, it is pressed by another.
+    await page.js(f"{question('site')}.querySelector('.approve').focus()")
+    await page.key("Enter")
+    assert (await site.result(call))["status"] == "success"
+
+
+async def test_every_control_has_a_name(page: Page, site: Agent):
+    site.call("ask_user", questions=[{"question": "Which?", "kind": "choice", "options": ["a", "b"]}])
+    await page.wait("!!document.querySelector('article.ask fieldset')")
+    tree = await page.send("Accessibility.getFullAXTree")
+    roles = {"button", "textbox", "checkbox", "radio", "combobox", "slider", "article", "image", "log"}
+    controls = [node for node in tree["nodes"] if node.get("role", {}).get("value") in roles]
+    assert len(controls) > 8
+    assert [node for node in controls if not node["name"].get("value")] == []
+
+
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 async def test_on_a_telephone_nothing_is_wider_than_the_screen(page: Page, report: Agent, tmp_path: Path, dark: bool):
     await page.size(360, 740, dark=dark)

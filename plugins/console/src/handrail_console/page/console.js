@@ -67,7 +67,10 @@
     for (;;) {
       try {
         await listen();
-      } catch { /* The console has ended, or the connection has: it is tried again. */ }
+      } catch (error) {
+        // The console has ended, or the connection has: it is tried again. One that was started anew has another token.
+        if (!(error instanceof TypeError)) notice(error.message);
+      }
       at("link").textContent = "not connected";
       at("link").classList.remove("on");
       await new Promise((go) => setTimeout(go, HISTORY_S));
@@ -153,7 +156,10 @@
       el("span", { class: "small", text: `${about.session}, process ${about.pid}` }),
       el("span", { class: "small", text: `${calls.size} calls${about.desktop ? `, desktop ${about.desktop.name}` : ""}` }));
     });
+    const focused = at("sessions").contains(document.activeElement) ? document.activeElement.dataset.session : null;
     at("sessions").replaceChildren(...(list.length ? list : [el("p", { class: "empty", text: "No session is running." })]));
+    // Who goes through the page by keys stays where they are.
+    if (focused) list.find((each) => each.dataset.session === focused)?.focus({ preventScroll: true });
     renderSession();
   }
 
@@ -184,11 +190,13 @@
       place.replaceChildren(el("p", { class: "empty", text: "No call yet." }));
       return;
     }
+    let focused = null;
     const wanted = calls.map((call) => {
       const text = JSON.stringify(call);
       const known = cards.get(call.key);
       if (known && known.text === text) return known.card;
       const card = callCard(call, Boolean(known && known.card.open));
+      if (known && known.card.contains(document.activeElement)) focused = card;
       cards.set(call.key, { text, card });
       return card;
     });
@@ -196,6 +204,9 @@
       if (place.children[number] !== card) place.insertBefore(card, place.children[number] || null);
     });
     while (place.children.length > wanted.length) place.lastChild.remove();
+    if (focused) focused.querySelector("summary").focus({ preventScroll: true });
+    const keys = new Set(calls.map((call) => call.key));
+    for (const key of cards.keys()) if (!keys.has(key)) cards.delete(key);
   }
 
   // One call
@@ -366,7 +377,7 @@
     });
     const tick = () => {
       const seconds = Math.max(0, Math.round(question.expires - Date.now() / 1000 - state.ahead));
-      left.textContent = `Open for ${seconds >= 120 ? `${Math.round(seconds / 60)} minutes` : `${seconds} s`}; without an answer it is a no.`;
+      left.textContent = `Open for ${seconds >= 120 ? `${Math.round(seconds / 60)} minutes` : `${seconds} s`}${question.questions ? "." : "; without an answer it is a no."}`;
       if (card.isConnected || !card.dataset.seen) setTimeout(tick, 1000);
       if (card.isConnected) card.dataset.seen = "yes";
     };
