@@ -46,12 +46,12 @@ class Console:
 
 
 @contextmanager
-def console(home: Path, *args: str) -> Generator[Console]:
+def console(home: Path, *args: str, port: str = "0") -> Generator[Console]:
     """`handrail console`, with state folders of its own in `home`."""
     environment = {**os.environ, "HANDRAIL_HOME": str(home)}
     with (home / "console.log").open("wb") as errors:
         process = subprocess.Popen(
-            [HANDRAIL, "console", "--port", "0", *args],
+            [HANDRAIL, "console", "--port", port, *args],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, env=environment, cwd=home,
         )  # fmt: skip
         try:

@@ -20,7 +20,7 @@ from handrail.desktops.presses import Presses
 from handrail.records.audit import Audit
 
 from . import pictures
-from .opened import HANDRAIL, Agent, Console, Page, agent, browser, until
+from .opened import HANDRAIL, Agent, Console, Page, agent, browser, console, until
 
 PLAIN_WINDOW = Path(__file__).parents[1] / "gui" / "plain_window.py"
 HOSTILE = (
@@ -382,6 +382,52 @@ async def test_a_long_past_is_gone_through_page_by_page_from_its_end(page: Page,
 def png_size(data: bytes) -> tuple[int, int]:
     width, height = struct.unpack(">II", data[16:24])
     return width, height
+
+
+async def test_of_a_session_with_very_many_calls_the_page_holds_the_last(page: Page, served: Console):
+    id = "20990101-000000-abcdef"
+    # Whoever writes an audit runs.
+    audit = Audit(Places.of(served.environment).audit / f"{id}.jsonl", session=id)
+    shown = "document.querySelectorAll('#calls > details')"
+    try:
+        for number in range(1_000):
+            audit.write("call", {"call_id": f"many-{number}", "tool": "write_file", "args": {}})
+            audit.write("result", {"call_id": f"many-{number}", "status": "success", "result": {}})
+            if number == 0:
+                await page.press(f"[data-session='{id}']", "document.getElementById('sessions')")
+        await page.wait(f"{shown}[0]?.dataset.call === 'many-999'")
+        assert await page.js(f"{shown}.length") <= 200
+    finally:
+        audit.close()
+        audit.path.unlink()
+
+
+async def test_of_two_tabs_one_answers_and_the_other_is_told(page: Page, new_page: Any, served: Console, report: Agent):
+    other: Page = await new_page()
+    try:
+        await other.goto(served.link)
+        call = report.call("write_file", file_path="tabs.txt", content="hello")
+        await other.wait(f"!!{question('report')}")
+        await page.press(".approve", question("report"))
+        assert (await report.result(call))["status"] == "success"
+        await other.wait("document.querySelectorAll('article.ask').length === 0")
+        await other.wait("document.getElementById('notice').textContent.includes('answered elsewhere')")
+    finally:
+        await other.send("Page.navigate", url="about:blank")
+
+
+async def test_a_page_follows_on_by_itself_and_says_when_its_link_is_no_longer_good(new_page: Any, tmp_path: Path):
+    opened: Page = await new_page()
+    try:
+        with console(tmp_path) as first:
+            await opened.goto(first.link)
+            await opened.wait("document.getElementById('link').textContent === 'connected'")
+            port = str(first.address[1])
+        await opened.wait("document.getElementById('link').textContent === 'not connected'")
+        with console(tmp_path, port=port):
+            await opened.wait("document.getElementById('notice').textContent.includes('no longer good')")
+    finally:
+        await opened.send("Page.navigate", url="about:blank")
 
 
 @contextmanager

@@ -274,6 +274,8 @@ def outline_of(file: Path) -> Outline:
     """The session of an audit, read at its beginning and its end."""
     parts = parts_of(file)
     head, tail = Telling(file), Telling(file)
+    if not parts:
+        return Outline({}, 0, exact=True, tools=())
     with parts[0].open("rb") as lines:
         for raw in lines.read(GLANCE).splitlines(keepends=True):
             if raw.endswith(b"\n") and (line := _line(raw)) is not None:

@@ -119,8 +119,7 @@ class Watch:
     def _find(self) -> None:
         known = self._over | self._running.keys() | set(self._own())
         for file in audits(self._places.audit):
-            # One that is empty has just been made, and is not held yet.
-            if file.stem in known or not file.stat().st_size:
+            if file.stem in known or _is_empty(file):
                 continue
             found = Telling(file)
             # Those that are over are read when somebody looks at them.
@@ -160,6 +159,14 @@ class Watch:
         if self._stops != told.stops:
             told.stops = list(self._stops)
             yield {"kind": "stops", "stops": told.stops}
+
+
+def _is_empty(file: Path) -> bool:
+    """Whether nothing is written yet: an audit has just been made, and is not held by its session so far; or it is gone."""
+    try:
+        return not file.stat().st_size
+    except OSError:
+        return True
 
 
 def session_wire(telling: Telling) -> dict[str, Any]:
