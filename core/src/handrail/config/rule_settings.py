@@ -92,6 +92,13 @@ def contradictions(rule: RuleSettings) -> Iterator[tuple[str, str]]:
     for key in ("tool", "layer", "kind", "effects", "modes", *NARROW):
         if getattr(rule, key) == ():
             yield key, "it is empty, so it can match nothing"
+    yield from _about_words(rule)
+    yield from _about_places(rule)
+    yield from _about_tools(rule)
+    yield from _about_decision(rule)
+
+
+def _about_words(rule: RuleSettings) -> Iterator[tuple[str, str]]:
     if rule.command and rule.argv:
         yield "argv", "command and argv both say what the words are; keep one of them"
     for key in ("command", "argv"):
@@ -103,12 +110,18 @@ def contradictions(rule: RuleSettings) -> Iterator[tuple[str, str]]:
     for option in rule.options or ():
         if not option.startswith(("-", "/")):
             yield "options", f"{option!r} is no option: those start with - or /"
+
+
+def _about_places(rule: RuleSettings) -> Iterator[tuple[str, str]]:
     for pattern in rule.paths or ():
         if ".." in pattern.replace("\\", "/").split("/"):
             yield "paths", f"{pattern!r} goes up; name the folder itself"
     for host in rule.hosts or ():
         if (wrong := _host_problem(host)) is not None:
             yield "hosts", f"{host!r} {wrong}"
+
+
+def _about_tools(rule: RuleSettings) -> Iterator[tuple[str, str]]:
     if rule.server is not None and rule.layer is not None and "mcp" not in rule.layer:
         yield "layer", "tools of servers are of the layer mcp"
     if rule.read_only is True and rule.kind is not None and not set(rule.kind) - CHANGING:
@@ -118,6 +131,9 @@ def contradictions(rule: RuleSettings) -> Iterator[tuple[str, str]]:
     for effect in rule.effects or ():
         if effect.partition(":")[0] not in EFFECTS:
             yield "effects", f"{effect!r} is no effect; they start with {', '.join(EFFECTS)}"
+
+
+def _about_decision(rule: RuleSettings) -> Iterator[tuple[str, str]]:
     if rule.decision is Decision.DENY and rule.route is not None:
         yield "route", "what is denied runs nowhere"
     if rule.lifts and rule.decision is Decision.DENY:
