@@ -125,7 +125,7 @@ async def test_unset_a_tree_is_chosen_before_anything_that_reads_pictures() -> N
         assert session.backend == "reader"
 
 
-async def test_a_backend_whose_check_fails_is_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_backend_whose_check_fails_is_passed_over() -> None:
     class Broken(FakeBackend):
         name = "broken"
         capabilities = frozenset({"accessibility_tree"})
@@ -591,7 +591,7 @@ async def test_an_answer_in_one_session_is_none_in_another() -> None:
         assert (await other.call("change")).status == "denied"
 
 
-async def test_the_process_environment_is_never_changed(tmp_path: Path) -> None:
+async def test_the_process_environment_is_never_changed() -> None:
     import os
 
     before = dict(os.environ)

@@ -228,7 +228,7 @@ def test_a_kind_is_found_where_nothing_is_declared(text: str, kind: str) -> None
     assert kind_in(data, data[-1_024:], whole=True) == kind
 
 
-def test_a_kind_is_found_by_the_beginning_and_the_end_of_a_large_file(tmp_path: Path) -> None:
+def test_a_kind_is_found_by_the_beginning_and_the_end_of_a_large_file() -> None:
     whole = json.dumps([{"n": n} for n in range(20_000)]).encode()
     lines = b"".join(b'{"n": %d}\n' % n for n in range(20_000))
     assert kind_in(whole[:65_536], whole[-1_024:], whole=False) == "json"

@@ -231,7 +231,7 @@ async def test_what_does_not_belong_to_an_answer_makes_it_none(
     assert "the confirmer failed" in caplog.text
 
 
-async def test_a_grant_that_was_not_offered_is_no_yes(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_grant_that_was_not_offered_is_no_yes() -> None:
     from handrail import GrantOption
 
     person = ScriptedConfirmer(Answer(Choice.SESSION, grant=GrantOption("everything", "*")))

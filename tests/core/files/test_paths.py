@@ -116,7 +116,7 @@ def test_paths_that_somebody_else_would_expand_are_doubtful(text: str) -> None:
     assert paths.resolve(text, cwd=WORK, home=HOME).doubtful is not None
 
 
-def test_inside_does_not_take_a_longer_name_for_the_folder(tmp_path: Path) -> None:
+def test_inside_does_not_take_a_longer_name_for_the_folder() -> None:
     assert paths.inside(Path("/home/user/project/a"), [WORK])
     assert paths.inside(Path("/home/user/project"), [WORK])
     assert not paths.inside(Path("/home/user/project2/a"), [WORK])

@@ -76,7 +76,7 @@ async def plan_of(session: Session, tape: Tape, **wishes: Any) -> tuple[Recordin
     return recording, Plan.model_validate(recording.content)
 
 
-async def test_an_element_is_named_by_what_it_is_and_found_again_under_another_id(tmp_path: Path) -> None:
+async def test_an_element_is_named_by_what_it_is_and_found_again_under_another_id() -> None:
     async with open_test_session(tools=TOOLS) as session:
         tape = session.recorder.tape = Tape()
         known = await ids(session)
@@ -93,7 +93,7 @@ async def test_an_element_is_named_by_what_it_is_and_found_again_under_another_i
     assert (done.failure, done.result["on"]) == (None, "c")
 
 
-async def test_a_point_is_the_element_there_or_a_place_in_its_window(tmp_path: Path) -> None:
+async def test_a_point_is_the_element_there_or_a_place_in_its_window() -> None:
     async with open_test_session(tools=TOOLS) as session:
         tape = session.recorder.tape = Tape()
         await ids(session)

@@ -75,7 +75,7 @@ async def test_a_session_bus_that_is_not_there_says_so(tmp_path: Path) -> None:
         await service.titles()
 
 
-async def test_the_backend_is_unavailable_where_there_is_no_bus(tmp_path: Path) -> None:
+async def test_the_backend_is_unavailable_where_there_is_no_bus() -> None:
     class Context(Surroundings):
         desktop = Desktop("bare", ":0")
 

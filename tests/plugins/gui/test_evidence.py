@@ -81,7 +81,7 @@ async def test_what_is_partly_off_the_screen_is_clicked_on_it(agent: Agent):
     assert clicked["status"] == "success"
 
 
-async def test_what_is_off_the_screen_altogether_is_said_to_be(agent: Agent, tmp_path: Path):
+async def test_what_is_off_the_screen_altogether_is_said_to_be(agent: Agent):
     await agent.open("galculator")
     key = await agent.element("toggle button", "=")
     await agent("resize_window", x=1200, y=300)

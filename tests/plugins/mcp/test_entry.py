@@ -13,7 +13,7 @@ from handrail_mcp import client_entry
 from .place import HANDRAIL, LEGACY, Place
 
 
-def test_the_entry_names_what_was_chosen_in_absolute_words(tmp_path: Path):
+def test_the_entry_names_what_was_chosen_in_absolute_words():
     entry = client_entry(
         desktop="private", backend="ocr", mode="headless", profile="shell", workspace=("work",), config=Path("my.toml")
     )

@@ -172,7 +172,7 @@ async def test_a_yes_for_always_is_asked_for_again_when_the_server_changes_the_t
 # What a server is given
 
 
-async def test_a_server_gets_no_credentials_save_those_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_server_gets_no_credentials_save_those_it_is_given() -> None:
     environment = {
         "GITHUB_TOKEN": "ghp_0123456789abcdefghij",
         "PLAIN": "seen",
