@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 from tests.web_server import Answering, serving
 
+# To import litellm takes seconds, and on a loaded machine minutes.
+pytestmark = pytest.mark.timeout(300)
+
 LITELLM = Path(sys.prefix) / "litellm"
 HANDRAIL = Path(sys.executable).with_name("handrail")
 WRITE = {
@@ -75,7 +78,7 @@ def test_a_model_of_others_is_asked_by_litellm(tmp_path: Path, endpoint: Endpoin
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=280,
     )
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "a.txt").read_text() == "hi"

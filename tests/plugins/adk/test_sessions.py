@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+# Each starts many programs, one after another, and on a loaded machine each of these takes long.
+pytestmark = pytest.mark.timeout(300)
+
 HANDRAIL = Path(sys.executable).with_name("handrail")
 NOTE = {"tool": "write_file", "args": {"file_path": "note.txt", "content": "hello\n"}}
 # The first is over at once; the second is under way when the program is killed; the third waits for it, and has not begun.
@@ -70,7 +73,6 @@ def killed_in_a_step(folder: Path) -> str:
     return run["id"]
 
 
-@pytest.mark.timeout(150)
 def test_a_run_goes_on_truthfully_after_its_program_was_killed_in_a_step(tmp_path: Path) -> None:
     id = killed_in_a_step(tmp_path)
     gone_on = handrail(tmp_path, "run", "--resume", id, "--yes", "--model", script(tmp_path, {"calls": [NOTE]}))
