@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
-import time
 
 import pytest
 
@@ -91,10 +91,16 @@ def test_the_rules_of_the_configuration_count(handrail):
 
 
 def test_ten_thousand_lines_take_seconds_not_minutes(handrail):
-    began = time.monotonic()
+    began = worked()
     verdicts = judge(handrail, *({"id": n, "tool": "set_switch", "args": {"value": True}} for n in range(10_000)))
     assert [verdict["id"] for verdict in verdicts] == list(range(10_000))
-    assert time.monotonic() - began < 60
+    assert worked() - began < 20
+
+
+def worked() -> float:
+    """The processor seconds of the programs that were started and have ended: other programs' load is not in it."""
+    used = os.times()
+    return used.children_user + used.children_system
 
 
 def test_ctrl_c_ends_it_quietly(handrail):

@@ -56,7 +56,7 @@ async def names(session: Session) -> list[str]:
     return [tool.name for tool in await session.tools() if tool.layer == "mcp"]
 
 
-async def until(condition: Callable[[], Any], *, seconds: float = 30) -> Any:
+async def until(condition: Callable[[], Any], *, seconds: float = 60) -> Any:
     """What `condition` gives, awaited, once it is true."""
     with anyio.fail_after(seconds):
         while not (found := await condition()):
