@@ -278,8 +278,9 @@ def cure(said: str) -> str:
     container = any(os.path.exists(mark) for mark in ("/.dockerenv", "/run/.containerenv"))
     if container:
         return (
-            "inside a container: start it with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined` "
-            '(Docker) so that namespaces can be made in it, or use sandbox.use = ["docker"] with an engine of your own'
+            "inside a container: start it with `--security-opt seccomp=unconfined --security-opt apparmor=unconfined "
+            "--security-opt systempaths=unconfined` (Docker) so that namespaces can be made in it, with a /proc of their own, "
+            'or use sandbox.use = ["docker"] with an engine of your own'
         )
     if _reads(APPARMOR_SETTING) == "1":
         return (
