@@ -31,10 +31,12 @@ async def page(
     file.write_text(PAGE.format(rows="".join(ROW.format(n=n) for n in range(ROWS))))
     flags = ("--no-sandbox", "--no-first-run", "--force-renderer-accessibility", "--force-device-scale-factor=1.5")
     process = begin(("chromium", *flags, f"--user-data-dir={folder / 'profile'}", file.as_uri()), environment, folder)
-    await until(lambda: shows(control, "Long page"), "the page")
-    yield
-    process.kill()
-    process.wait()
+    try:
+        await until(lambda: shows(control, "Long page"), "the page")
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 async def look(session: Session) -> list[dict[str, Any]]:
@@ -47,7 +49,8 @@ async def loaded(session: Session) -> list[dict[str, Any]]:
     seen: list[dict[str, Any]] = []
 
     async def there() -> bool:
-        seen[:] = await look(session)
+        result = await session.call("observe_screen", {"image": "none"})
+        seen[:] = result["ui_elements"] if result.ok else []
         return any(e["text"] == "button 1" for e in seen)
 
     await until(there, "the table of the page")

@@ -122,10 +122,12 @@ async def test_qt_is_worked_by_its_own_actions(session: Session, launch: Launch,
 async def sheet(session: Session, environment: dict[str, str], tmp_path_factory: Any) -> AsyncIterator[None]:
     """Calc with an empty sheet; it takes seconds to start."""
     process = begin(CALC, environment, tmp_path_factory.mktemp("calc"))
-    await shown(session, has("tool bar", "Formatting"))
-    yield
-    process.kill()
-    process.wait()
+    try:
+        await shown(session, has("tool bar", "Formatting"))
+        yield
+    finally:
+        process.kill()
+        process.wait()
 
 
 async def test_a_sheet_is_told_in_few_words_and_keeps_its_ids(session: Session, sheet: None) -> None:

@@ -36,19 +36,20 @@ def wayland() -> Iterator[Mapping[str, str]]:
         as_nobody = ["setpriv", "--reuid", str(NOBODY), "--regid", str(NOBODY), "--clear-groups"]
     own = {**os.environ, "XDG_RUNTIME_DIR": str(folder), "HOME": str(folder), "WLR_BACKENDS": "headless"}
     own |= {"WLR_RENDERER": "pixman", "WLR_LIBINPUT_NO_DEVICES": "1"}
-    log = (folder / "log").open("w")
     argv = [*as_nobody, "sway", "-c", str(folder / "config")]
-    compositor = subprocess.Popen(argv, env=own, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    deadline = monotonic() + DEADLINE_S
-    while not (sockets := [path for path in folder.glob("wayland-*") if path.is_socket()]):
-        assert compositor.poll() is None, (folder / "log").read_text()
-        assert monotonic() < deadline, (folder / "log").read_text()
-        sleep(0.02)
-    yield {**own, "WAYLAND_DISPLAY": sockets[0].name, "XDG_SESSION_TYPE": "wayland"}
-    compositor.terminate()
-    compositor.wait(DEADLINE_S)
-    log.close()
-    shutil.rmtree(folder)
+    with (folder / "log").open("w") as log:
+        compositor = subprocess.Popen(argv, env=own, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        deadline = monotonic() + DEADLINE_S
+        while not (sockets := [path for path in folder.glob("wayland-*") if path.is_socket()]):
+            assert compositor.poll() is None, (folder / "log").read_text()
+            assert monotonic() < deadline, (folder / "log").read_text()
+            sleep(0.02)
+        yield {**own, "WAYLAND_DISPLAY": sockets[0].name, "XDG_SESSION_TYPE": "wayland"}
+    finally:
+        compositor.terminate()
+        compositor.wait(DEADLINE_S)
+        shutil.rmtree(folder)
 
 
 @pytest.fixture
