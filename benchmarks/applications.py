@@ -157,7 +157,8 @@ def _peer(name: str, shown: Mapping[str, str]) -> Contender:
     async def contender() -> float:
         done = await anyio.run_process(argv, env=variables, check=False, stdin=subprocess.DEVNULL)
         if done.returncode:
-            raise Absent(done.stderr.decode(errors="replace").strip().rpartition("\n")[2])
+            said = (done.stderr + done.stdout).decode(errors="replace")
+            raise Absent(said.strip().rpartition("\n")[2] or f"it ended with {done.returncode}")
         return float(done.stdout.split()[0])
 
     return contender

@@ -59,6 +59,10 @@ def _libatspi() -> Callable[[], int]:
 
 
 def _dogtail() -> Callable[[], int]:
+    from dogtail.config import config
+
+    # It looks for a setting of GNOME's, and ends the process without it, though the accessibility bus is there.
+    config.checkForA11y = False
     from dogtail.predicate import GenericPredicate
     from dogtail.tree import root
 
