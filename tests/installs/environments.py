@@ -26,7 +26,7 @@ def output(*words: str | Path, cwd: Path | None = None, **environment: str) -> s
 
 
 def interpreters() -> Mapping[str, Path]:
-    """A Python of each minor version that Handrail is made for, as far as this machine has them: this one, those on the path, pyenv's."""
+    """A Python of each minor version that Handrail is made for, as far as this machine has them: this one, those on the path, uv's, pyenv's."""
     found = {f"3.{sys.version_info[1]}": Path(sys.executable)}
     for candidate in _candidates():
         try:
@@ -42,7 +42,15 @@ def interpreters() -> Mapping[str, Path]:
 def _candidates() -> Iterator[Path]:
     for folder in os.environ["PATH"].split(os.pathsep):
         yield from (Path(folder) / f"python{version}" for version in VERSIONS)
+    yield from sorted(_folder_of_uv().glob("cpython-3.*/bin/python3"))
     yield from sorted(Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")).glob("versions/3.*/bin/python3"))
+
+
+def _folder_of_uv() -> Path:
+    """Where uv keeps those that it has fetched."""
+    given = os.environ.get("UV_PYTHON_INSTALL_DIR")
+    data = Path(os.environ.get("XDG_DATA_HOME", Path.home() / ".local" / "share"))
+    return Path(given) if given else data / "uv" / "python"
 
 
 def build(dist: Path) -> Path:

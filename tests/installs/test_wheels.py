@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 from tests.end_to_end import shown
-from tests.installs.environments import UV, Environment, output
+from tests.installs.environments import UV, Environment, interpreters, output
 
 # What an interpreter lacks comes from the registry.
 pytestmark = pytest.mark.timeout(600)
@@ -29,6 +29,7 @@ RUBBISH = {"", ".pyc", ".orig", ".rej", ".swp", ".bak", ".log", ".tmp"}
 Environments = Callable[..., Environment]
 
 
+PYTHONS = interpreters()
 MEMBERS = sorted(
     folder
     for folder in [ROOT, ROOT / "core", *(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
@@ -103,8 +104,9 @@ def test_a_source_archive_holds_what_its_wheel_is_built_from_and_no_rubbish(dist
     ]
 
 
-def test_the_desktop_extra_installs_and_works(environment: Environments):
-    made = environment()
+@pytest.mark.parametrize("version", PYTHONS)
+def test_the_desktop_extra_installs_and_works(environment: Environments, version: str):
+    made = environment(PYTHONS[version])
     made.install("handrail[desktop]")
     assert made.handrail("--version").startswith("handrail, version ")
     assert {plugin["state"] for plugin in json.loads(made.handrail("plugins", "--json"))} == {"loaded"}

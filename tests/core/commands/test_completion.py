@@ -8,6 +8,8 @@ import subprocess
 import pytest
 from tests.terminals import Terminal
 
+from handrail.running.ledger import Ledger, Running
+
 
 @pytest.fixture
 def environment(handrail) -> dict[str, str]:
@@ -60,12 +62,21 @@ def test_fish_completes_tools_with_what_they_do(handrail, environment):
         pytest.param("handrail tools --backend plan", ["plan_only"], id="backend"),
         pytest.param("handrail call --mode p", ["plan", "permissive"], id="mode"),
         pytest.param("handrail call --desktop p", ["private"], id="desktop"),
+        pytest.param("handrail call --profile s", ["shell"], id="profile"),
+        pytest.param("handrail stop --desktop c", ["current"], id="desktop-to-stop"),
         pytest.param("handrail call --backend plan_only gre", ["greet"], id="after-options"),
         pytest.param("handrail nowhere zz", [], id="no-such-command"),
     ],
 )
 def test_the_last_word_is_completed(handrail, line, words):
     assert complete(handrail, line) == words
+
+
+def test_a_desktop_that_was_started_is_completed(handrail):
+    # What `handrail desktop start` writes down; here this process stands for the desktop's.
+    running = Running.of("desktop", "workshop", "a desktop", pid=os.getpid())
+    Ledger(handrail.home / "state").write(running)
+    assert complete(handrail, "handrail call --desktop w") == ["workshop"]
 
 
 def test_a_broken_configuration_does_not_write_into_the_line(handrail):

@@ -98,7 +98,12 @@ OPTIONS = (
         help="default, accept_edits, plan, permissive or headless.",
         shell_complete=completed_by("modes"),
     ),
-    click.option("--profile", metavar="NAME", help="What is declared: files, shell, browser, desktop or all."),
+    click.option(
+        "--profile",
+        metavar="NAME",
+        help="What is declared: files, shell, browser, desktop or all.",
+        shell_complete=completed_by("profiles"),
+    ),
     click.option(
         "--workspace",
         metavar="FOLDER",

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import click
 from click.shell_completion import CompletionItem
@@ -92,7 +93,26 @@ def modes(choices: Choices) -> Iterable[tuple[str, str]]:
 
 @_quiet
 def desktops(choices: Choices) -> Iterable[tuple[str, str]]:
-    return [("current", "the screen in front of you"), ("private", "a new virtual one")]
+    return [("current", "the screen in front of you"), ("private", "a new virtual one"), *_started()]
+
+
+@_quiet
+def started_desktops(choices: Choices) -> Iterable[tuple[str, str]]:
+    return _started()
+
+
+def _started() -> list[tuple[str, str]]:
+    from handrail.config.places import Places
+    from handrail.running.ledger import Ledger
+
+    return [(each.name, "started before") for each in Ledger(Places.of(os.environ).state).all("desktop") if each.alive]
+
+
+@_quiet
+def profiles(choices: Choices) -> Iterable[tuple[str, str]]:
+    from handrail.config.settings import Profile
+
+    return [(name, "") for name in get_args(Profile)]
 
 
 @_quiet

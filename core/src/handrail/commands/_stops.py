@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from handrail.commands._common import completed_by
+
 if TYPE_CHECKING:
     from handrail.desktops.stops import Stops
 
 desktop_option = click.option(
-    "--desktop", metavar="NAME", help="Only this one: current, private (every private one), or a started one's name."
+    "--desktop",
+    metavar="NAME",
+    help="Only this one: current, private (every private one), or a started one's name.",
+    shell_complete=completed_by("desktops"),
 )
 
 

@@ -142,14 +142,20 @@ class Expected:
 
 
 def replace(
-    path: Path, data: bytes, *, overwrite: bool = True, create_dirs: bool = False, expected: Expected | None = None
+    path: Path,
+    data: bytes,
+    *,
+    overwrite: bool = True,
+    create_dirs: bool = False,
+    expected: Expected | None = None,
+    mode: int = 0o666,
 ) -> os.stat_result:
     """Put a file with this content at a judged path, at once and as a whole; what the system says of it.
 
-    A file that was there keeps its permissions, owner, access lists, extended attributes and holes. Without `overwrite` one that is there is left
-    alone, as is one that is not as `expected`: `Downstream`. Readers see the old content or the new, also after a crash. A file with several
-    names, or one that a new file could not be made like, is written in place instead, as editors do: then its old content lies beside it,
-    durable, until the new one is. A killed process leaves nothing else, where the file system has files without a name.
+    A file that was there keeps its permissions, owner, access lists, extended attributes and holes; a new one gets `mode`. Without `overwrite` one
+    that is there is left alone, as is one that is not as `expected`: `Downstream`. Readers see the old content or the new, also after a crash. A
+    file with several names, or one that a new file could not be made like, is written in place instead, as editors do: then its old content lies
+    beside it, durable, until the new one is. A killed process leaves nothing else, where the file system has files without a name.
     """
     with holding(path, create_dirs=create_dirs) as at:
         before = status_of(at, path, missing_ok=True)
@@ -162,17 +168,19 @@ def replace(
         try:
             fresh = expected is not None and expected.status is None
             alone = before is None or before.st_nlink == 1
-            status = _write_anew(at, path, before, data, overwrite=overwrite and not fresh) if alone else None
+            status = (
+                _write_anew(at, path, before, data, overwrite=overwrite and not fresh, mode=mode) if alone else None
+            )
             return status or _write_in_place(at, path, before, data)
         except OSError as exc:
             raise Downstream(f"{str(path)!r} could not be written: {exc.strerror}", hint="nothing was changed") from exc
 
 
 def _write_anew(
-    at: Held, path: Path, before: os.stat_result | None, data: bytes, *, overwrite: bool
+    at: Held, path: Path, before: os.stat_result | None, data: bytes, *, overwrite: bool, mode: int
 ) -> os.stat_result | None:
     """A new file in the place of the one that is there; None where that is not to be had, and nothing was done."""
-    with drafted(at, path, mode=0o666 if before is None else 0o600) as draft:
+    with drafted(at, path, mode=mode if before is None else 0o600) as draft:
         if before is not None and not likeness.take(draft.fd, at.name_for_attributes(path), before):
             return None
         (write_around_holes if before is not None and has_holes(before) else write_all)(draft.fd, data)

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from handrail.commands._common import completed_by
+
 if TYPE_CHECKING:
     from handrail_gui.private.client import PrivateDesktop
     from handrail_gui.private.named import NamedDesktops
@@ -86,7 +88,7 @@ def start(name: str, size: tuple[int, int], as_json: bool) -> None:
 
 
 @desktop.command("stop")
-@click.argument("name")
+@click.argument("name", shell_complete=completed_by("started_desktops"))
 def stop(name: str) -> None:
     """Stop a started desktop and all that runs on it.
 

@@ -166,3 +166,46 @@ def test_a_broken_file_is_refused_listed_and_untouched(person: Person):
     assert "Hint: nothing was changed; mend it" in done.stderr
     assert file.read_text() == '{"mcpServers": {,}}'
     assert person.clients()["cursor", "user"]["state"] == "broken"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        pytest.param(["--backend", "ocrr"], "there is no vision backend 'ocrr'", id="backend"),
+        pytest.param(["--desktop", "wrk"], "'wrk'", id="desktop"),
+        pytest.param(["--workspace", "nowhere"], "there is no folder", id="workspace"),
+    ],
+)
+def test_what_the_server_would_refuse_is_refused_before_it_is_written(person: Person, options: list[str], told: str):
+    done = person.mcp("install", "gemini", *options, HANDRAIL_PLUGINS="mcp,gui")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert told in done.stderr
+    assert "Hint: " in done.stderr
+    assert not (person.home / ".gemini").exists()
+
+
+def test_a_secret_in_a_new_file_is_told_and_only_its_owner_reads_it(person: Person):
+    done = person.mcp("install", "cursor", "--env", "API_KEY=sk-3f9a8b7c6d5e4f3a")
+    file = person.home / ".cursor" / "mcp.json"
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert f"the value of API_KEY stands in {file} as it is; to keep it out, leave --env out" in done.stderr
+    assert "sk-3f9a" not in done.stdout + done.stderr
+
+
+def test_a_variable_that_is_no_secret_is_written_without_a_word(person: Person):
+    done = person.mcp("install", "cursor", "--env", "LANG=C.UTF-8")
+    assert "stands in" not in done.stderr
+
+
+def test_the_entries_of_clients_are_told_with_what_removes_them(person: Person):
+    person.mcp("install", "codex", "--scope", "project", "--name", "hands")
+    environment = {"PATH": os.environ["PATH"], "HOME": str(person.home), "HANDRAIL_HOME": str(person.home / "handrail")}
+    done = subprocess.run(
+        [str(HANDRAIL), "uninstall", "--dry-run"],
+        env=environment,
+        cwd=person.project,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert "remove: handrail mcp uninstall codex --scope project --name hands\n" in done.stdout, done.stderr

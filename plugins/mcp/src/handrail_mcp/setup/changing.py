@@ -151,11 +151,12 @@ def shown(client: Client, name: str, server: Server) -> str:
     return TEXTS[client.format]().put("", (client.key, name), client.entry(name, server))
 
 
-def write(change: Change, backups: Path) -> Path | None:
-    """Put the change into the file. Gives the copy of what was there, None where nothing was."""
+def write(change: Change, backups: Path, *, secret: bool = False) -> Path | None:
+    """Put the change into the file; a new one with a secret is its owner's alone. Gives the copy of what was there, None where nothing was."""
     file = change.file
     kept = None if file.data is None else _keep(file, backups)
-    replace(file.real, file.encoded(change.after), create_dirs=True, expected=Expected(file.status))
+    mode = 0o600 if secret else 0o666
+    replace(file.real, file.encoded(change.after), create_dirs=True, expected=Expected(file.status), mode=mode)
     return kept
 
 

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from handrail.commands import Choices, print_json, session_options
-from handrail.commands._common import current_folder, json_option, named_values
+from handrail.commands import Choices, open_runtime_for, print_json, read_config, run, session_options
+from handrail.commands._common import current_folder, json_option, named_values, without_audit
 from handrail.errors import HandrailError
 
 if TYPE_CHECKING:
     from handrail import Trace
+    from handrail.config.loading import Config
     from handrail_mcp.setup.changing import Change
     from handrail_mcp.setup.clients import Client, Machine, Scope, Server
 
@@ -122,8 +123,15 @@ def install(
     if change.done == "unchanged":
         click.echo(f"{client.title} has it already, as {name!r} in {path}")
         return
-    _apply(client, change, f"{change.done} {name!r}", dry_run=dry_run)
+    secrets = _secrets(server.environment)
+    _apply(client, change, f"{change.done} {name!r}", dry_run=dry_run, secret=bool(secrets))
     if not dry_run:
+        if secrets:
+            click.echo(
+                f"Note: the value of {', '.join(secrets)} stands in {path} as it is; to keep it out, leave --env out and set it where "
+                f"{client.title} is started.",
+                err=True,
+            )
         if scope == "project":
             click.echo("Note: the path in it is that of this machine; leave the file out of what others get.", err=True)
         click.echo(f"Next: {client.after}.", err=True)
@@ -221,12 +229,27 @@ def _said(row: dict[str, Any]) -> str:
     return f"{row['name']} in {row['file']}: {row['command']} {' '.join(row['args'])}{gone}"
 
 
+def _secrets(environment: Mapping[str, str]) -> list[str]:
+    """The names of the variables whose values are secrets."""
+    from handrail.records.redaction import is_credential
+
+    return sorted(name for name, value in environment.items() if is_credential(name, value))
+
+
+async def _check(choices: Choices, config: Config) -> None:
+    """What is wrong in the choices is to be said now, not when the client starts the server: they are read as the server reads them."""
+    off = without_audit(config)
+    async with open_runtime_for(choices, config=off, follow=False) as runtime, runtime.session() as session:
+        if config.settings.desktop not in ("current", "private"):
+            await session.desktop()
+
+
 def _server(choices: Choices, env: tuple[str, ...]) -> Server:
-    from handrail.commands import read_config
     from handrail_mcp.setup.entry import own_server
 
-    # What is wrong in them is to be said now, not when the client starts it.
-    settings = read_config(choices).settings
+    config = read_config(choices)
+    run(lambda: _check(choices, config))
+    settings = config.settings
     return own_server(
         choices,
         environment=named_values(env, "--env"),
@@ -261,7 +284,7 @@ def _machine() -> Machine:
     return Machine.here(current_folder())
 
 
-def _apply(client: Client, change: Change, said: str, *, dry_run: bool) -> None:
+def _apply(client: Client, change: Change, said: str, *, dry_run: bool, secret: bool = False) -> None:
     from handrail.config.places import Places
     from handrail_mcp.setup.changing import write
 
@@ -272,7 +295,7 @@ def _apply(client: Client, change: Change, said: str, *, dry_run: bool) -> None:
         return
     if change.file.data is None and not path.parent.is_dir():
         click.echo(f"Note: there was no {path.parent}; is {client.title} installed?", err=True)
-    kept = write(change, Places.of(os.environ).state / "clients")
+    kept = write(change, Places.of(os.environ).state / "clients", secret=secret)
     click.echo(f"{client.title}: {said} in {path}")
     if kept is not None:
         click.echo(f"The file as it was: {kept}", err=True)
