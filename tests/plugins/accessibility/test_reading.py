@@ -5,13 +5,14 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import anyio
 import pytest
 
 from handrail import NotFound, Session
 from handrail_accessibility.control import Control
 
 from .conftest import Launch, begin, until
-from .published import BUTTON, ENTRY, LABEL, LIST, PASSWORD, SHOWING, USABLE, Published, Thing
+from .published import BUTTON, ENTRY, FOCUSED, LABEL, LIST, PANEL, PASSWORD, SHOWING, USABLE, Published, Thing
 
 pytestmark = pytest.mark.anyio
 
@@ -155,6 +156,40 @@ async def test_a_program_that_hangs_while_it_is_read_ends_with_the_deadline(
     assert perf_counter() - began < 20
     assert tree.truncated
     assert "deadline" in tree.note
+
+
+async def test_the_focus_is_found_among_any_number_of_things(control: Control, published: Published) -> None:
+    for panel in range(3):
+        inside = {f"/button{panel}x{number}": Thing(BUTTON, f"button {number}") for number in range(200)}
+        published.things |= inside
+        published.show(f"/panel{panel}", Thing(PANEL, "", children=list(inside)))
+    published.show("/field", Thing(ENTRY, "field", states=USABLE | {FOCUSED}))
+    found = await control.focused()
+    assert found is not None
+    assert (found.role, found.text) == ("text", "field")
+
+
+async def test_a_program_that_is_slow_to_answer_is_asked_again_for_its_focus(
+    control: Control, published: Published
+) -> None:
+    published.show("/field", Thing(ENTRY, "field", states=USABLE | {FOCUSED}))
+    assert await control.focused() is not None
+    published.hangs = True
+    published.asked.clear()
+
+    async def asked_twice() -> bool:
+        return len(published.asked) > 1
+
+    async with anyio.create_task_group() as group:
+
+        async def answer_at_last() -> None:
+            await until(asked_twice, "a second question")
+            published.hangs = False
+
+        group.start_soon(answer_at_last)
+        found = await control.focused()
+    assert found is not None
+    assert found.text == "field"
 
 
 async def test_a_list_without_end_is_cut(control: Control, published: Published) -> None:

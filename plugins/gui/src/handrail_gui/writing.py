@@ -22,6 +22,8 @@ PASTE = Chord(("super" if sys.platform == "darwin" else "ctrl", "v"))
 # Seconds that a program is given to show what it was given, and between two looks.
 SHOWN_S = 2.0
 LOOK_S = 0.02
+# And to say anything at all.
+ANSWER_S = 10.0
 # Text up to this length goes by keys where nothing is known of the program.
 SHORT = 200
 
@@ -137,11 +139,19 @@ class Writer:
             return None
 
     async def _read(self, element: Element | None) -> str | None:
-        try:
-            return await self.accessibility.read_text(element) if self.accessibility is not None and element else None
-        # What cannot be read is not verified.
-        except HandrailError:
+        """Its text; None for what keeps none, is gone, or does not answer in time: what cannot be read is not verified."""
+        if self.accessibility is None or element is None:
             return None
+        deadline = monotonic() + ANSWER_S
+        while True:
+            try:
+                return await self.accessibility.read_text(element)
+            except Downstream:
+                if monotonic() > deadline:
+                    return None
+                await anyio.sleep(LOOK_S)
+            except HandrailError:
+                return None
 
 
 def _plain(text: str) -> str:

@@ -47,6 +47,14 @@ def note_about(windows: Windows, chosen: TopLevel | None, *, late: bool) -> str:
     return "; ".join(notes)
 
 
+async def silent_one_is_active(windows: Windows, services: Callable[[str], Awaitable[Any]]) -> bool:
+    """Whether the active window is one of an application that does not answer just now."""
+    if not windows.unanswered:
+        return False
+    known = await _active_window(services)
+    return any(window.active if known is None else window.title == known.title for window in windows.unanswered)
+
+
 async def unpublished(services: Callable[[str], Awaitable[Any]]) -> str:
     """What to say of an active window whose program publishes no tree, with the cures; empty where there is no such window."""
     active = await _active_window(services)

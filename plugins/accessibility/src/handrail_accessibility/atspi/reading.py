@@ -13,6 +13,7 @@ from handrail_accessibility.atspi.elements import Line, described, lines, says_n
 from handrail_accessibility.atspi.forest import Forest
 from handrail_accessibility.atspi.nodes import Node, all_extents
 from handrail_accessibility.atspi.places import Places
+from handrail_accessibility.atspi.roles import State
 from handrail_accessibility.atspi.windows import TopLevel
 
 # A query looks at more than it returns.
@@ -29,6 +30,8 @@ class Wanted:
     max_depth: int | None = None
     query: str | None = None
     budget: int = 500
+    # Only what has the focus.
+    focused: bool = False
 
 
 @dataclass(slots=True)
@@ -70,6 +73,7 @@ class Reading:
             line
             for root in roots
             for line in lines(forest, root, title=self.window.title, full=wanted.full, max_depth=wanted.max_depth)
+            if line.node.has(State.FOCUSED) or not wanted.focused
         )
         counted = 0
         for line in every:

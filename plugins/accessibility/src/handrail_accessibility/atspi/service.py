@@ -14,7 +14,7 @@ from handrail import Desktop, Downstream, Element, Glance, StaleElement, ToolUna
 from handrail.desktops.patience import patience
 from handrail_accessibility.atspi import actions, texts
 from handrail_accessibility.atspi.bus import REGISTRY, Bus, BusLost, CallFailed, NoAnswer, maybe
-from handrail_accessibility.atspi.choosing import choose, note_about, unpublished
+from handrail_accessibility.atspi.choosing import choose, note_about, silent_one_is_active, unpublished
 from handrail_accessibility.atspi.elements import Line, element_of
 from handrail_accessibility.atspi.forest import as_shown
 from handrail_accessibility.atspi.hidden import closed_items
@@ -23,12 +23,15 @@ from handrail_accessibility.atspi.places import Places
 from handrail_accessibility.atspi.reading import Reading, Wanted
 from handrail_accessibility.atspi.roles import State
 from handrail_accessibility.atspi.tables import cell_called, fits
-from handrail_accessibility.atspi.windows import Roll, TopLevel, Windows
+from handrail_accessibility.atspi.windows import PATIENCE_S, Roll, TopLevel, Windows
 from handrail_accessibility.control import Scene
 from handrail_accessibility.looks import glance_of, ref_of
 
 SCENE_DEADLINE_S = 1.5
 GLANCE_DEADLINE_S = 3.0
+# A program that was silent for a moment is asked again for what has the focus: keys that nobody can verify are worse than late ones.
+FOCUS_DEADLINE_S = 12.0
+SILENT_PATIENCE_S = 3.0
 # A program begins to keep its cache some 0.4 s after the first listener has come.
 CACHE_AFTER_S = 1.0
 
@@ -69,23 +72,26 @@ class AtSpi:
         tree, _ = await self._look(window, wanted, deadline)
         return tree
 
-    async def _look(self, window: str | None, wanted: Wanted, deadline: float) -> tuple[Tree, bool]:
-        """What the window shows, and whether that was cut off by the deadline."""
+    async def _look(
+        self, window: str | None, wanted: Wanted, deadline: float, *, answer: float = PATIENCE_S
+    ) -> tuple[Tree, bool]:
+        """What the window shows, and whether its program was too slow to tell all of it. `answer`: see `Roll.call`."""
         reading: Reading | None = None
         async with self._reaching() as bus:
             windows = Windows(())
             chosen: TopLevel | None = None
             with anyio.move_on_after(patience(deadline)) as clock:
-                windows = await self._windows(bus)
+                windows = await self._windows(bus, answer)
                 chosen = await choose(windows, window, self._services)
                 if chosen is not None:
                     reading = Reading(bus, chosen, windows.popups_of(chosen.node.app), wanted, self._places(bus))
                     await reading.run()
+        late = clock.cancelled_caught or (chosen is None and await silent_one_is_active(windows, self._services))
         note = note_about(windows, chosen, late=clock.cancelled_caught)
         if chosen is None and window is None:
             note = "; ".join(part for part in (note, await unpublished(self._services)) if part)
         if chosen is None or reading is None:
-            return Tree((), note=note, truncated=clock.cancelled_caught), clock.cancelled_caught
+            return Tree((), note=note, truncated=clock.cancelled_caught), late
         elements = reading.elements
         tree = Tree(
             elements[: wanted.budget],
@@ -94,11 +100,17 @@ class AtSpi:
             truncated=reading.truncated or len(elements) > wanted.budget or clock.cancelled_caught,
             note=note,
         )
-        return tree, clock.cancelled_caught
+        return tree, late
 
     async def focused(self) -> Element | None:
-        """The element with the keyboard focus in the active window."""
-        return (await self.tree(full=True)).focused
+        """The element with the keyboard focus in the active window, however many there are; None also when it is not told in time."""
+        clock = asyncio.get_running_loop()
+        end, answer = clock.time() + FOCUS_DEADLINE_S, PATIENCE_S
+        while True:
+            tree, late = await self._look(None, Wanted(full=True, focused=True), GLANCE_DEADLINE_S, answer=answer)
+            if tree.focused is not None or not late or clock.time() >= end:
+                return tree.focused
+            answer = SILENT_PATIENCE_S
 
     async def glance(self) -> Glance:
         """All that shows in the active window, in short; `Downstream` when it cannot be read in time: a part is no measure of a change."""
@@ -285,10 +297,10 @@ class AtSpi:
         self._listening_since = asyncio.get_running_loop().time()
         return bus
 
-    async def _windows(self, bus: Bus) -> Windows:
+    async def _windows(self, bus: Bus, answer: float = PATIENCE_S) -> Windows:
         if self._roll is None or self._roll.bus is not bus:
             self._roll = Roll(bus)
-        return await self._roll.call()
+        return await self._roll.call(answer)
 
 
 async def _fetch(bus: Bus, element: Element) -> Node | None:

@@ -72,11 +72,14 @@ class Roll:
     _known: dict[str, list[TopLevel]] = field(default_factory=dict[str, list[TopLevel]])
     _silent: set[str] = field(default_factory=set[str])
 
-    async def call(self) -> Windows:
-        """The windows of every application that answers."""
+    async def call(self, answer: float = PATIENCE_S) -> Windows:
+        """The windows of every application that answers in `answer` seconds.
+
+        One that was silent the last time is given less, unless more than usual is given to all.
+        """
         references = await children_of(self.bus, REGISTRY, ROOT)
         apps = list(dict.fromkeys(app for app, _ in references))
-        answers = await together(self._windows_of(app) for app in apps)
+        answers = await together(self._windows_of(app, answer) for app in apps)
         said = {app: answer for app, answer in zip(apps, answers, strict=True) if answer is not None}
         self._known = {app: said.get(app, self._known.get(app, [])) for app in apps}
         self._silent = set(apps) - set(said)
@@ -87,10 +90,11 @@ class Roll:
             unanswered=tuple(window for app in silent for window in self._known[app]),
         )
 
-    async def _windows_of(self, app: str) -> list[TopLevel] | None:
+    async def _windows_of(self, app: str, answer: float) -> list[TopLevel] | None:
         """None when it does not answer in time; nothing when it is just going away."""
+        silent = app in self._silent and answer <= PATIENCE_S
         try:
-            async with asyncio.timeout(patience(PATIENCE_WITH_THE_SILENT_S if app in self._silent else PATIENCE_S)):
+            async with asyncio.timeout(patience(PATIENCE_WITH_THE_SILENT_S if silent else answer)):
                 name = await maybe(self.bus.get, app, ROOT, ACCESSIBLE, "Name")
                 children = await children_of(self.bus, app, ROOT)
                 nodes = await fetch_nodes(self.bus, children)
