@@ -2,7 +2,7 @@
 MAKEFLAGS += --no-print-directory
 
 # Each of these sets up what it needs first; that is quick when nothing has changed.
-.PHONY: setup demo test alone wine check docs pictures site bench constraints build clean
+.PHONY: setup demo test alone wine java check docs pictures site bench constraints build clean
 
 setup:
 	@scripts/setup.sh
@@ -27,6 +27,10 @@ alone: setup
 # The code for Windows, on a Windows Python under Wine; needs Debian packages of its own (docs/platforms.md).
 wine: setup
 	@scripts/wine.sh
+
+# A window of Swing, which needs Debian packages of its own, too.
+java: setup
+	@scripts/java.sh
 
 check: setup
 	.venv/bin/ruff check

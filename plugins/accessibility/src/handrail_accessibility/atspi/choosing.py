@@ -62,7 +62,8 @@ async def unpublished(services: Callable[[str], Awaitable[Any]]) -> str:
         return ""
     return (
         f"the active window {titled(active.title)!r} is of {active.process or 'a program'}, which publishes no tree: start it again with "
-        "--force-renderer-accessibility (Chromium, Electron) or QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1 (Qt), on a desktop whose "
+        "--force-renderer-accessibility (Chromium, Electron), QT_LINUX_ACCESSIBILITY_ALWAYS_ON=1 (Qt) or libatk-wrapper-java-jni "
+        "(Java), on a desktop whose "
         'toolkit-accessibility is on, or have its picture read (backend_fallback = ["ocr"])'
     )
 
