@@ -72,6 +72,8 @@ BESIDE = [
     "cd src & true && rm ../a.txt",
     "cd src && bash -c 'true && rm ../../a.txt'",
     "if cd src; then true; fi && rm ../a.txt",
+    # Other shells than bash take this `&` for one that leaves the `cd` in the background.
+    "sh -c 'cd src &> log && rm ../a.txt'",
 ]
 
 
@@ -84,6 +86,35 @@ def test_what_waits_for_a_cd_is_judged_in_its_folder(command: str) -> None:
 @pytest.mark.parametrize("command", BESIDE)
 def test_what_does_not_wait_for_a_cd_is_judged_where_the_shell_was_too(command: str) -> None:
     assert "outside" in [reason.code for reason in opinion(command).reasons]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cd src && trap 'rm ../a.txt' EXIT && cd ..",
+        "cd src && eval \"trap 'rm ../a.txt' EXIT\" && cd .. && true",
+        "cd src && trap 'rm ../a.txt' EXIT; true",
+    ],
+)
+def test_a_trap_is_judged_in_every_folder_that_it_may_be_sprung_in(command: str) -> None:
+    assert "outside" in [reason.code for reason in opinion(command).reasons]
+
+
+def test_a_trap_that_changes_the_folder_may_be_sprung_again_and_again() -> None:
+    command = "cd a/b && trap 'cd ..' DEBUG && cd c && rm ../../f"
+    assert opinion(command).suggestion is Decision.CONFIRM
+    assert opinion("trap 'cd src && rm ../a.txt' EXIT").suggestion is Decision.ALLOW
+
+
+def test_a_folder_is_not_moved_away_around_the_one_it_works_in() -> None:
+    command = "cd a/b/c && mv ../../b ../../../b && rm ../../../f"
+    assert "bulk_delete" in [reason.code for reason in opinion(command).reasons]
+
+
+@pytest.mark.parametrize("start", ["..", "../b", str(WORK), "lib/../.."])
+def test_what_find_runs_in_folders_that_are_not_below_is_asked_about(start: str) -> None:
+    assert opinion(f"cd src && find {start} -execdir cat ../a.txt ';'").suggestion is Decision.CONFIRM
+    assert opinion("cd src && find . -execdir cat ../a.txt ';'").suggestion is Decision.ALLOW
 
 
 def test_a_function_in_place_of_cd_leads_nowhere() -> None:

@@ -173,7 +173,10 @@ def _trap(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
     if rest[0].text is None:
         effects.warn("hidden_code", "it runs text that cannot be seen as code", rest[0])
     else:
-        weighing.code(rest[0].text, words[0].span, effects)
+        before = list(weighing.places.cwds)
+        weighing.trap(rest[0].text, words[0].span, effects)
+        if weighing.places.cwds != before and any(word.text not in ("EXIT", "0") for word in rest[1:]):
+            effects.ask("unknown_path", "it changes the folder whenever the trap is sprung", rest[0])
 
 
 def _exec(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:

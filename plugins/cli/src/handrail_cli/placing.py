@@ -75,6 +75,8 @@ class Places:
         self.began = self.cwds[0]
         # Those that the command at hand leads to, if it succeeds.
         self.entered: list[PurePath] = []
+        # All that it may be in at some time.
+        self.been: list[PurePath] = list(self.cwds)
         self.seen: paths.Seen = {}
         # Links that the line itself makes: what is behind them is not known.
         self.links: set[str] = set()
@@ -126,6 +128,7 @@ class Places:
         """From here on, relative paths may start in these folders, too: a `cd` may fail. False when there are too many."""
         self.entered = list(dict.fromkeys(folders))
         self.cwds += [folder for folder in self.entered if folder not in self.cwds]
+        self.been += [folder for folder in self.entered if folder not in self.been]
         return len(self.cwds) <= MAX_FOLDERS
 
     def holds(self, found: paths.Resolved) -> bool:
@@ -321,6 +324,8 @@ class Places:
             *map(str, self.judging.workspace),
             *(str(cwd) for cwd in self.cwds if self.within(str(cwd))),
         )
+        if any(str(cwd).startswith(f"{place}/") for cwd in self.cwds if self.within(place)):
+            return "everything in the folder it works in"
         if place in tops or any(root.startswith(f"{place}/") for root in self.roots):
             return "everything in the folder it works in" if place in tops else f"{place!r}"
         return f"all that is in {place!r}" if place in self.temporary else None

@@ -6,8 +6,9 @@ import re
 
 from handrail_cli.commandline import Analysis
 
-# What may stand between two commands beside what joins them: redirections, and nothing that groups, quotes or comments.
-REST = r"(?:[^;&|\n(){}`$\"'#\\]|>&|&>)*"
+# What may stand between two commands beside what joins them: redirections, and nothing that groups, quotes or comments. In `cd a &> b && c` a
+# shell other than bash leaves the `cd` in the background.
+REST = r"(?:[^;&|\n(){}`$\"'#\\]|>&)*"
 AND = re.compile(rf"{REST}&&\s*")
 PIPE = re.compile(rf"{REST}\|&?\s*")
 NEW = re.compile(rf"{REST}[;\n][ \t\n(]*")

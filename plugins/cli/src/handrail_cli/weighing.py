@@ -72,6 +72,8 @@ class Weighing:
         self.alarms = Alarms(judging, self.places)
         # Links that the command at hand makes.
         self.linked: set[str] = set()
+        # Code that is run later, where it stands, and the folders that it was looked at in.
+        self.traps: list[tuple[str, tuple[int, int], Sequence[PurePath]]] = []
         # Whether the line names Handrail anywhere.
         self.named_here = False
 
@@ -100,6 +102,15 @@ class Weighing:
                 elsewhere += [folder for folder in self.places.cwds if folder not in self.places.entered]
                 self.places.cwds, there = self.places.entered, behind
         self.places.enter(elsewhere)
+        if self.depth == 0:
+            self.sprung()
+
+    def sprung(self) -> None:
+        """What traps run, in the folders that the shell was in after they were set, or before."""
+        for code, span, known in self.traps:
+            self.places.cwds = [folder for folder in self.places.been if folder not in known]
+            if self.places.cwds:
+                self.code(code, span, Effects())
 
     def doubt(self, doubt: Doubt) -> None:
         if self.at is not None:
@@ -429,6 +440,11 @@ class Weighing:
         self.line(inner)
         self.depth -= 1
         self.at = outer
+
+    def trap(self, text: str, span: tuple[int, int], effects: Effects) -> None:
+        """Code for bash that is run at some later time."""
+        self.traps.append((text, span, tuple(self.places.cwds)))
+        self.code(text, span, effects)
 
 
 def _with_code(name: str, code: str, words: Sequence[Word]) -> list[Word] | None:

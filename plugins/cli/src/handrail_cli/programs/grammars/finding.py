@@ -104,5 +104,10 @@ def _exec(taking: Taking, at: int) -> int:
         if end is None:
             taking.doubt(at)
             return len(words)
+    if words[at].text in ("-execdir", "-okdir"):
+        starts = [one.value or words[one.word_index].text or "/" for one in taking.named if one.role == "list"]
+        if any(start[0] in "/~" or ".." in start.split("/") for start in starts):
+            # It runs in the folders of what it finds, which are not below this one.
+            taking.doubt(at)
     taking.inner.append(Inner(at + 1, end, gets="found", mark="{}"))
     return end + 1
