@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from handrail.words import folded, right_to_left, said_by
@@ -33,6 +35,12 @@ def test_what_is_written_either_way_is_one_text(one: str, other: str) -> None:
 )
 def test_what_is_another_word_stays_another(one: str, other: str) -> None:
     assert folded(one) != folded(other)
+
+
+def test_a_text_that_is_all_marks_holds_nobody_up() -> None:
+    began = time.process_time()
+    folded("a" + "\u0301\u0316" * 60_000)
+    assert time.process_time() - began < 1
 
 
 @pytest.mark.parametrize(

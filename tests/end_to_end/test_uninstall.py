@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -203,6 +204,25 @@ def test_a_number_that_is_another_process_by_now_is_not_ended(place: Place, byst
     )
     assert place.handrail("uninstall", "--yes").returncode == 0
     assert alive({bystander})
+
+
+@pytest.mark.parametrize(
+    "forged", [{"mark": "STRANGER={}"}, {"mark": "HANDRAIL_MARK_{}"}, {"mark": 1}, {"pid": "self"}]
+)
+def test_a_record_that_speaks_of_strangers_ends_nobody(place: Place, forged: dict[str, Any]):
+    token = secrets.token_hex()
+    folder = place.state / "state" / "running"
+    folder.mkdir(parents=True, mode=0o700)
+    told = {"kind": "command", "name": "1", "what": "a command", "pid": 2**22, "started": 1, "prefix": sys.prefix}
+    told |= {key: value.format(token) if isinstance(value, str) else value for key, value in forged.items()}
+    (folder / "command-1.json").write_text(json.dumps(told))
+    with subprocess.Popen(WAITING, env={**os.environ, "STRANGER": token}) as stranger:
+        try:
+            done = place.handrail("uninstall", "--yes")
+            assert stranger.poll() is None
+        finally:
+            stranger.kill()
+    assert (done.returncode, "is not what Handrail writes there" in done.stderr) == (1, True), done
 
 
 def test_what_another_environment_of_the_same_person_runs_is_named_and_stays(place: Place):

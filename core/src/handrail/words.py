@@ -22,6 +22,8 @@ POINTS = "[\u0591-\u05bd\u05bf\u05c1\u05c2\u05c7\u0640\u064b-\u0652\u0670]"
 # Greek capitals have no accent; a small i has its dot already.
 ACCENT = "(?<=[\u03b1-\u03c9])(\u0308?)\u0301|(?<=i)\u0307"
 RIGHT_TO_LEFT = ("R", "AL")
+# A text with more letters is no name; to put its marks in order takes time by the square of their number.
+LONGEST = 4096
 
 
 def folded(text: str) -> str:
@@ -29,7 +31,7 @@ def folded(text: str) -> str:
 
     The two letters i of Turkish become one, since which is the other's capital is told by the language alone.
     """
-    if text.isascii():
+    if text.isascii() or len(text) > LONGEST:
         return text.casefold()
     small = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold()).replace("\u0131", "i")
     kept = re.sub(ACCENT, r"\1", re.sub(POINTS, "", small))

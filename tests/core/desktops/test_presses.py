@@ -65,3 +65,10 @@ def test_a_moment_after_the_last_press_a_press_is_a_persons_again(tmp_path: Path
         assert presses.recent()
     assert presses.recent()
     assert not presses.recent(now=time.time() + LATE_S)
+
+
+def test_a_clock_that_was_set_back_keeps_no_persons_press_away(tmp_path: Path) -> None:
+    presses = Presses(tmp_path / "presses")
+    with presses.made():
+        pass
+    assert not presses.recent(now=time.time() - 3600)

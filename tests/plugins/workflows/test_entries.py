@@ -139,6 +139,19 @@ def test_a_program_that_only_the_bus_starts_is_started_by_it(write: Write) -> No
     assert entry.program == "Clocks"
 
 
+@pytest.mark.parametrize("command", ["A=1", "A=1 B=2", "="])
+def test_what_sets_variables_and_starts_nothing_is_no_program(write: Write, command: str) -> None:
+    assert write(f"Exec={command}") == []
+
+
+def test_a_pipe_and_what_is_too_long_are_no_entries(write: Write, tmp_path: Path) -> None:
+    folder = tmp_path / "shared/applications"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "pipe.desktop")
+    write("Exec=edit " + "a " * 2**17, "long")
+    assert [entry.id for entry in write("Exec=edit")] == ["one"]
+
+
 def test_actions_are_found_by_their_names(write: Write) -> None:
     action = "[Desktop Action private]\nName=New Private Window\nName[tr]=Gizli Pencere Aç\nExec=browser --private %u\n"
     found = write(f"[Desktop Entry]\nType=Application\nName=Browser\nExec=browser\nActions=private;gone;\n{action}")

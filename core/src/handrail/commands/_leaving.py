@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
+import stat
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,7 +94,12 @@ def _end(running: Sequence[Running], ledger: Ledger, *, ask: bool) -> None:
 
 def _size(folder: Path) -> str:
     """How much is in a folder, for a person."""
-    size = float(sum(file.lstat().st_size for file in folder.rglob("*") if not file.is_dir()))
+    size = 0.0
+    for file in folder.rglob("*"):
+        # What has just ended may take its files away meanwhile.
+        with suppress(OSError):
+            found = file.lstat()
+            size += 0 if stat.S_ISDIR(found.st_mode) else found.st_size
     for unit in ("bytes", "kB", "MB"):
         if size < 1000:
             return f"{size:.0f} {unit}"

@@ -41,6 +41,7 @@ class Presses:
         except FileNotFoundError:
             return False
         try:
-            return not try_lock(descriptor) or (now or time.time()) - os.fstat(descriptor).st_mtime < LATE_S
+            # Of a clock that was set back meanwhile, nothing is waited for.
+            return not try_lock(descriptor) or abs((now or time.time()) - os.fstat(descriptor).st_mtime) < LATE_S
         finally:
             os.close(descriptor)

@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handrail.config.places import private_folder
+from handrail.config.places import MARK, private_folder
 from handrail.errors import HandrailError
 from handrail.running import processes
 
@@ -111,12 +111,23 @@ class Ledger:
 
     def _read(self, file: Path) -> Running | None:
         try:
-            running = Running(**json.loads(file.read_text(encoding="utf-8")))
+            running = _told(json.loads(file.read_text(encoding="utf-8")))
         except FileNotFoundError:
             return None
-        except (ValueError, TypeError) as exc:
+        except (ValueError, TypeError, IsADirectoryError) as exc:
             raise HandrailError(f"{file} is not what Handrail writes there", hint="remove it") from exc
         if running.alive or running.members():
             return running
         file.unlink(missing_ok=True)
         return None
+
+
+def _told(about: dict[str, Any]) -> Running:
+    """What a file tells of; ValueError where it is none of ours: by another variable than our marks strangers' processes would be found."""
+    running = Running(**about)
+    numbers, mark = (running.pid, running.started), running.mark
+    if not all(type(number) is int and number >= 0 for number in numbers):
+        raise ValueError(f"{numbers} name no process")
+    if mark is not None and not (type(mark) is str and mark.startswith(MARK) and mark.partition("=")[2]):
+        raise ValueError(f"{mark!r} marks no process of ours")
+    return running

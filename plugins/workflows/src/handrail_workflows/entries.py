@@ -21,6 +21,8 @@ GROUP = re.compile(r"^\[(.+)\]\s*$")
 ACTION = "Desktop Action "
 # Where programs of other package systems put theirs, which is not always in XDG_DATA_DIRS.
 EXPORTED = ("/var/lib/flatpak/exports/share", "/var/lib/snapd/desktop")
+# An entry that is longer is none; those of the largest programs, in a hundred languages, have a tenth of it.
+MOST_BYTES = 2**18
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,9 @@ def entries(environment: Mapping[str, str]) -> list[Entry]:
 def read_entry(id: str, path: Path, environment: Mapping[str, str]) -> Iterator[Entry]:
     """The program that a file describes, and its actions; nothing where that is none that may be started."""
     try:
+        # A pipe would be waited for.
+        if not path.is_file() or path.stat().st_size > MOST_BYTES:
+            return
         groups = _groups(path.read_text(encoding="utf-8", errors="replace"))
     except OSError:
         return
@@ -101,7 +106,8 @@ def _described(
     # A quote does not end.
     except ValueError:
         return None
-    if not words:
+    # What is nothing but variables starts no program.
+    if all("=" in word for word in words):
         return None
     names = tuple(unescaped(value) for value in _every("Name", values)) or (id,)
     line = CommandLine(words, _translated("Name", values, environment) or names[0], values.get("Icon", ""), path)
