@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from handrail.records.audit import Audit, parts_of
-from handrail.records.reading import outline_of, page_of
+from handrail.records.reading import calls_in, outline_of, page_of
 
 SESSION = "20260101-000000-abcdef"
 
@@ -94,3 +94,22 @@ def test_an_outline_says_whose_audit_it_is_and_about_how_much_it_holds(tmp_path:
     assert outline.about["workspace"] == [str(tmp_path)]
     assert (outline.exact, outline.tools) == (exact, ("write_file",))
     assert abs(outline.calls - count) <= 2
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        '{"event":"call","call_id":"b","at":"x"}',
+        '{"event":"call","call_id":"b","at":1e30}',
+        '{"event":"call","call_id":"b","at":null}',
+        '{"event":"result","call_id":"c1","result":[1]}',
+        '{"event":"end","n":"x"}',
+        pytest.param("[" * 30_000, id="deep"),
+    ],
+)
+def test_a_damaged_line_hides_no_other_call(tmp_path: Path, damaged: str) -> None:
+    file = written(tmp_path, 100)
+    file.write_bytes(file.read_bytes() + damaged.encode() + b"\n")
+    assert "c1" in [each["call_id"] for each in page_of(file, count=200).calls]
+    assert "c99" in [each["call_id"] for each in calls_in(file, 200)]
+    assert outline_of(file).tools == ("write_file",) or "call" in damaged

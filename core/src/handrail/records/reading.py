@@ -38,9 +38,18 @@ def read_lines(file: Path) -> Iterator[dict[str, Any]]:
 def _line(raw: bytes) -> dict[str, Any] | None:
     try:
         line: Any = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", line) if isinstance(line, dict) else None
+
+
+def _moment(at: object) -> str:
+    """A time as it is told; the earliest one where a damaged line has none."""
+    try:
+        moment = datetime.fromtimestamp(at if isinstance(at, (int, float)) else 0, UTC)
+    except (ValueError, OverflowError, OSError):
+        moment = datetime.fromtimestamp(0, UTC)
+    return moment.isoformat(timespec="milliseconds")
 
 
 def _begun(line: Mapping[str, Any], *, session: str) -> dict[str, Any]:
@@ -50,7 +59,7 @@ def _begun(line: Mapping[str, Any], *, session: str) -> dict[str, Any]:
         "call_id": line.get("call_id"),
         "tool": line.get("tool"),
         "args": line.get("args", {}),
-        "at": datetime.fromtimestamp(line.get("at", 0), UTC).isoformat(timespec="milliseconds"),
+        "at": _moment(line.get("at")),
         "parent": line.get("parent"),
         "decision": line.get("decision"),
         "rule": line.get("rule"),
@@ -76,8 +85,9 @@ def _desktop(line: Mapping[str, Any]) -> Desktop | None:
 
 def _ended(line: Mapping[str, Any]) -> dict[str, Any]:
     """How a call ended, as its line tells it."""
-    result: Any = line.get("result", {})
-    told = {"status": line.get("status"), "result": result, "duration_ms": result.get("duration_ms")}
+    result: object = line.get("result", {})
+    duration = cast("dict[str, Any]", result).get("duration_ms") if isinstance(result, dict) else None
+    told: dict[str, Any] = {"status": line.get("status"), "result": result, "duration_ms": duration}
     return {**told, "picture": line["picture"]} if "picture" in line else told
 
 
@@ -288,10 +298,11 @@ def outline_of(file: Path) -> Outline:
         for raw in lines.read(GLANCE).splitlines():
             if (line := _line(raw)) is not None:
                 tail.take_later(line)
-                written = line.get("n", written)
+                number = line.get("n")
+                written = number if isinstance(number, int) else written
     tools = (str(call.told["tool"]) for told in (head, tail) for call in told.calls.values())
     # A call leaves two lines.
-    calls = len(head.calls) if exact else int(written) // 2
+    calls = len(head.calls) if exact else written // 2
     return Outline(head.about, calls, exact, tuple(dict.fromkeys(tools)))
 
 
