@@ -117,6 +117,33 @@ def test_what_find_runs_in_folders_that_are_not_below_is_asked_about(start: str)
     assert opinion("cd src && find . -execdir cat ../a.txt ';'").suggestion is Decision.ALLOW
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "lua -e \"os.remove('/home/user/x')\"",
+        "lua - <<'E'\nos.remove('/home/user/x')\nE",
+        'lua -e \'for k, f in pairs(os) do if k:match("^rem") then f("a.txt") end end\'',
+        "lua -e 'local o = os; o.remove(\"a.txt\")'",
+        'Rscript -e \'sapply("/home/user/x", "unlink")\'',
+        'Rscript -e \'f <- sapply; f("/home/user/x", "unlink")\'',
+    ],
+)
+def test_what_a_script_deletes_by_another_name_is_asked_about(command: str) -> None:
+    assert opinion(command).suggestion is Decision.CONFIRM
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "lua -e 'local t = {1, 2}; table.remove(t); print(#t, os.time())'",
+        "Rscript -e 'print(sapply(1:3, function(v) v + 1))'",
+        "Rscript -e 'print(lapply(c(1, 2), function(v) v + 1))'",
+    ],
+)
+def test_what_a_script_only_computes_is_allowed(command: str) -> None:
+    assert opinion(command).suggestion is Decision.ALLOW
+
+
 def test_a_function_in_place_of_cd_leads_nowhere() -> None:
     assert opinion("cd() { true; }; cd src && rm ../a.txt").suggestion is Decision.CONFIRM
 

@@ -135,7 +135,8 @@ LUA = Language(
     ),
     re.compile(r"local\s+(?:function\s+)?([\w\s,]+)|for\s+([\w\s,]+?)\s*(?:=|in)|function\s*\w*\s*\(([\w\s,]*)\)|([A-Za-z_]\w*)\s*="),
     NEVER,
-    re.compile(r"\[\[|\[=|\[\s*['\"]|\]\s*\(|[\"']\s*:"),
+    # Of the system nothing but the time: `remove` is of tables.
+    re.compile(r"\[\[|\[=|\[\s*['\"]|\]\s*\(|[\"']\s*:|(?<!\w)os\b(?!\.(?:time|date|clock)\b)"),
     NEVER,
     frozenset(("number", "name", "mark", "string")),
 )  # fmt: skip
@@ -155,7 +156,8 @@ R = Language(
     ),
     re.compile(r"([A-Za-z.][\w.]*)\s*(?:<-|=)|for\s*\(\s*(\w+)|function\s*\(([\w\s,.]*)\)"),
     NEVER,
-    re.compile(r"`|::|\\\("),
+    # What is applied may be named by a text.
+    re.compile(r"`|::|\\\(|apply\b(?!\(\s*[\w.:]+(?:\([\w.,: ]*\))?\s*,\s*function\s*\()"),
     re.compile(r"[rR][\"']"),
     frozenset(("number", "name", "mark", "string")),
 )  # fmt: skip
