@@ -70,6 +70,20 @@ async def test_what_is_seen_is_bounded(tmp_path: Path) -> None:
     assert all(len(text) <= LETTERS and len(text.split("\n")) <= LINES for text in shown.values())
 
 
+async def test_of_a_secret_that_begins_above_what_is_seen_nothing_is_seen(tmp_path: Path) -> None:
+    end = anyio.Event()
+    body = "MIIEpAIBAAKCAQEAx5mOexample\n" * (LINES - 1)
+    lines = [f"-----BEGIN RSA PRIVATE KEY-----\n{body}-----END RSA PRIVATE KEY-----\ndone\n"]
+    async with open_test_session(tools=[talking(lines, end)], folder=tmp_path) as session:
+        with looking_on(session.runtime.places, session.id) as seen:
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.call, "talk")
+                text = (await until(seen))["c1"]
+                end.set()
+    assert "done" in text
+    assert "MIIE" not in text
+
+
 async def test_where_nobody_looks_on_nothing_is_heard_and_nothing_written(tmp_path: Path) -> None:
     end = anyio.Event()
     async with open_test_session(tools=[talking(["hello\n"], end)], folder=tmp_path) as session:

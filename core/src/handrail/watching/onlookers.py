@@ -12,6 +12,7 @@ import logging
 import os
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 from handrail.config.places import Places, private_folder, read_private
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 FOLDER = "onlookers"
 # Seconds between two looks at whether somebody is there, and between two writings.
 LOOK_S = 0.5
-# Letters and lines that are shown of one call, and calls.
+# Letters and lines that are shown of one call, and calls. As many letters before them are kept: a secret is known by its beginning.
 LETTERS = 8_000
 LINES = 60
 CALLS = 16
@@ -84,7 +85,7 @@ class Onlookers:
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, Output) and event.call_id in self._ends:
-            self._ends[event.call_id] = (self._ends[event.call_id] + event.text)[-LETTERS:]
+            self._ends[event.call_id] = (self._ends[event.call_id] + event.text)[-2 * LETTERS :]
             self._news = True
 
     def _write(self) -> None:
@@ -99,8 +100,11 @@ class Onlookers:
 
 def _last_lines(text: str) -> str:
     """The last lines as a terminal would show them: of what was written over, the newest."""
-    lines = (line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")[-LINES:])
-    return redact_text("\n".join(lines))
+    # Where a secret begins further above, these two differ in what is left of it.
+    pairs = zip(reversed(redact_text(text)), reversed(redact_text(text[-LETTERS:])), strict=False)
+    end = [one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
+    lines = "".join(reversed(end)).split("\n")[-LINES:]
+    return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
 
 
 @contextmanager
