@@ -3,9 +3,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
+
+from handrail.commands._packages import distribution_of
 
 PROGRAM = "import sys; from handrail.commands import main; main(sys.argv[1:])"
 
@@ -42,6 +45,11 @@ def test_a_plugin_is_installed_and_removed_by_its_own_name(elsewhere, plugin_whe
     assert done.returncode == 0, done.stderr
     assert done.stdout == "installed the plugin stage; see `handrail plugins`\n"
     assert elsewhere("bow", HANDRAIL_PLUGINS="stage").stdout == "bows\n"
+    for words, what in ((("stage", "idna"), "'idna' is no plugin"), (("stage", "stgae"), "there is no plugin 'stgae'")):
+        refused = elsewhere("uninstall", *words)
+        assert (refused.returncode, refused.stdout, what in refused.stderr) == (1, "", True), refused
+    assert "did you mean 'stage'?" in refused.stderr
+    assert elsewhere("bow", HANDRAIL_PLUGINS="stage").stdout == "bows\n"
     done = elsewhere("uninstall", "stage")
     assert done.stdout == "removed the plugin stage\n", done.stderr
     assert elsewhere("bow", HANDRAIL_PLUGINS="stage").returncode == 2
@@ -53,7 +61,37 @@ def test_what_cannot_be_installed_is_an_error_and_the_installer_says_why(elsewhe
     assert "a-plugin-that-is-nowhere" in done.stderr
 
 
-@pytest.mark.parametrize("package", ["handrail-core", "Handrail_Core", "handrail"])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("idna", "'idna' is no plugin of Handrail"),
+        ("click", "'click' is no plugin of Handrail; did you mean 'cli'?"),
+        ("vision_orc", "there is no plugin 'vision_orc'; did you mean 'vision_ocr'?"),
+        ("handrail-vision-orc", "there is no plugin 'handrail-vision-orc'; did you mean 'handrail-vision-ocr'?"),
+        ("vision_ocr==0.1", "there is no plugin 'vision_ocr==0.1'; did you mean 'vision_ocr'?"),
+        ("", "'' is not a package"),
+    ],
+)
+def test_what_is_no_plugin_is_refused_before_anything_is_removed(handrail, name, said):
+    done = handrail("uninstall", "system", name)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert said in done.stderr
+    assert distribution("handrail-system")
+    assert distribution("idna")
+
+
+@pytest.mark.parametrize("name", ["vision_ocr", "vision-ocr", "Handrail.Vision_OCR", "handrail-vision-ocr"])
+def test_a_plugin_is_found_by_any_spelling_of_its_name_or_its_package(name):
+    assert distribution_of(name) == "handrail-vision-ocr"
+
+
+def test_options_that_go_without_a_package_are_refused_with_what_to_leave_out(handrail):
+    done = handrail("uninstall", "--yes", "system")
+    assert done.returncode == 2
+    assert "leave them out to remove the plugin" in done.stderr
+
+
+@pytest.mark.parametrize("package", ["handrail-core", "Handrail_Core", "handrail", "handrail[desktop]"])
 def test_the_program_does_not_remove_itself(handrail, package):
     done = handrail("uninstall", package)
     assert done.returncode == 1

@@ -9,13 +9,14 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 from handrail.commands._installers import Command, Installer, installer, normal
 from handrail.errors import HandrailError
-from handrail.plugins.loading import DISTRIBUTION, installed
+from handrail.plugins.loading import DISTRIBUTION, UNKNOWN, installed
+from handrail.words import nearest
 
 METAPACKAGE = "handrail"
 
@@ -27,12 +28,10 @@ def install(packages: Sequence[str]) -> list[str]:
     return appeared
 
 
-def uninstall(packages: Sequence[str]) -> list[str]:
-    """Remove packages; the names of the plugins that went."""
-    chosen = _checked(packages)
-    for package in packages:
-        if normal(package) in (DISTRIBUTION, METAPACKAGE):
-            raise HandrailError(f"{package} is this program itself", hint=f"`handrail uninstall`, then {removal()}")
+def uninstall(names: Sequence[str]) -> list[str]:
+    """Remove the packages of plugins, named by either; the names of the plugins that went. Nothing goes unless all are plugins."""
+    chosen = _checked(names)
+    packages = list(dict.fromkeys(map(_plugin_package, names)))
     _, gone = _change(chosen.uninstalling(packages), chosen)
     return gone
 
@@ -54,8 +53,37 @@ def removal() -> str:
 
 
 def distribution_of(name: str) -> str:
-    """The package that supplies the plugin of that name; `name` itself when there is no such plugin."""
-    return next((plugin.distribution for plugin in installed() if plugin.name == name), name)
+    """The package of that plugin, whichever way the name of either is spelled; `name` itself when there is no such plugin."""
+    return _spelled().get(normal(name), name)
+
+
+def _spelled() -> Mapping[str, str]:
+    """The packages of the installed plugins, by the names of both."""
+    found = [plugin for plugin in installed() if plugin.distribution != UNKNOWN]
+    by_name = {normal(plugin.name): plugin.distribution for plugin in reversed(found)}
+    return by_name | {normal(plugin.distribution): plugin.distribution for plugin in found}
+
+
+def _plugin_package(name: str) -> str:
+    """The package of an installed plugin. Raises `HandrailError` for the program itself, and for what is no plugin."""
+    if normal(name).partition("[")[0] in (DISTRIBUTION, METAPACKAGE):
+        raise HandrailError(f"{name} is this program itself", hint=f"`handrail uninstall`, then {removal()}")
+    package = _spelled().get(normal(name))
+    if package is None:
+        wrong = f"{name!r} is no plugin of Handrail" if _is_installed(name) else f"there is no plugin {name!r}"
+        whole = normal(name).startswith(f"{METAPACKAGE}-")
+        known = {plugin.distribution if whole else plugin.name for plugin in installed()}
+        raise HandrailError(f"{wrong}{nearest(name, known)}", hint="nothing was removed; `handrail plugins` shows all")
+    return package
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        distribution(package)
+    # The second is for an empty name.
+    except (PackageNotFoundError, ValueError):
+        return False
+    return True
 
 
 def _versions() -> dict[str, str]:
@@ -83,7 +111,7 @@ def _change(command: Command, chosen: Installer) -> tuple[list[str], list[str]]:
 
 def _checked(packages: Sequence[str]) -> Installer:
     for package in packages:
-        if package.startswith("-"):
+        if not package.strip() or package.startswith("-"):
             raise HandrailError(f"{package!r} is not a package", hint="name one, as for `pip install`")
     marker = Path(sysconfig.get_path("stdlib")) / "EXTERNALLY-MANAGED"
     if sys.prefix == sys.base_prefix and marker.is_file():

@@ -16,7 +16,8 @@ from handrail.commands._common import completed_by
 def command(packages: Sequence[str], yes: bool, dry_run: bool) -> None:
     """Remove plugins, or end all that runs before Handrail goes.
 
-    PKG is a package's name, or a plugin's as `handrail plugins` prints it; it is removed from the environment that runs this.
+    PKG is a plugin's name as `handrail plugins` prints it, or its package's; it is removed from the environment that runs this. Whatever is
+    no plugin is refused, and then nothing is removed.
 
     Without PKG, what was started from this environment and still runs is shown, and ended with all that came from it: sessions, servers,
     consoles, private desktops, commands that were left running. Then it says what stays, and how each is removed: entries in files of MCP
@@ -26,7 +27,10 @@ def command(packages: Sequence[str], yes: bool, dry_run: bool) -> None:
     """
     if packages:
         if yes or dry_run:
-            raise click.UsageError("--yes and --dry-run go without PKG")
+            raise click.UsageError(
+                "--yes and --dry-run go without PKG: leave them out to remove the plugin, which asks nothing, "
+                "or leave PKG out to end what runs"
+            )
         _remove(packages)
         return
     from handrail.commands._leaving import leave
@@ -37,7 +41,7 @@ def command(packages: Sequence[str], yes: bool, dry_run: bool) -> None:
 def _remove(packages: Sequence[str]) -> None:
     from handrail.commands import _packages
 
-    gone = _packages.uninstall([_packages.distribution_of(package) for package in packages])
+    gone = _packages.uninstall(packages)
     for plugin in gone:
         click.echo(f"removed the plugin {plugin}")
     if not gone:

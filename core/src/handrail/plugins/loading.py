@@ -22,6 +22,8 @@ log = logging.getLogger(__name__)
 
 GROUP = "handrail"
 DISTRIBUTION = "handrail-core"
+# The distribution and the version of what does not say.
+UNKNOWN = "?"
 State = Literal["loaded", "disabled", "failed"]
 
 RELEASE = re.compile(r"\d+(?:\.\d+)*")
@@ -131,7 +133,7 @@ def installed() -> list[Found]:
 
 def _found(point: importlib.metadata.EntryPoint) -> Found:
     if point.dist is None:
-        return Found(point.name, point, "?", "?")
+        return Found(point.name, point, UNKNOWN, UNKNOWN)
     # Parsed whenever it is asked for, with the whole README in it: once is enough.
     told = point.dist.metadata
     return Found(point.name, point, told["Name"], told["Version"], tuple(told.get_all("Requires-Dist") or ()))
@@ -157,7 +159,7 @@ def load(
     for name in sorted(set(only or ()) - {candidate.name for candidate in candidates}):
         reason = "it is named (HANDRAIL_PLUGINS), and not installed"
         log.warning("plugin %r: %s%s", name, reason, nearest(name, {candidate.name for candidate in candidates}))
-        plugins.listed.append(Plugin(name, "?", "?", "failed", reason))
+        plugins.listed.append(Plugin(name, UNKNOWN, UNKNOWN, "failed", reason))
     check_required(plugins, require)
     return plugins
 
