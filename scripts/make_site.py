@@ -40,6 +40,8 @@ def main() -> int:
         told = faults(pages, made).replace(f"{pages}/", "")
     sys.stderr.write(told)
     shutil.copyfile(ROOT / "scripts" / "site" / "index.html", made / "index.html")
+    if not told:
+        print(made / "index.html")
     return 1 if told else 0
 
 

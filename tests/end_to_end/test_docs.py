@@ -76,7 +76,7 @@ def test_the_site_is_made_without_a_warning_so_every_link_and_anchor_leads_somew
     done = subprocess.run(
         [sys.executable, "-m", "scripts.make_site", tmp_path], cwd=ROOT, capture_output=True, text=True, timeout=400
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{tmp_path / 'index.html'}\n", "")
     shown = (tmp_path / "docs/README.html").read_text(encoding="utf-8")
     assert all(f">{kind}<" in shown for kind in ("Tutorial", "How to", "Reference", "Why"))
     assert len([*tmp_path.rglob("*.html")]) > len(PAGES)

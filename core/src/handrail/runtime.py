@@ -42,7 +42,7 @@ from handrail.plugins.lacking import lacking
 from handrail.plugins.loading import Plugins, check_required, load_here
 from handrail.plugins.opened import Opened
 from handrail.plugins.registering import CORE, register_all, validated
-from handrail.plugins.services import Closable, Scope, Service, close
+from handrail.plugins.services import Closable, Ending, Scope, Service, close
 from handrail.running.traces import Traces
 from handrail.sandboxing.choosing import Chosen, choose
 from handrail.sandboxing.sandboxes import Sandbox
@@ -259,7 +259,7 @@ class Runtime:
         if choice != "current":
             return found[0].missing() if found else "no plugin here supplies desktops; handrail install handrail-gui"
         if self.platform == "linux" and not any(self.environment.get(name) for name in SCREENS):
-            return 'there is no screen here (DISPLAY is not set); use desktop = "private"'
+            return 'there is no screen here (DISPLAY is not set); use --desktop private, or desktop = "private" in the configuration'
         return None
 
     async def desktop(self, choice: str, *, session: str) -> Desktop:
@@ -295,14 +295,22 @@ class Runtime:
                 self._open[key] = await service.open(Opened(self, self.plugin_config(plugin), session, given))
             return self._open[key]
 
-    async def close_services(self, *, session: Session | None = None) -> None:
-        """Close the services of one session, or all and the sandbox, newest first. One that fails does not keep the others open."""
+    async def close_services(self, *, session: Session | None = None) -> Sequence[str]:
+        """Close the services of one session, or all and the sandbox, newest first; what ended with them, in words.
+
+        One that fails does not keep the others open.
+        """
+        ended: list[str] = []
         keys = [key for key in reversed(self._open) if session is None or key[1] == session.id]
         for key in keys:
-            await close(self._open.pop(key), f"service {key[0]}")
+            service = self._open.pop(key)
+            await close(service, f"service {key[0]}")
+            if isinstance(service, Ending):
+                ended += service.ended
         if session is None and self._sandbox is not None and self._sandbox.sandbox is not None:
             await close(self._sandbox.sandbox, f"sandbox {self._sandbox.sandbox.name}")
             self._sandbox = None
+        return ended
 
     def _service(self, capability: str) -> tuple[Service, str]:
         found = self._registered.services.get(capability)

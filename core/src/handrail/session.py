@@ -83,6 +83,8 @@ class Session:
         self.environment: Mapping[str, str] = {}
         self.workspace = tuple(workspace)
         self.closed = False
+        # What calls left running and its end ended, in words.
+        self.ended: Sequence[str] = ()
         self._over = anyio.Event()
         self.bus = Bus()
         self.history = History()
@@ -431,7 +433,7 @@ class Session:
             while self.running:
                 await anyio.sleep(0.005)
         await self.vision.close()
-        await self.runtime.close_services(session=self)
+        self.ended = await self.runtime.close_services(session=self)
         if self._confines is not None:
             await anyio.to_thread.run_sync(self._confines.close)
         self.artifacts.close()

@@ -285,3 +285,31 @@ async def test_what_is_unset_is_not_limited(run: Run) -> None:
 async def test_a_program_that_leaves_with_a_trap_and_set_e_is_told_by_its_code(run: Run) -> None:
     result = await run("set -e; trap 'echo leaving' EXIT; false; echo never")
     assert (result["stdout"], result["exit_code"]) == ("leaving\n", 1)
+
+
+def test_a_call_alone_says_that_what_it_left_running_ended_with_its_session(tmp_path: Path):
+    done = _alone(tmp_path, {"command": "sleep 609", "background": True})
+    told = json.loads(done.stdout)
+    assert done.returncode == 1
+    assert "the command 'sleep 609' ended with the session of this one call" in told["error"]["message"]
+    assert "handrail session --jsonl" in told["error"]["message"]
+    assert "note" not in told
+    assert not alive(told["pid"])
+
+
+def test_a_call_alone_that_leaves_what_is_to_stay_is_a_success(tmp_path: Path):
+    done = _alone(tmp_path, {"command": "nohup sleep 67 >/dev/null 2>&1 & echo $!"})
+    told = json.loads(done.stdout)
+    staying = int(told["stdout"])
+    try:
+        assert done.returncode == 0
+        assert alive(staying)
+    finally:
+        os.kill(staying, signal.SIGKILL)
+
+
+def _alone(folder: Path, args: Mapping[str, Any]) -> subprocess.CompletedProcess[str]:
+    """What `handrail call` makes of a command."""
+    environment = {**os.environ, "HANDRAIL_HOME": str(folder / "home"), "HANDRAIL_PLUGINS": "cli"}
+    call = [HANDRAIL, "call", "execute_cli", "--args", json.dumps(args), "--json", "--yes"]
+    return subprocess.run(call, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60)

@@ -11,6 +11,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from handrail_console.command import command
 
 from .opened import HANDRAIL, Console
 
@@ -121,7 +124,23 @@ def test_the_console_is_served_on_this_machine_only(home: Path):
         capture_output=True, text=True, check=False, timeout=60, cwd=home,
     )  # fmt: skip
     assert done.returncode == 2 or "other machines" in done.stderr, done
+    assert "ssh -L PORT:127.0.0.1:PORT" in done.stderr
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("name", ["a b", "http://x/", "", "x/", "x:port", "x:70000", "[::x]", "münchen.example"])
+def test_a_name_that_no_host_header_can_say_is_refused(name: str):
+    done = CliRunner().invoke(command, ["--name", name, "--host", "0.0.0.0"])
+    assert done.exit_code == 2
+    assert "write a host name, as in your-machine.example.ts.net" in " ".join(done.output.split())
+
+
+@pytest.mark.parametrize(
+    "name", ["your-machine.example.ts.net", "my_box:8443", "100.64.0.1:80", "[fd7a::1]:443", "[fd7a::1]"]
+)
+def test_a_name_that_a_host_header_can_say_is_taken(name: str):
+    refused = CliRunner().invoke(command, ["--name", name, "--host", "0.0.0.0"])
+    assert "other machines" in str(refused.exception)
 
 
 def test_pictures_of_records_are_no_way_to_other_files(served: Console, home: Path):
@@ -135,6 +154,19 @@ def test_pictures_of_records_are_no_way_to_other_files(served: Console, home: Pa
         status, _, body = get(served, f"/sessions/20260101-000000-abcdef/pictures/{name}", token=served.token)
         assert status in (403, 404)
         assert "secret" not in body
+
+
+def test_a_request_with_faults_is_told_which(served: Console):
+    connection = http.client.HTTPConnection(*served.address, timeout=60)
+    try:
+        connection.request("POST", "/stops", '{"desktp": 1}', headers={"authorization": f"Bearer {served.token}"})
+        answer = connection.getresponse()
+        assert answer.status == 400
+        told = json.loads(answer.read())["error"]
+        assert "action: Field required" in told
+        assert "desktp: " in told
+    finally:
+        connection.close()
 
 
 def test_a_disk_that_refuses_is_told_with_the_headers_of_every_answer(served: Console):

@@ -193,3 +193,8 @@ def test_a_cancelled_call_takes_its_questions_back(tmp_path: Path) -> None:
     host.say(control="reply", id=3, inquiry=inquiry, answers=["late"])
     assert host.hear()["ok"] is False
     host.close()
+
+
+async def test_options_without_a_kind_are_refused_with_the_cure() -> None:
+    result = await asked(Person(replies=["red"]), {"question": "Which?", "options": ["red", "blue"]})
+    assert 'add "kind": "choice"' in result["error"]["message"]

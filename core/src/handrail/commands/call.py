@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, cast
 
@@ -45,7 +45,8 @@ BULKY = 1_000
 def command(context: click.Context, name: str, given: str, yes: bool, choices: Choices, as_json: bool) -> None:
     """Call one tool in a session of its own.
 
-    Exits with 0 on success, 1 on an error or a denial, 2 when misused, 130 after Ctrl-C.
+    What it leaves running ends with the session, and the result says so. Exits with 0 on success, 1 on an error or a denial, 2 when misused, 130
+    after Ctrl-C.
 
     Example: handrail call execute_cli --args '{"command": "ls"}'
     """
@@ -101,7 +102,22 @@ async def _call(name: str, args: Mapping[str, Any], choices: Choices, *, yes: bo
         # Whoever names a tool wants it, also one that agents have after a skill.
         with suppress(NotFound):
             await session.load_tools([name], source="call")
-        return await _stoppable(session, name, args)
+        result, caught = await _stoppable(session, name, args)
+    return (_ended(result, session.ended, name) if result.ok and session.ended else result), caught
+
+
+def _ended(result: ToolResult, ended: Sequence[str], name: str) -> ToolResult:
+    """The result of a call that left something running, now that this has ended with its session."""
+    from handrail.errors import Stopped
+    from handrail.results.values import ToolResult
+
+    error = Stopped(
+        f"{', '.join(ended)} ended with the session of this one call",
+        hint="`handrail session --jsonl` keeps a session open for more calls; what `nohup` starts outside a sandbox stays without one",
+    )
+    # What the tool noted of how it goes on does not hold any more.
+    given = {key: value for key, value in result.items() if key != "note"}
+    return ToolResult({**given, **ToolResult.failure(error, title=name)})
 
 
 async def _stoppable(session: Session, name: str, args: Mapping[str, Any]) -> tuple[ToolResult, int]:

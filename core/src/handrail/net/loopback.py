@@ -24,7 +24,7 @@ HEADERS_S = 5.0
 KEPT_S = 30
 ENDING_S = 2
 MOST_CONNECTIONS = 2_048
-FORWARD = "serve on 127.0.0.1, and forward the port from elsewhere: ssh -L 8000:127.0.0.1:PORT this-machine"
+FORWARD = "serve on 127.0.0.1, and forward the port under the same number from elsewhere: ssh -L PORT:127.0.0.1:PORT this-machine"
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -92,6 +92,16 @@ class Releasing(Protocol):
         ...
 
 
+@runtime_checkable
+class Ending(Protocol):
+    """A service that ends, when it closes, what calls of its session left running."""
+
+    @property
+    def ended(self) -> Sequence[str]:
+        """What its closing ended, each in words; empty before."""
+        ...
+
+
 class Memory(Closable, Protocol):
     """What a service of the capability `memory` offers: what is remembered beyond one session."""
 

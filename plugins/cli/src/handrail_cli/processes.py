@@ -44,12 +44,14 @@ class Starter(Protocol):
 class Processes:
     """Every command of one session, and what the session's shell remembers besides its folder and variables. Service `shell`, scope session.
 
-    `unset` are variables of the host that a command took away. Closing ends what still runs. What is left running is written down in `ledger`.
+    `unset` are variables of the host that a command took away. Closing ends what still runs, and `ended` says what of it had been left running.
+    What is left running is written down in `ledger`.
     """
 
     def __init__(self, starter: Starter, ledger: Ledger) -> None:
         self._ledger = ledger
         self.unset: frozenset[str] = frozenset()
+        self.ended: Sequence[str] = ()
         self._starter = starter
         self._token = secrets.token_hex(8)
         self._numbers = 0
@@ -189,7 +191,7 @@ class Processes:
         elif self._warden is not None:
             self._warden.over(process.pid, process.mark)
         # What was told to outlive the session stays written down.
-        if process.id is not None and not (any(map(pid_exists, process.daemons)) or marked(_mark(process))):
+        if process.id is not None and not _stays(process):
             self._ledger.remove(_running(process))
 
     async def close(self) -> None:
@@ -197,6 +199,7 @@ class Processes:
         await asyncio.gather(*(self.stop(process) for process in list(self._foreground)))
         left = [process for process in self._known.values() if process.running]
         await asyncio.gather(*(process.hang_up() for process in left))
+        self.ended = [f"the command {process.launch.command!r}" for process in left if not _stays(process)]
         for process in self._known.values():
             process.close()
             self._over(process)
@@ -211,6 +214,11 @@ class Processes:
             process.close()
             self._over(process)
             del self._known[process.id]
+
+
+def _stays(process: Process) -> bool:
+    """Whether something of an ended command goes on running."""
+    return any(map(pid_exists, process.daemons)) or bool(marked(_mark(process)))
 
 
 def _running(process: Process) -> Running:

@@ -32,6 +32,8 @@ from handrail_console.watch import Watch, past, past_calls
 BODY = 2 * 2**20
 # Past sessions that are listed.
 LISTED = 50
+# Faults of one request that are named.
+MOST_FAULTS = 5
 SESSION = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
 PICTURE = re.compile(r"p[0-9]{1,9}\.(jpg|png)")
 BY = "in the console"
@@ -254,7 +256,7 @@ def _told(handler: Handler) -> Handler:
         try:
             response = await handler(request)
         except ValidationError as exc:
-            response = _json({"error": f"this is no such request: {exc.error_count()} faults"}, 400)
+            response = _json({"error": f"this is no such request: {_faults(exc)}"}, 400)
         except Refused as exc:
             response = _json({"error": exc.refusal.error}, exc.refusal.status)
         except NotFound as exc:
@@ -267,6 +269,12 @@ def _told(handler: Handler) -> Handler:
         return response
 
     return told
+
+
+def _faults(exc: ValidationError) -> str:
+    """What is wrong with a request, each fault with where it is."""
+    told = exc.errors(include_url=False, include_context=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, each['loc'])) or 'the whole'}: {each['msg']}" for each in told[:MOST_FAULTS])
 
 
 async def _ndjson(lines: AsyncGenerator[Any]) -> AsyncGenerator[str]:

@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 HOST, PORT = "127.0.0.1", 7348
 
 
+def _host_names(context: click.Context, option: click.Parameter, names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names, each as a Host header can say it."""
+    for name in names:
+        if not _matches(name):
+            raise click.BadParameter(
+                f"{name!r} matches no Host header; write a host name, as in your-machine.example.ts.net"
+            )
+    return names
+
+
 @click.command("console")
 @click.option("--host", metavar="ADDRESS", default=HOST, show_default=True, help="A loopback address.")
 @click.option("--port", type=click.IntRange(0, 65_535), default=PORT, show_default=True, help="0 takes a free one.")
@@ -30,6 +40,7 @@ HOST, PORT = "127.0.0.1", 7348
     "names",
     metavar="NAME",
     multiple=True,
+    callback=_host_names,
     help="Where a tunnel of yours leads here: a host name, with the port unless it is that of https; repeatable.",
 )
 def command(host: str, port: int, names: tuple[str, ...]) -> None:
@@ -47,6 +58,27 @@ def command(host: str, port: int, names: tuple[str, ...]) -> None:
     token = made()
     with listening(host, port) as opened:
         run(lambda: _serve(opened, token, names))
+
+
+def _matches(name: str) -> bool:
+    """Whether a Host header can say it: a name in punycode or an address, and a port."""
+    from ipaddress import IPv6Address
+
+    from handrail.net import hostnames
+
+    host, colon, port = name.rpartition(":") if not name.endswith("]") else (name, "", "")
+    if not colon:
+        host = name
+    elif not (port.isascii() and port.isdecimal() and int(port) < 65_536):
+        return False
+    if host.startswith("[") and host.endswith("]"):
+        try:
+            IPv6Address(host[1:-1])
+        except ValueError:
+            return False
+        return True
+    read = hostnames.read(host)
+    return read.refused is None and read.ascii == host.lower()
 
 
 async def _serve(opened: socket.socket, token: Token, names: tuple[str, ...]) -> None:

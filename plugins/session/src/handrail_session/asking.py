@@ -29,7 +29,7 @@ class Put(BaseModel):
         if len(set(self.options)) < len(self.options):
             raise ValueError("each option stands once")
         if self.kind != "choice" and (self.options or self.several):
-            raise ValueError("only a choice has options")
+            raise ValueError(f'only a choice has options, and this is kind {self.kind!r}; add "kind": "choice"')
         return self
 
     def asked(self) -> Question:
