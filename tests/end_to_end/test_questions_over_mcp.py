@@ -5,9 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from mcp import types
-from tests.plugins.mcp.place import ERAS, MODERN, Place, made, structured
+from tests.plugins.mcp.place import ERAS, MODERN, Place, made, structured, wait_for
+
+from handrail.asking.pending import PendingInquiry, pending, reply
+from handrail.config.places import Places
 
 both_eras = pytest.mark.parametrize("era", ERAS)
 QUESTIONS = [
@@ -59,8 +63,24 @@ async def test_a_client_that_cannot_ask_is_nobody(place: Place) -> None:
     assert result["error"]["code"] == "no_confirmer"
 
 
-async def test_a_client_that_may_not_answer_for_its_person_is_nobody(place: Place) -> None:
+async def test_where_a_client_may_not_answer_for_its_person_they_do_at_this_machine(place: Place) -> None:
     place.configure('[serve]\napprovals = "local"\n')
+    places, results = Places.of(place.environment), list[Any]()
+
+    async def ask() -> None:
+        results.append(await answers(place, MODERN, types.ElicitResult(action="accept", content={"q4": "the boat"})))
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(ask)
+        (left,) = await wait_for(lambda: pending(places))
+        assert isinstance(left, PendingInquiry)
+        reply(places, left, ["blue", ("left",), True, None])
+    assert [each["answer"] for each in results[0]["answers"]] == ["blue", ["left"], True, None]
+    assert place.asked == []
+
+
+async def test_where_nobody_answers_at_this_machine_nothing_is_said(place: Place) -> None:
+    place.configure('[serve]\napprovals = "local"\n[confirmation]\nexpires = 0.5\n')
     result = await answers(place, MODERN, types.ElicitResult(action="accept", content={"q4": "the boat"}))
     assert result["error"]["code"] == "no_confirmer"
     assert place.asked == []

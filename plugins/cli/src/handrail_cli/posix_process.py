@@ -53,7 +53,14 @@ class PosixProcess(Process):
 
     @property
     def running(self) -> bool:
-        return self.exit_code is None or (self.left and (group_alive(self.pid) or bool(alive(self.daemons, self.mark))))
+        return self.exit_code is None or (self.left and (group_alive(self.pid) or self._has_daemons()))
+
+    def _has_daemons(self) -> bool:
+        """Whether something lives that moved out of the group, also since it was last looked for."""
+        if not alive(self.daemons, self.mark):
+            self.daemons = behind(self.pid, self.mark) if self.confined is None else ()
+            self.left = bool(self.daemons)
+        return self.left
 
     def follow(self) -> None:
         loop = asyncio.get_running_loop()
@@ -222,9 +229,11 @@ class PosixProcess(Process):
         self._finish(os.waitstatus_to_exitcode(status))
 
     def _find_left(self) -> bool:
+        # In this order: what moves out of the group meanwhile is found by one or the other.
+        grouped = group_alive(self.pid)
         if self.confined is None:
             self.daemons = behind(self.pid, self.mark)
-        return bool(self.daemons) or group_alive(self.pid)
+        return bool(self.daemons) or grouped
 
     def _hang_up_stream(self, stream: Stream) -> None:
         if stream.fd is not None:

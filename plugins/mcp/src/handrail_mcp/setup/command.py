@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -248,7 +249,9 @@ def _server(choices: Choices, env: tuple[str, ...]) -> Server:
     from handrail_mcp.setup.entry import own_server
 
     config = read_config(choices)
-    run(lambda: _check(choices, config))
+    # Nothing that a plugin prints gets before the entry.
+    with redirect_stdout(sys.stderr):
+        run(lambda: _check(choices, config))
     settings = config.settings
     return own_server(
         choices,
