@@ -150,6 +150,10 @@ def test_uninstall_ends_all_that_was_started_and_nothing_else(place: Place, byst
 
     done = place.handrail("uninstall", "--yes")
     assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if line.startswith("ended")]
+    assert f"ended    handrail session in {str(place.folder)!r}: {session.process.pid} (handrail)" in lines
+    for pid in roots:
+        assert len([line for line in lines if f" {pid} (" in line]) == 1, lines
     assert alive(ours) == set()
     assert bystander.is_running()
     assert "nothing that was started from here runs\n" in place.handrail("uninstall", "--yes").stdout

@@ -131,6 +131,25 @@ def test_a_desktop_whose_supervisor_was_killed_is_not_listed(named: str):
     assert "no desktop 'work' is running" in result.stderr
 
 
+def test_a_name_that_no_desktop_has_is_told_with_the_nearest_and_with_what_helps(named: str):
+    stopped = desktop("stop", "wrok")
+    assert stopped.returncode == 1
+    assert "no desktop 'wrok' is running; did you mean 'work'?" in stopped.stderr
+    assert "desktop start" not in stopped.stderr
+    words = ["call", "window_list", "--desktop", "privat"]
+    called = subprocess.run([HANDRAIL, *words], capture_output=True, text=True, timeout=60)
+    assert called.returncode == 1
+    assert "no desktop 'privat' is running; did you mean 'private'?" in called.stderr
+    assert "start it with `handrail desktop start privat`" in called.stderr
+
+
+def test_doctor_tells_once_that_its_desktop_is_not_there(named: str):
+    done = subprocess.run([HANDRAIL, "doctor", "--desktop", "privat"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1
+    (line,) = [line for line in done.stdout.splitlines() if "no desktop 'privat'" in line]
+    assert line.startswith("MISSING  desktop privat: ")
+
+
 def test_its_file_is_only_for_its_owner(named: str):
     (file,) = Path(os.environ["HANDRAIL_HOME"]).rglob("running/desktop-*.json")
     assert file.stat().st_mode & 0o777 == 0o600

@@ -197,7 +197,9 @@ async def open_runtime_for(
     config = config or read_config(choices)
     reload = functools.partial(load_config, choices) if follow else None
     environment = os.environ if environment is None else environment
-    with running_as(context.command_path if context else "handrail"):
+    program = context.command_path if context else "handrail"
+    roots = [str(current_folder() / os.path.expanduser(name)) for name in config.settings.workspace]
+    with running_as(f"{program} in {', '.join(map(repr, roots))}" if roots else program):
         async with open_runtime(config, environment=environment, cwd=current_folder(), reload=reload) as runtime:
             # What starting has made is there to stay.
             gc.freeze()

@@ -73,11 +73,16 @@ def _traces() -> Iterator[Trace]:
 
 def _show_running(left: Left) -> None:
     for each in left.running:
-        click.echo(f"runs     {each.what}: {named(each.members())}")
+        click.echo(f"runs     {_told(each)}")
     for each in left.others:
-        click.echo(f"runs     {each.what}: {named(each.members())}; from {each.prefix}, which stays")
+        click.echo(f"runs     {_told(each)}; from {each.prefix}, which stays")
     if not left.running:
         click.echo("nothing that was started from here runs")
+
+
+def _told(running: Running) -> str:
+    """What it is, with the processes that are left of it."""
+    return f"{running.what}: {named(running.members())}"
 
 
 def _end(running: Sequence[Running], ledger: Ledger, *, ask: bool) -> None:
@@ -87,9 +92,11 @@ def _end(running: Sequence[Running], ledger: Ledger, *, ask: bool) -> None:
                 "nothing was ended: nobody is here to be asked", hint="--yes ends what runs, --dry-run only names it"
             )
         click.confirm("End what runs?", abort=True, err=True)
+    ended = [_told(each) for each in running]
     if alive := end_all(running, ledger):
         raise HandrailError(f"these did not end: {named(alive)}", hint="end them yourself, and repeat this")
-    click.echo(f"ended    {', '.join(each.what for each in running)}")
+    for each in ended:
+        click.echo(f"ended    {each}")
 
 
 def _size(folder: Path) -> str:

@@ -25,7 +25,7 @@ from handrail.commands._common import (
     system_fault,
     without_audit,
 )
-from handrail.errors import HandrailError
+from handrail.errors import DesktopError, HandrailError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,7 +109,8 @@ async def _examine(choices: Choices) -> Sequence[Check]:
             opened = {check.name for check in on_desktop}
             checks += [check for check in _backends(runtime) if check.name not in opened]
             checks += on_desktop
-            checks += [check async for check in _examined(runtime)]
+            lost = any(not check.ok and check.name == _desktop_name(runtime) for check in on_desktop)
+            checks += [check async for check in _examined(runtime, lost=lost)]
     except HandrailError as exc:
         # Without a configuration nothing starts, so nothing else can be looked at.
         checks.append(Check("start", False, str(exc), exc.hint or ""))
@@ -134,7 +135,9 @@ def _plugins(runtime: Runtime) -> Iterator[Check]:
 
 
 def _mend(plugin: Plugin) -> str:
-    if plugin.distribution == "?":
+    from handrail.plugins.loading import UNKNOWN
+
+    if plugin.distribution == UNKNOWN:
         return "install it, or take it out of HANDRAIL_PLUGINS"
     return f"mend or uninstall {plugin.distribution}; `handrail --debug plugins` shows more"
 
@@ -179,8 +182,8 @@ def _services(runtime: Runtime) -> Iterator[Check]:
         yield Check(f"service {service.capability}", lacks is None, lacks or f"from {plugin}", cure, needed=bool(cure))
 
 
-async def _examined(runtime: Runtime) -> AsyncGenerator[Check]:
-    """What services say of the things that they stand on, in a session of their own."""
+async def _examined(runtime: Runtime, *, lost: bool) -> AsyncGenerator[Check]:
+    """What services say of the things that they stand on, in a session of their own; `lost`: that its desktop is not there is told already."""
     looked_at = [service for service, _ in runtime.services if service.examine is not None]
     if not looked_at:
         return
@@ -192,7 +195,8 @@ async def _examined(runtime: Runtime) -> AsyncGenerator[Check]:
                     yield Check(found.name, found.ok, found.detail, found.cure)
             # Services are plugin code; a doctor names what is ill instead of falling ill.
             except Exception as exc:  # noqa: BLE001 # it becomes the finding
-                yield _fault(f"service {service.capability}", exc)
+                if not (lost and isinstance(exc, DesktopError)):
+                    yield _fault(f"service {service.capability}", exc)
 
 
 def _backends(runtime: Runtime) -> Iterator[Check]:
@@ -254,10 +258,10 @@ async def _desktop(runtime: Runtime) -> AsyncGenerator[Check]:
         return
     choice = runtime.settings.desktop
     if (why := runtime.desktop_missing(choice)) is not None:
-        yield Check(f"desktop {choice}", False, why, "handrail doctor --desktop private")
+        yield Check(_desktop_name(runtime), False, why, "handrail doctor --desktop private")
         return
     async with runtime.session() as session:
-        opened = await _try(f"desktop {choice}", _display(session))
+        opened = await _try(_desktop_name(runtime), _display(session))
         yield opened
         if opened.ok:
             for capability in _on_desktop(runtime):
@@ -268,6 +272,10 @@ async def _desktop(runtime: Runtime) -> AsyncGenerator[Check]:
             for name, backend in runtime.backends.items():
                 if runtime.lacks(backend) is None:
                     yield await _try(f"backend {name}", _backend(runtime, name, session), needed=name in named)
+
+
+def _desktop_name(runtime: Runtime) -> str:
+    return f"desktop {runtime.settings.desktop}"
 
 
 def _on_desktop(runtime: Runtime) -> Iterable[str]:

@@ -14,12 +14,14 @@ from handrail.config.places import private_folder
 from handrail.files.locks import lock
 from handrail.running import processes
 from handrail.running.ledger import Ledger, Running
+from handrail.words import nearest
 from handrail_gui.private.client import END_S, PrivateDesktop
 
 KIND = "desktop"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 # Words that the setting `desktop` gives another meaning.
 TAKEN = frozenset({"current", "private"})
+LIST = "`handrail desktop status` lists those that are"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,15 +65,12 @@ class NamedDesktops:
         return [NamedDesktop(running, **running.details) for running in self._ledger.all(KIND) if running.alive]
 
     def find(self, name: str) -> NamedDesktop:
-        """The running desktop of that name; `DesktopError` names those that are."""
-        running = self.all()
-        for desktop in running:
-            if desktop.name == name:
-                return desktop
-        names = ", ".join(desktop.name for desktop in running) or "none"
-        raise DesktopError(
-            f"no desktop {name!r} is running; running: {names}", hint="start it with `handrail desktop start NAME`"
-        )
+        """The running desktop of that name; `DesktopError` names those that may be chosen."""
+        found = self._by_name
+        if name in found:
+            return found[name]
+        start = f"start it with `handrail desktop start {name}`" if NAME.fullmatch(name) else LIST
+        raise DesktopError(f"no desktop {name!r} is running{nearest(name, found.keys() | TAKEN)}", hint=start)
 
     def start(self, name: str, *, width: int = 1280, height: int = 800) -> NamedDesktop:
         """A new desktop that goes on after this process."""
@@ -97,11 +96,18 @@ class NamedDesktops:
 
     def stop(self, name: str) -> None:
         """End the desktop and everything on it, and wait until it is gone; `DesktopError` when it does not go."""
-        running = self.find(name).running
+        found = self._by_name
+        if name not in found:
+            raise DesktopError(f"no desktop {name!r} is running{nearest(name, found)}", hint=LIST)
+        running = found[name].running
         # Where it has to be killed, its guard cleans up behind it.
         if not processes.ask_to_end(running.pid, running.started, patience=END_S):
             raise DesktopError(f"the desktop {name!r} did not end: process {running.pid} is still there")
         self._ledger.remove(running)
+
+    @property
+    def _by_name(self) -> dict[str, NamedDesktop]:
+        return {desktop.name: desktop for desktop in self.all()}
 
     @property
     def _ledger(self) -> Ledger:
