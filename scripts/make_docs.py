@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -149,8 +150,27 @@ def section(owned: Owned, *, passes: bool) -> str:
     if not properties:
         return f"{head}\nIt has no parameters.\n"
     required = tool.input_schema.get("required", [])
-    rows = [parameter(name, prop, required=name in required) for name, prop in properties.items()]
+    rows = [
+        row
+        for name, prop in properties.items()
+        for row in (
+            parameter(name, prop, required=name in required),
+            *fields(name, prop, tool.input_schema.get("$defs", {})),
+        )
+    ]
     return f"{head}\n| parameter | type | what |\n|---|---|---|\n" + "".join(rows)
+
+
+def fields(above: str, prop: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[str]:
+    """The rows of what stands in the objects of a parameter; those within these are told of by their type alone."""
+    for choice in prop.get("anyOf", ()):
+        yield from fields(above, choice, defs)
+    if "items" in prop:
+        yield from fields(f"{above}[]", prop["items"], defs)
+    if "$ref" in prop:
+        inner = defs[prop["$ref"].rpartition("/")[2]]
+        for name, each in inner.get("properties", {}).items():
+            yield parameter(f"{above}.{name}", each, required=name in inner.get("required", ()))
 
 
 def parameter(name: str, prop: dict[str, Any], *, required: bool) -> str:

@@ -116,6 +116,8 @@ def test_doctor_names_what_keeps_the_program_from_starting(handrail, text, told)
     looked_at = [(check["name"], check["ok"]) for check in checks]
     assert looked_at == [("handrail", True), ("start", False), ("summary", False)]
     assert told in checks[1]["detail"]
+    assert checks[2]["cure"] == (checks[1]["cure"] or f"mend {checks[1]['detail']}")
+    assert checks[2]["cure"]
 
 
 def test_doctor_says_each_cure_once(handrail):

@@ -135,3 +135,10 @@ def test_grants_are_listed_and_revoked(handrail, book):
 def test_the_file_of_grants_is_private(book: GrantBook):
     assert stat.S_IMODE(os.stat(book.file).st_mode) == 0o600
     assert Path(book.file).parent.stat().st_mode & 0o077 == 0
+
+
+def test_a_file_to_check_that_is_missing_is_said_as_missing_with_what_is_near(handrail):
+    (handrail.folder / "rules.toml").write_text("")
+    done = handrail("policy", "check", "rulse.toml", plugins="stage")
+    assert done.returncode == 1
+    assert done.stderr == "Error: there is no file 'rulse.toml'\nHint: near it there is rules.toml\n"

@@ -42,3 +42,10 @@ def test_parameters_are_checked_before_anything_runs(handrail):
 def test_the_documented_plan_is_sound():
     for text in re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
         assert parse_plan(text.encode(), where=PAGE).count > 0
+
+
+def test_a_plan_that_is_missing_is_said_as_missing_with_what_is_near(handrail):
+    (handrail.folder / "greeting.yaml").write_text(PLAN)
+    done = handrail("replay", "greting.yaml", plugins="stage")
+    assert done.returncode == 1
+    assert done.stderr == "Error: there is no plan 'greting.yaml'\nHint: near it there is greeting.yaml\n"

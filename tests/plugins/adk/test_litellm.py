@@ -85,3 +85,17 @@ def test_a_model_of_others_is_asked_by_litellm(tmp_path: Path, endpoint: Endpoin
     assert endpoint.keys == {"Bearer private-word"}
     assert "write_file" in {tool["function"]["name"] for tool in endpoint.asked[0]["tools"]}
     assert json.loads(done.stdout.splitlines()[-1])["event"] == "ended"
+
+
+def test_a_service_that_litellm_does_not_know_is_refused_with_the_one_that_is_near(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [HANDRAIL, "run", "x", "--model", "opnai/a-model"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(LITELLM)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 2
+    assert "LiteLLM knows no service 'opnai', of the model 'opnai/a-model'; did you mean 'openai'?" in done.stderr

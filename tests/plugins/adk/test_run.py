@@ -88,6 +88,15 @@ def test_a_model_without_its_key_is_refused_with_the_cure(tmp_path: Path) -> Non
     assert "set GEMINI_API_KEY" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["scrpt:x.yaml", "scrpt:/tmp/x.yaml"])
+def test_a_model_with_an_unknown_prefix_is_refused_with_the_one_that_is_near(tmp_path: Path, name: str) -> None:
+    done = subprocess.run(
+        [HANDRAIL, "run", "x", "--model", name], cwd=tmp_path, capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 2
+    assert "unknown prefix 'scrpt:'; did you mean 'script:'?" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("key", "code", "ending"),
     [pytest.param(KEY, 0, "done", id="key"), pytest.param("another", 1, "failed", id="wrong key")],

@@ -84,7 +84,8 @@ def _summary(checks: Sequence[Check]) -> Check:
         f"{len(mend) or 'nothing'} to mend",
         f"{len(checks) - fine - len(mend)} absent and not needed",
     )
-    cure = next((check.cure for check in mend if check.cure), "")
+    cures = (*(check.cure for check in mend if check.cure), *(f"mend {check.detail}" for check in mend))
+    cure = cures[0] if cures else ""
     return Check("summary", not mend, ", ".join(said), cure, needed=False)
 
 

@@ -153,6 +153,10 @@ def read(file: Path) -> str:
             raise ConfigError(f"{file} is not a file of at most {MAX_BYTES:,} bytes", hint="put a text file there")
         # Editors on Windows put a mark first.
         return file.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError as exc:
+        from handrail.files.naming import near
+
+        raise ConfigError(f"there is no file {str(file)!r}", hint=near(file)) from exc
     except OSError as exc:
         raise ConfigError(f"{file} cannot be read: {exc.strerror}", hint=f"ls -l {file} shows whose it is") from exc
     except UnicodeDecodeError as exc:

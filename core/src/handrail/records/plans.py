@@ -208,6 +208,10 @@ def read_plan(path: Path) -> Plan:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError as exc:
+        from handrail.files.naming import near
+
+        raise ConfigError(f"there is no plan {str(path)!r}", hint=near(path)) from exc
     except OSError as exc:
         raise ConfigError(f"the plan {path} cannot be read: {exc.strerror}") from exc
     return parse_plan(data, where=path)

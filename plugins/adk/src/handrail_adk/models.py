@@ -19,11 +19,13 @@ from google.genai import Client, types
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError
 
 from handrail import ConfigError
+from handrail.words import nearest
 
 if TYPE_CHECKING:
     from handrail_adk.config import RunConfig
 
 SCRIPT = "script:"
+FORMS = "a model is a name of the Gemini API (gemini-…), SERVICE/NAME as LiteLLM has it, or script:FILE"
 
 
 class NoModel(ConfigError):
@@ -77,6 +79,8 @@ async def open_model(config: RunConfig, *, key: str | None) -> AsyncGenerator[Ba
     name = config.model
     if name.startswith(SCRIPT):
         yield _scripted(Path(name.removeprefix(SCRIPT)))
+    elif prefix := _prefix(name):
+        raise NoModel(f"the model {name!r} has an unknown prefix {prefix!r}{nearest(prefix, [SCRIPT])}", hint=FORMS)
     elif "/" in name:
         yield _of_litellm(name)
     elif key:
@@ -84,6 +88,12 @@ async def open_model(config: RunConfig, *, key: str | None) -> AsyncGenerator[Ba
             yield Gemini(model=name, client=client)
     else:
         raise NoModel(f"the model {name!r} needs a key", hint="set GEMINI_API_KEY, or name another with --model")
+
+
+def _prefix(name: str) -> str:
+    """What stands before a colon, with it; empty where none comes before a slash, as in no name of a model."""
+    head, colon, _ = name.partition("/")[0].partition(":")
+    return head + colon if colon else ""
 
 
 def _of_litellm(name: str) -> BaseLlm:
@@ -96,6 +106,12 @@ def _of_litellm(name: str) -> BaseLlm:
     litellm: Any = importlib.import_module("litellm")
     # It prints advice of its own beside each error.
     litellm.suppress_debug_info = True
+    try:
+        litellm.get_llm_provider(name)
+    except litellm.exceptions.BadRequestError as exc:
+        service = name.partition("/")[0]
+        near = nearest(service, (each.value for each in litellm.LlmProviders))
+        raise NoModel(f"LiteLLM knows no service {service!r}, of the model {name!r}{near}", hint=FORMS) from exc
     if lacking := _keys_lacking(litellm.validate_environment(name)):
         raise NoModel(f"the model {name!r} needs a key", hint=f"set {' or '.join(lacking)}")
     return LiteLlm(model=name)

@@ -26,11 +26,11 @@ from handrail import (
     tool,
 )
 from handrail.files import opened
+from handrail.files.naming import near
 from handrail_files.content import LINE_END, Content, Encoding, ends_in_returns, main_line_end, plain_ends, read_content
 from handrail_files.diffs import name_of, of_bytes, of_stretch
 from handrail_files.known import Known
 from handrail_files.matching import Found, Match, apart, find
-from handrail_files.naming import near
 from handrail_files.nearest import nearest
 from handrail_files.omissions import placeholder
 from handrail_files.text import CUT

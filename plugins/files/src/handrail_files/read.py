@@ -18,9 +18,9 @@ from pydantic import Field
 
 from handrail import Downstream, Location, Media, NotFound, Read, ToolContext, tool
 from handrail.files import opened
+from handrail.files.naming import near
 from handrail.files.opened import Opened
 from handrail_files.known import Known
-from handrail_files.naming import near
 from handrail_files.text import SAMPLE, blocks, decoded, encoding_of, ends_in_returns, read_lines, with_plain_ends
 
 # Up to here the lines are counted even when not all are shown.
