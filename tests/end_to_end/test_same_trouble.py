@@ -39,7 +39,7 @@ CALLS = {
     "a-misspelled-argument": Wrong(
         "read_file", {"path": "a.txt"}, "invalid_arguments", "there is no such argument; did you mean 'file_path'?"
     ),
-    "no-screen": Wrong("window_list", {}, "tool_unavailable", 'use desktop = "private"'),
+    "no-screen": Wrong("window_list", {}, "tool_unavailable", 'desktop = "private" in the configuration'),
     "nobody-to-ask": Wrong(
         "write_file",
         {"file_path": "a.txt", "content": ""},
