@@ -184,7 +184,7 @@ async def test_calls_that_failed_are_left_out_and_the_file_is_for_its_owner(tmp_
         await session.call("ask", {"process_id": "p1"})
         await session.call("act", {"element_id": "e99"})
         recording, _ = await plan_of(session, tape)
-        past = await recorded(calls_of(session.id, session.runtime.places.audit)[0], session, Wishes("x"))
+        past = await recorded(calls_of(session.id, session.runtime.places)[0], session, Wishes("x"))
     assert recording.left_out == past.left_out == ["act: its status was error"]
     file = recording.write(tmp_path / "plan.yaml")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ from handrail.commands._common import Choices, open_runtime_for, read_config, ru
 from handrail.errors import HandrailError
 
 if TYPE_CHECKING:
+    from handrail.config.places import Places
     from handrail.records.recording import Made, Recording, Wishes
     from handrail.session import Session
 
@@ -42,34 +43,35 @@ async def _record(session: str, name: str, params: Sequence[str], choices: Choic
     from handrail.config.places import Places
     from handrail.records.recording import Wishes
 
-    made, workspace = calls_of(session, Places.of(os.environ).audit)
+    made, workspace = calls_of(session, Places.of(os.environ))
     wishes = Wishes(name, workspace, named_values(params, "--param"), inputs)
     config = without_audit(read_config(choices))
     async with open_runtime_for(choices, config=config, follow=False) as runtime, runtime.session() as asking:
         return await recorded(made, asking, wishes)
 
 
-async def recorded(made: Sequence[Made], session: Session, wishes: Wishes) -> Recording:
+async def recorded(made: Iterable[Made], session: Session, wishes: Wishes) -> Recording:
     """The plan of these calls, by the tools that a session knows."""
     from handrail.records.recording import plan_of
 
     return plan_of(made, {listed.tool.name: listed.tool for listed in await session.all_tools()}, wishes)
 
 
-def calls_of(session: str, folder: Path) -> tuple[list[Made], str]:
-    """The calls that a session's audit in this folder holds, and its first workspace; empty where the audit does not say."""
+def calls_of(session: str, places: Places) -> tuple[Iterator[Made], str]:
+    """The calls that a session's audit holds, and its first workspace; empty where the audit does not say."""
     from handrail.records.audit import parts_of
     from handrail.records.reading import read_lines
     from handrail.records.recording import made_in
 
-    parts = parts_of(folder / f"{Path(session).name}.jsonl")
+    name = Path(session).name
+    parts = parts_of(places.audit / f"{name}.jsonl")
     if not parts:
         raise HandrailError(f"there is no session {session!r}", hint="`handrail history --json` names those there are")
     lines = [line for part in parts for line in read_lines(part)]
     roots = next(
         (line["workspace"] for line in lines if line.get("event") == "session" and line.get("workspace")), [""]
     )
-    return list(made_in(lines)), str(roots[0])
+    return made_in(lines, places.artifacts / name), str(roots[0])
 
 
 def tell(recording: Recording, file: Path) -> None:

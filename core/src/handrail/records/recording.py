@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from handrail.artifacts.pictures import read_picture
 from handrail.calls.invocation import ToolCall
 from handrail.config.places import private_folder, write_private
 from handrail.errors import ConfigError, HandrailError
@@ -63,8 +64,11 @@ def _picture(result: Mapping[str, Any]) -> bytes | None:
     return base64.b64decode(found) if found is not None else None
 
 
-def made_in(lines: Sequence[Mapping[str, Any]]) -> Iterator[Made]:
-    """The calls that the lines of an audit tell of, in the order they ended, without those inside other calls."""
+def made_in(lines: Iterable[Mapping[str, Any]], kept: Path) -> Iterator[Made]:
+    """The calls that the lines of an audit tell of, in the order they ended, without those inside other calls.
+
+    `kept`: the folder with the pictures of the session's results.
+    """
     begun: dict[str, Mapping[str, Any]] = {}
     for line in lines:
         call_id = str(line.get("call_id"))
@@ -72,7 +76,8 @@ def made_in(lines: Sequence[Mapping[str, Any]]) -> Iterator[Made]:
             begun.setdefault(call_id, line)
         elif line.get("event") == "result" and (call := begun.pop(call_id, None)) is not None:
             tool = call.get("asked_for", call["tool"])
-            yield Made(tool, call.get("args", {}), call.get("meant", {}), line.get("result", {}))
+            picture = read_picture(kept, line.get("picture"))
+            yield Made(tool, call.get("args", {}), call.get("meant", {}), line.get("result", {}), picture)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +125,7 @@ def _folder(name: str) -> str:
     return f"{name.rpartition('.')[0] or name}.pictures"
 
 
-def plan_of(made: Sequence[Made], tools: Mapping[str, Tool], wishes: Wishes) -> Recording:
+def plan_of(made: Iterable[Made], tools: Mapping[str, Tool], wishes: Wishes) -> Recording:
     """The plan that does again what these calls did. Raises `ConfigError` when nothing is left to do.
 
     Calls that failed are left out, and so are looks: what a look saw is in the steps after it.

@@ -17,6 +17,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from handrail import Desktop
+from handrail.artifacts.pictures import read_picture
 from handrail.asking.confirm import Choice
 from handrail.asking.inquiries import reply_in
 from handrail.asking.pending import PendingApproval, PendingInquiry, give, reply
@@ -35,7 +36,6 @@ LISTED = 50
 # Faults of one request that are named.
 MOST_FAULTS = 5
 SESSION = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
-PICTURE = re.compile(r"p[0-9]{1,9}\.(jpg|png)")
 BY = "in the console"
 GONE = "this question is no longer open: it was answered elsewhere, cancelled, or came to its end"
 
@@ -140,10 +140,9 @@ class Answers:
     async def kept_picture(self, request: Request) -> Response:
         """The picture of a result."""
         audit, name = self._audit(request), request.path_params["name"]
-        file = self._runtime.places.artifacts / audit.stem / name
-        if not PICTURE.fullmatch(name) or file.is_symlink() or not file.is_file():
+        folder = self._runtime.places.artifacts / audit.stem
+        if (data := await anyio.to_thread.run_sync(read_picture, folder, name)) is None:
             raise NotFound("this picture is not kept any longer")
-        data = await anyio.to_thread.run_sync(file.read_bytes)
         return Response(data, media_type="image/png" if name.endswith("png") else "image/jpeg")
 
     async def screen(self, request: Request) -> Response:
