@@ -137,6 +137,13 @@ def test_the_file_of_grants_is_private(book: GrantBook):
     assert Path(book.file).parent.stat().st_mode & 0o077 == 0
 
 
+def test_what_a_file_was_asked_about_comes_before_a_mistake_in_the_folders_configuration(handrail):
+    (handrail.folder / "rules.toml").write_text('[[policy.rules]]\ntool = "greet"\ndecision = "maybe"\n')
+    (handrail.folder / "handrail.toml").write_text('mod = "x"\n')
+    found = handrail.json("policy", "check", "rules.toml", plugins="stage", code=1)
+    assert [problem["where"].rpartition("/")[2] for problem in found] == ["rules.toml:3", "handrail.toml:1"]
+
+
 def test_a_file_to_check_that_is_missing_is_said_as_missing_with_what_is_near(handrail):
     (handrail.folder / "rules.toml").write_text("")
     done = handrail("policy", "check", "rulse.toml", plugins="stage")

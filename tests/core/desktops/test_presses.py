@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from handrail import Desktop, Input, Tool, ToolContext, Write, tool
 from handrail.asking.confirm import yes
 from handrail.desktops.presses import LATE_S, Presses
+from handrail.errors import HandrailError
 from handrail.testing import open_test_session
 
 SCREEN = Desktop("shared", ":901")
@@ -72,3 +74,27 @@ def test_a_clock_that_was_set_back_keeps_no_persons_press_away(tmp_path: Path) -
     with presses.made():
         pass
     assert not presses.recent(now=time.time() - 3600)
+
+
+@pytest.mark.parametrize("other", ["link", "folder"])
+async def test_what_stands_in_its_place_lets_no_hand_work_and_no_answer_pass(tmp_path: Path, other: str) -> None:
+    seen: list[bool] = []
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.touch()
+    os.utime(elsewhere, (0, 0))
+    async with open_test_session(tools=[pressing(seen)], folder=tmp_path) as session:
+        file = session.runtime.places.state / "presses"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.symlink_to(elsewhere) if other == "link" else file.mkdir()
+        with pytest.raises(HandrailError, match=re.escape(str(file))) as told:
+            session.runtime.presses.recent()
+        assert told.value.hint == "take it away; Handrail makes it anew"
+        async with session.runtime.session(desktop=SCREEN, confirm=yes) as acting:
+            result = await acting.call("press")
+        assert (result.status, str(file) in result["error"]["message"], seen) == ("error", True, [])
+        assert elsewhere.stat().st_mtime == 0
+
+
+def test_who_takes_the_file_away_meanwhile_breaks_no_call(tmp_path: Path) -> None:
+    with Presses(tmp_path / "presses").made():
+        (tmp_path / "presses").unlink()

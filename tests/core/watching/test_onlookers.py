@@ -84,6 +84,26 @@ async def test_of_a_secret_that_begins_above_what_is_seen_nothing_is_seen(tmp_pa
     assert "MIIE" not in text
 
 
+async def test_a_call_ends_well_whatever_became_of_what_was_shown(tmp_path: Path) -> None:
+    end = anyio.Event()
+    async with open_test_session(tools=[talking(["a line\n"], end)], folder=tmp_path) as session:
+        with looking_on(session.runtime.places, session.id) as seen:
+            async with anyio.create_task_group() as group:
+
+                async def call() -> None:
+                    results.append(await session.call("talk"))
+
+                results: list[Any] = []
+                group.start_soon(call)
+                await until(seen)
+                shown = session.runtime.places.state / "onlookers" / f"{session.id}.json"
+                shown.unlink()
+                shown.mkdir()
+                end.set()
+            assert results[0].status == "success", results
+            shown.rmdir()
+
+
 async def test_where_nobody_looks_on_nothing_is_heard_and_nothing_written(tmp_path: Path) -> None:
     end = anyio.Event()
     async with open_test_session(tools=[talking(["hello\n"], end)], folder=tmp_path) as session:

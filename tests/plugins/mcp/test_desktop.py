@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import secrets
+import subprocess
 from typing import Any
 
 import anyio
@@ -11,7 +13,7 @@ import psutil
 import pytest
 from mcp import Client, types
 
-from .place import ERAS, LEGACY, MODERN, Place, accept, how_it_ended, structured, wait_for
+from .place import ERAS, HANDRAIL, LEGACY, MODERN, Place, accept, how_it_ended, structured, wait_for
 
 PLUGINS = "accessibility,cli,gui,mcp,mcp_stage"
 LINE = "Grüße — 漢字 ✓"
@@ -119,3 +121,27 @@ async def test_the_desktop_ends_with_the_client(desktop: Place):
         screens = [process for process in server.children(recursive=True) if "Xvfb" in process.name()]
     assert len(screens) == 1
     await wait_for(lambda: not server.is_running() and not screens[0].is_running())
+
+
+@pytest.mark.parametrize("how", [[], ["--http", "--port", "0"]], ids=["stdio", "http"])
+def test_a_desktop_that_does_not_run_is_told_as_the_server_starts(desktop: Place, how: list[str]):
+    process = subprocess.Popen(
+        [str(HANDRAIL), "serve", *how, "--desktop", "privat"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=desktop.environment,
+        cwd=desktop.folder,
+    )
+    assert process.stderr is not None
+    with process.stderr as errors:
+        # A plugin of the tests' prints before it.
+        said = itertools.dropwhile(lambda line: not line.startswith("Note:"), errors)
+        told = list(itertools.islice(said, 2))
+        process.terminate()
+    process.wait(30)
+    assert told == [
+        "Note: what needs a desktop fails so far: no desktop 'privat' is running; did you mean 'private'?\n",
+        "Hint: start it with `handrail desktop start privat`\n",
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -21,6 +21,7 @@ from handrail.commands._common import (
 )
 
 if TYPE_CHECKING:
+    from handrail.config.rule_settings import RuleSettings
     from handrail.judging.explaining import Explained
     from handrail.judging.policy import Step
     from handrail.judging.rulecheck import Lines
@@ -92,20 +93,21 @@ async def _check(file: str | None, choices: Choices) -> list[dict[str, str]]:
     from handrail.errors import ConfigError
 
     found: list[dict[str, str]] = []
-    if file is None:
-        try:
-            config = load_config(choices)
-        except ConfigError as exc:
-            return [_error(exc)]
-        rules = config.settings.policy.rules
-    else:
+    rules: Sequence[RuleSettings] = ()
+    if file is not None:
         from pathlib import Path
 
         from handrail.config.loading import rules_of
 
-        config = load_config(choices)
         rules, wrong = rules_of(Path(file))
         found += map(_error, wrong)
+    try:
+        config = load_config(choices)
+    except ConfigError as exc:
+        # What the file was asked about comes first; without this one nobody knows which tools its rules could name.
+        return [*found, _error(exc)]
+    if file is None:
+        rules = config.settings.policy.rules
     # What is looked for are mistakes in rules: with them, no runtime would start.
     async with open_runtime_for(choices, config=without_audit(without_rules(config)), follow=False) as runtime:
         return found + list(_problems(rules, runtime))

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from handrail.config.places import private_folder
+from handrail.errors import HandrailError
 from handrail.files.locks import lock, try_lock
 
 # Seconds that a browser may take from a press to what it sends, on a loaded machine.
@@ -25,19 +26,19 @@ class Presses:
     def made(self) -> Generator[None]:
         """An agent's hands are at work in the block."""
         private_folder(self._file.parent)
-        descriptor = os.open(self._file, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
+        descriptor = self._opened(os.O_CREAT)
         try:
             lock(descriptor, shared=True)
-            os.utime(self._file)
+            self._touch(descriptor)
             yield
         finally:
-            os.utime(self._file)
+            self._touch(descriptor)
             os.close(descriptor)
 
     def recent(self, *, now: float | None = None) -> bool:
         """Whether they are at work, or were a moment ago. `now`: seconds since 1970."""
         try:
-            descriptor = os.open(self._file, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+            descriptor = self._opened()
         except FileNotFoundError:
             return False
         try:
@@ -45,3 +46,20 @@ class Presses:
             return not try_lock(descriptor) or abs((now or time.time()) - os.fstat(descriptor).st_mtime) < LATE_S
         finally:
             os.close(descriptor)
+
+    def _touch(self, descriptor: int) -> None:
+        # The open file rather than its name: what was done is done, also where somebody has taken the file away meanwhile.
+        os.utime(descriptor if os.utime in os.supports_fd else self._file)
+
+    def _opened(self, flags: int = 0) -> int:
+        """The file, which has to be one of its own; raises `HandrailError` where what is there tells nothing."""
+        safely = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+        try:
+            return os.open(self._file, os.O_RDWR | flags | safely, 0o600)
+        except FileNotFoundError:
+            raise
+        except OSError as exc:
+            raise HandrailError(
+                f"it cannot be known whether an agent's hands are at work: {self._file} cannot be used: {exc.strerror}",
+                hint="take it away; Handrail makes it anew",
+            ) from exc

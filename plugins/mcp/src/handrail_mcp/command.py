@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from handrail.config.settings import Settings
     from handrail.net.tokens import Token
+    from handrail.runtime import Runtime
 
 HOST, PORT = "127.0.0.1", 7347
 
@@ -60,9 +61,24 @@ async def _serve(choices: Choices, wire: tuple[int, int] | None) -> None:
     from handrail_mcp.serving import serve
 
     async with open_runtime_for(choices) as runtime, runtime.session() as session:
+        await _note_lost_desktop(runtime)
         gc.freeze()
         gc.enable()
         await serve(session, wire)
+
+
+async def _note_lost_desktop(runtime: Runtime) -> None:
+    """It may be started later, so it keeps nothing from starting; a name that was written wrong is to be seen at once."""
+    from handrail.errors import HandrailError
+
+    name = runtime.settings.desktop
+    if name in ("current", "private"):
+        return
+    try:
+        await runtime.desktop(name, session="")
+    except HandrailError as exc:
+        cure = f"\nHint: {exc.hint}" if exc.hint else ""
+        click.echo(f"Note: what needs a desktop fails so far: {exc}{cure}", err=True)
 
 
 def _serve_web(choices: Choices, host: str, port: int) -> None:
@@ -95,6 +111,7 @@ async def _web(choices: Choices, opened: socket.socket, tokens: list[Token]) -> 
     hidden = {token.name for token in tokens}
     environment = {name: value for name, value in os.environ.items() if name not in hidden}
     async with open_runtime_for(choices, environment=environment) as runtime:
+        await _note_lost_desktop(runtime)
         with contextlib.ExitStack() as files:
             if tokens:
                 click.echo(f"Sessions are opened by the tokens in {', '.join(sorted(hidden))}.", err=True)

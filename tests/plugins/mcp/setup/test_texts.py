@@ -198,7 +198,12 @@ def test_a_file_in_another_encoding_is_refused(tmp_path: Path):
         ("goose", "# only this\n"),
         ("goose", "a: 1"),
         ("goose", "{}\n"),
+        ("goose", "---\n"),
+        ("goose", "--- # only this\n...\n"),
+        ("goose", "~\n"),
         ("goose", "extensions:\n"),
+        ("goose", "extensions: # mine\n  # and mine\nb: 1\n"),
+        ("goose", "extensions: {} # mine\n...\n"),
         ("goose", "extensions:\n\n# next\nb: 1\n"),
         ("goose", "extensions: {}\nb: 1\n"),
         ("goose", 'extensions: {a: {type: builtin}}\nb: "2"\n'),
@@ -311,6 +316,55 @@ def test_a_mapping_of_one_line_with_names_for_other_places_is_left_alone() -> No
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="only POSIX has pipes with names")
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        pytest.param(
+            "codex",
+            '{0}\n[mcp_servers.handrail]\ncommand = "/old/handrail"\nargs = ["serve"]\n\n{1}\n[mcp_servers.docs] {2}\ncommand = "x"\n',
+            id="before the next table",
+        ),
+        pytest.param(
+            "codex",
+            '[mcp_servers.handrail]\ncommand = "/old/handrail"\nargs = ["serve"]\n{0}\n[mcp_servers.handrail.env]\nX = "1"\n\n{1}\n[a]\nb = 1',
+            id="between its tables and after",
+        ),
+        pytest.param(
+            "codex",
+            '[mcp_servers.handrail]\ncommand = "/old/handrail"\nargs = ["serve"]\n{0}\n[a]\n[mcp_servers.handrail.env]\nX = "1"\n{1}',
+            id="its tables apart",
+        ),
+        pytest.param(
+            "goose",
+            "extensions: {0}\n  {1}\n  handrail:\n    cmd: /old/handrail\n    args: [serve]\n  {2}\nb: 1 {3}",
+            id="around the only one",
+        ),
+        pytest.param(
+            "zed",
+            '{{\n  "context_servers": {{ {0}\n    {1}\n    "handrail": {{"command": "/old/handrail", "args": ["serve"]}}\n    {2}\n  }} {3}\n}}',
+            id="around the only one, in JSON",
+        ),
+    ],
+)
+def test_comments_around_an_entry_of_ours_stay_when_it_is_taken_out(name: str, text: str, tmp_path: Path):
+    client, mark = NAMED[name], "//" if NAMED[name].format == "json" else "#"
+    comments = [f"{mark} mine {at}" for at in range(4)]
+    path = made(tmp_path, text.format(*comments))
+    before = [comment for comment in comments if comment in path.read_text()]
+    take(client, path)
+    assert [comment for comment in comments if comment in path.read_text()] == before != []
+
+
+def test_a_variable_that_is_added_leaves_the_others_and_their_comments(tmp_path: Path):
+    path = made(
+        tmp_path,
+        '[mcp_servers.handrail]\ncommand = "/old/handrail"\nargs = ["serve"]\n\n[mcp_servers.handrail.env]  # mine\nX = "1"  # also\n',
+    )
+    before = path.read_text()
+    put(NAMED["codex"], path, Server("/old/handrail", ("serve",), {"A": "b"}))
+    assert path.read_text() == f'{before}A = "b"\n'
+
+
 def test_a_pipe_or_a_device_in_the_place_of_a_file_holds_nobody_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):

@@ -111,9 +111,7 @@ def installing(client: Client, file: File, name: str, server: Server, *, force: 
                 f"{file.path} has a server {name!r} already, which is not Handrail's",
                 hint="give another --name, or replace it with --force",
             )
-        for key, value in _wanted(client, entry, old).items():
-            if old.get(key) != value:
-                yield (*path, key), value
+        yield from (((*path, *below), value) for below, value in _wanted(client, entry, old))
 
     return _changed(client, file, change)
 
@@ -160,14 +158,16 @@ def write(change: Change, backups: Path, *, secret: bool = False) -> Path | None
     return kept
 
 
-def _wanted(client: Client, entry: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts that are set; the rest is only filled in, since a person may have chosen otherwise."""
+def _wanted(client: Client, entry: Mapping[str, Any], old: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """The parts that are set, each with its place; the rest is only filled in, since a person may have chosen otherwise."""
     ours = (client.names.command, client.names.args)
     environment = client.names.environment
-    wanted = {key: value for key, value in entry.items() if key in ours or key not in old}
-    if environment in entry and isinstance(old.get(environment), dict):
-        wanted[environment] = {**old[environment], **entry[environment]}
-    return wanted
+    for key, value in entry.items():
+        if key == environment and isinstance(old.get(key), dict):
+            # One by one: what a person wrote beside them stays.
+            yield from (((key, name), each) for name, each in value.items() if old[key].get(name) != each)
+        elif (key in ours and old.get(key) != value) or key not in old:
+            yield (key,), value
 
 
 def _changed(

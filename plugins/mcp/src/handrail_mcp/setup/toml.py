@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import tomlkit
+from tomlkit.container import Container
 from tomlkit.exceptions import TOMLKitError
+from tomlkit.items import Table, Whitespace
 
 from handrail_mcp.setup.texts import BrokenError, Text, table_at
 
@@ -43,7 +45,8 @@ class Toml(Text):
             parent = parent[key]
         if path[-1] not in parent:
             return text
-        del parent[path[-1]]
+        if not _cut(document, path):
+            del parent[path[-1]]
         left = _written(document)
         # The empty line before what was the last table belongs to the one before.
         return left[:-1] if left.endswith("\n\n") and not text.endswith("\n\n") else left
@@ -79,6 +82,37 @@ def _edited(text: str, path: Sequence[str], value: Any) -> str:
         parent = parent.setdefault(key, tomlkit.table())
     parent[path[-1]] = _item(value)
     return _written(document)
+
+
+def _cut(holder: Container, path: Sequence[str]) -> bool:
+    """Take a table with a heading out of its text, and leave the comments after it: the next table may be what they are about."""
+    found = False
+    for at, (key, item) in enumerate(holder.body):
+        if key is None or key.key != path[0] or not isinstance(item, Table):
+            continue
+        if path[1:]:
+            found = _cut(item.value, path[1:]) or found
+        else:
+            holder.body[at] = (None, Whitespace(_comments_after(item)))
+            found = True
+    return found
+
+
+def _comments_after(table: Table) -> str:
+    """The comments between its last value and the next heading, and those of the tables below it."""
+    kept, left = "", ""
+    for key, item in table.value.body:
+        if key is None:
+            left += item.as_string()
+            continue
+        if isinstance(item, Table):
+            kept += _if_comments(left) + _comments_after(item)
+        left = ""
+    return kept + _if_comments(left)
+
+
+def _if_comments(blank: str) -> str:
+    return blank.lstrip("\n") if "#" in blank else ""
 
 
 def _parsed(text: str) -> tomlkit.TOMLDocument:

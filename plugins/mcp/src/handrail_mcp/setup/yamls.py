@@ -11,6 +11,9 @@ import yaml
 
 from handrail_mcp.setup.texts import BrokenError, Text, table_at, value_under
 
+# How far what is below a key is set in.
+INDENT = 2
+
 
 class Yaml(Text):
     """YAML of one document."""
@@ -33,6 +36,10 @@ class Yaml(Text):
         parent = yaml.compose(text, yaml.SafeLoader)
         if parent is None:
             return f"{_ended(text)}{_rendered(value_under(path, value), 0)}"
+        if not isinstance(parent, yaml.MappingNode):
+            # A document that is begun, and says nothing so far.
+            before, after = text[: parent.start_mark.index], text[parent.end_mark.index :]
+            return f"{_ended(before)}{_rendered(value_under(path, value), 0)}{after}"
         for index, key in enumerate(path):
             if _flows(parent):
                 return _rewritten(text, parent, path[index:], value)
@@ -41,8 +48,10 @@ class Yaml(Text):
             if found is None:
                 return _appended(text, parent, {key: rest})
             name, below = found
-            if index == len(path) - 1 or not isinstance(below, yaml.MappingNode) or not below.value:
-                column = name.start_mark.column
+            column = name.start_mark.column
+            if index < len(path) - 1 and _says_nothing(below):
+                return _filled(text, name, below, _rendered(rest, column + INDENT))
+            if index == len(path) - 1 or not isinstance(below, yaml.MappingNode):
                 return _replaced(text, name, below, _rendered({key: rest}, column)[column:])
             parent = below
         return text
@@ -64,10 +73,12 @@ class Yaml(Text):
             return _rewritten(text, parent, path[-1:], None)
         found = _pair(parent, path[-1])
         assert found is not None
-        if len(parent.value) == 1 and holder is not None:
-            return _replaced(text, *holder, f"{path[-2]}: {{}}\n")
         start = text.rfind("\n", 0, found[0].start_mark.index) + 1
-        return text[:start] + text[_line_end(text, _end(found[1])) :]
+        before, after = text[:start], text[_line_end(text, _end(found[1])) :]
+        if len(parent.value) == 1 and holder is not None:
+            colon = text.index(":", holder[0].end_mark.index) + 1
+            before = f"{before[:colon]} {{}}{before[colon:]}"
+        return before + after
 
 
 def _has(content: dict[str, Any], path: Sequence[str]) -> bool:
@@ -120,6 +131,18 @@ def _appended(text: str, parent: yaml.Node, content: dict[str, Any]) -> str:
     at = _line_end(text, _end(parent))
     before = _ended(text[:at])
     return f"{before}{_rendered(content, _indent(text, parent.value[0][0]))}{text[at:]}"
+
+
+def _says_nothing(node: yaml.Node) -> bool:
+    return not node.value
+
+
+def _filled(text: str, name: yaml.Node, value: yaml.Node, new: str) -> str:
+    """`new` below a key whose value says nothing; a comment beside it stays there."""
+    colon = text.index(":", name.end_mark.index) + 1
+    end = max(_end(value), colon)
+    line_end = _line_end(text, end)
+    return f"{_ended(text[:colon] + text[end:line_end])}{new}{text[line_end:]}"
 
 
 def _replaced(text: str, name: yaml.Node, value: yaml.Node, new: str) -> str:
