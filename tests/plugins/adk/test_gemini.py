@@ -160,6 +160,7 @@ async def test_what_the_model_says_comes_in_pieces_and_then_whole_and_thoughts_a
         pytest.param(Breaks([say("It is"), call("change", to="half")]), id="no end"),
         pytest.param(Breaks([say("It is"), call("change", to="half")], lost=True), id="connection lost"),
         pytest.param(Raw("{no json"), id="no JSON"),
+        pytest.param(Breaks([]), id="nothing at all"),
         pytest.param(Raw('{"candidates": [{"content": {"parts": [{"functionCall": {"args": "x"}}]}}]}'), id="no args"),
     ],
 )

@@ -70,6 +70,32 @@ def test_a_run_ends_with_its_steps_or_its_seconds(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        pytest.param(["  "], "say what is to be done", id="no task"),
+        pytest.param(["x", "--seconds", "nan"], "--seconds is nan; ", id="seconds"),
+        pytest.param(["x", "--dollars", "nan"], "--dollars is nan; ", id="dollars"),
+    ],
+)
+def test_a_task_that_says_nothing_and_a_budget_that_is_no_number_begin_no_run(
+    tmp_path: Path, options: list[str], said: str
+) -> None:
+    (tmp_path / "script.yaml").write_text(json.dumps(WRITE))
+    (tmp_path / "prices.toml").write_text('[plugins.adk.prices."script:script.yaml"]\ninput = 1\noutput = 1\n')
+    done = subprocess.run(
+        [HANDRAIL, "run", "--config", "prices.toml", "--model", "script:script.yaml", *options],
+        cwd=tmp_path,
+        env={**os.environ, "HANDRAIL_PLUGINS": "adk,files"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert said in done.stderr
+
+
+@pytest.mark.parametrize(
     ("steps", "said"),
     [([{"tool": "wait"}], "Extra inputs are not permitted"), ({"no": "list"}, "it is a list of steps")],
 )

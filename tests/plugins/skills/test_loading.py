@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from handrail.testing import ScriptedConfirmer
+
 from .shelf import SHIPPED, TOOL, enable, names, own, run, session_in, write
 
 USING = ["list_skills", "load_skill", "load_skill_resource", "run_skill_script", "execute_skill", "unload_skill"]
@@ -107,13 +109,29 @@ async def test_a_skill_cannot_take_the_name_of_a_tool_that_is_there(tmp_path: Pa
         assert "the tool name 'wait' is taken" in refused["error"]["message"]
 
 
-async def test_code_that_does_not_import_leaves_the_session_as_it_was(tmp_path: Path) -> None:
-    write(own(tmp_path), tools__count_dot_py="raise ValueError('no')")
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        pytest.param("raise ValueError('no')", "ValueError: no", id="error"),
+        pytest.param("import sys\nsys.exit(2)", "SystemExit: 2", id="exit"),
+    ],
+)
+async def test_code_that_does_not_import_leaves_the_session_as_it_was(tmp_path: Path, code: str, why: str) -> None:
+    write(own(tmp_path), tools__count_dot_py=code)
     enable(tmp_path, "tidy")
     async with session_in(tmp_path) as session:
         refused = await session.call("load_skill", {"skill_name": "tidy"})
-        assert "tools/count.py of the skill 'tidy' does not import: ValueError: no" in refused["error"]["message"]
+        assert f"tools/count.py of the skill 'tidy' does not import: {why}" in refused["error"]["message"]
         assert (await session.call("unload_skill", {"skill_name": "tidy"})).error_code == "not_found"
+
+
+async def test_a_tool_of_a_skill_that_is_made_as_loadable_is_loaded_with_it(tmp_path: Path) -> None:
+    write(own(tmp_path), tools__count_dot_py=TOOL.replace("@tool(", "@tool(loadable=True, "))
+    enable(tmp_path, "tidy")
+    async with session_in(tmp_path, confirm=ScriptedConfirmer("once")) as session:
+        assert (await session.call("load_skill", {"skill_name": "tidy"}))["tools"] == ["count_letters"]
+        assert "count_letters" in await names(session)
+        assert (await session.call("count_letters", {"text": "abc"}))["letters"] == 3
 
 
 @pytest.mark.parametrize("path", ["../other/SKILL.md", "/etc/passwd", "references/../SKILL.md", "secret", "..\\x"])

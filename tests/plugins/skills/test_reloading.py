@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from handrail import ToolCall
@@ -50,6 +51,20 @@ async def test_a_skill_that_is_loaded_anew_is_as_it_is_now_and_keeps_nothing_of_
         assert (loaded["instructions"], loaded["tools"]) == ("Otherwise.\n", ["count_words"])
         assert heard
         assert await names(session) == [*before, "count_words"]
+
+
+async def test_a_text_that_was_there_for_a_moment_only_is_not_what_the_fingerprint_lets_through(tmp_path: Path) -> None:
+    file = write(own(tmp_path), body="Good.") / "SKILL.md"
+    enable(tmp_path, "tidy")
+    good, later = file.read_bytes(), file.stat().st_mtime_ns + 1_000_000
+    async with session_in(tmp_path) as session:
+        file.write_bytes(good.replace(b"Good", b"Evil"))
+        os.utime(file, ns=(later, later))
+        assert "has changed since" in (await session.call("load_skill", TIDY))["error"]["message"]
+        # The same size and the same time: only its content tells it from the other.
+        file.write_bytes(good)
+        os.utime(file, ns=(later, later))
+        assert (await session.call("load_skill", TIDY))["instructions"] == "Good.\n"
 
 
 async def test_what_is_imported_is_what_was_enabled_whatever_is_written_meanwhile(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def command(
     """
     from handrail.commands._stdio import own_stdio
 
-    if task is None and resume is None:
+    if resume is None and not (task or "").strip():
         raise click.UsageError("say what is to be done, or --resume a run")
     kept = Kept(task or "", resume, report)
     try:
@@ -138,11 +138,18 @@ def _display(stdout: int, config: RunConfig, budget: Budget) -> Display | None:
 
 def _configured(session: Session, given: Mapping[str, Any]) -> RunConfig:
     """The configuration, and what a person has given in its place."""
+    from pydantic import ValidationError
+
+    from handrail.tools import mistakes
     from handrail_adk.config import RunConfig
 
     config = session.runtime.plugin_config("adk")
     assert isinstance(config, RunConfig)
-    return config.model_copy(update={name: value for name, value in given.items() if value is not None})
+    chosen = {name: value for name, value in given.items() if value is not None}
+    try:
+        return RunConfig.model_validate({**dict(config), **chosen})
+    except ValidationError as exc:
+        raise ConfigError(f"--{mistakes.told(mistakes.first(exc), RunConfig)}") from exc
 
 
 async def _key(config: RunConfig, session: Session) -> str | None:

@@ -86,14 +86,17 @@ class Patient(BaseLlm):
                 await asyncio.sleep(pause)
 
     async def _attempt(self, request: LlmRequest, stream: bool) -> AsyncGenerator[LlmResponse, None]:
-        usage = None
+        usage, whole = None, False
         try:
             async with aclosing(self._inner.generate_content_async(request, stream)) as answers:
                 async for answer in answers:
                     usage = answer.usage_metadata or usage
                     if not answer.partial:
                         self._check(answer)
+                        whole = True
                     yield answer
+            if not whole:
+                raise NoAnswer("its answer was empty")
         except (NoAnswer, Ends):
             raise
         # Each client has errors of its own; what the service says is final ends the run, all else may be otherwise the next time.

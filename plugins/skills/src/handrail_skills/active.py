@@ -10,7 +10,7 @@ import anyio.to_thread
 from handrail import NotFound, ServiceContext, Session, Tool, ToolUnavailable
 from handrail.watching.events import ToolsChanged
 from handrail_skills.code import tools_of
-from handrail_skills.document import SkillError
+from handrail_skills.document import FILE, SkillError, parse
 from handrail_skills.enabling import Enabling
 from handrail_skills.library import Library, shelves
 from handrail_skills.skill import Skill
@@ -61,6 +61,9 @@ class Skills:
         skill = self.library.get(name)
         if (why := self.enabling.refusal(skill)) is not None:
             raise ToolUnavailable(f"the skill {name!r} cannot be used: {why}")
+        # The fingerprint stands for the files as they are held; its text was read before them.
+        if parse(skill.held[FILE].data) != skill.document:
+            raise ToolUnavailable(f"the skill {name!r} cannot be used: it has changed while it was read")
         return skill
 
     async def load(self, name: str) -> Loaded:

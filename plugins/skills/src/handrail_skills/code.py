@@ -20,7 +20,11 @@ def tools_of(skill: Skill) -> tuple[Tool, ...]:
     effects = () if skill.origin == "plugin" else (Run(f"code of the skill {skill.name}"),)
     return tuple(
         tool.changed(
-            skill=skill.name, trusted=tool.trusted and skill.origin == "plugin", effects=(*tool.effects, *effects)
+            skill=skill.name,
+            # It is loaded with the skill.
+            loadable=False,
+            trusted=tool.trusted and skill.origin == "plugin",
+            effects=(*tool.effects, *effects),
         )
         for tool in found
     )
@@ -35,8 +39,8 @@ def _imported(skill: Skill, file: str) -> ModuleType:
     try:
         # What the fingerprint stands for, whatever lies there by now.
         exec(compile(skill.held[file].data, path, "exec"), vars(module))
-    # Code of the skill: whatever goes wrong in it, the skill is not loaded and the session goes on.
-    except Exception as exc:
+    # Code of the skill: whatever goes wrong in it, and where it ends the program, the skill is not loaded and the session goes on.
+    except (Exception, SystemExit) as exc:
         if replaced is None:
             del sys.modules[module.__name__]
         else:

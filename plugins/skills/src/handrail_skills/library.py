@@ -35,7 +35,7 @@ class Broken:
     why: str
 
 
-Stamp = tuple[int, int, int]
+Stamp = tuple[int, int, int, int]
 
 
 @dataclass(slots=True)
@@ -113,7 +113,8 @@ def _stamp(file: Path) -> Stamp | None:
         found = file.lstat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    # Whoever writes a file can set when it was modified, but not when it was changed.
+    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 def user_shelf(places: Places) -> Path:
