@@ -42,14 +42,17 @@ class Evidence:
     folder: Path
     calculator: frozenset[str]
     audit: list[dict[str, Any]]
-    page: str
+
+    @property
+    def report(self) -> Path:
+        """The page of the run; it need not be there."""
+        return self.folder / "report.html"
 
 
 def run_demo(plan: Path, folder: Path) -> Evidence:
     """Run a plan on a started desktop with the demo's configuration, watching the calculator from another program."""
     workspace = folder / "work"
     workspace.mkdir(parents=True)
-    report = folder / "report.html"
     environment = {**os.environ, "HANDRAIL_HOME": str(folder / "home")}
     name = f"demo-{folder.name}"
     _handrail(["desktop", "start", name], environment)
@@ -68,7 +71,7 @@ def run_demo(plan: Path, folder: Path) -> Evidence:
                         name,
                         "--deny",
                     ),
-                    *("--workspace", str(workspace), "--report", str(report)),
+                    *("--workspace", str(workspace), "--report", str(folder / "report.html")),
                 ],
                 env=environment,
                 cwd=folder,
@@ -87,7 +90,6 @@ def run_demo(plan: Path, folder: Path) -> Evidence:
         folder,
         frozenset(text.strip() for text in watcher.seen),
         [json.loads(line) for line in audit.read_text().splitlines()],
-        _opened_in_chromium(report, folder) if report.exists() else "",
     )
 
 
@@ -99,7 +101,7 @@ def check(evidence: Evidence) -> None:
     check_audit(evidence)
     check_report(evidence)
     assert any("No model takes part" in line for line in evidence.printed)
-    assert Path(evidence.printed[-1]) == evidence.folder / "report.html"
+    assert Path(evidence.printed[-1]) == evidence.report
 
 
 def check_world(evidence: Evidence) -> None:
@@ -145,15 +147,17 @@ def check_refusals(calls: list[dict[str, Any]], commands: list[dict[str, Any]]) 
 
 
 def check_report(evidence: Evidence) -> None:
-    articles = re.findall(r"<article ([^>]*)>(.*?)</article>", evidence.page, re.DOTALL)
+    assert evidence.report.exists()
+    page = _opened_in_chromium(evidence.report, evidence.folder)
+    articles = re.findall(r"<article ([^>]*)>(.*?)</article>", page, re.DOTALL)
     assert len(articles) == 28
     assert all('data-outcome="as expected"' in attributes for attributes, _ in articles)
     looks = [body for attributes, body in articles if 'data-tool="observe_screen"' in attributes]
     pictures = [_decoded(body) for body in looks]
     assert [len(found) for found in pictures] == [2, 1, 1]
     assert all(picture.shape == (800, 1280, 3) and picture.std() > 10 for found in pictures for picture in found)
-    assert "Ergebnis: 100 — 漢字 ✓ 😀" in html.unescape(evidence.page)
-    assert "unbroken chain" in evidence.page
+    assert "Ergebnis: 100 — 漢字 ✓ 😀" in html.unescape(page)
+    assert "unbroken chain" in page
 
 
 def _decoded(body: str) -> list[Any]:

@@ -40,6 +40,11 @@ def broken(plan: Mapping[str, Any], number: int) -> dict[str, Any]:
     mutant = copy.deepcopy(dict(plan))
     step = mutant["steps"][number - 1]
     step.setdefault("args", {})
+    started = step["args"].get("command", "")
+    for later in mutant["steps"][number:]:
+        # A program that is not started is not waited for.
+        if later["tool"] == "wait" and later["args"]["until"]["window"].casefold() in started:
+            later["args"]["seconds"] = 0.1
     step["args"].update(INSTEAD_OF_ACTION.get(step["args"].get("action"), INSTEAD.get(step["tool"], {})))
     step["expect"] = {}
     step.pop("retry", None)
