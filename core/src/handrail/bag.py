@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
+
+from handrail.plain import is_object
 
 _NOTHING = object()
 
@@ -21,9 +23,9 @@ class Bag:
         """A copy of the value at `path`, or `default`."""
         node: Any = self._values
         for part in path.split("."):
-            if not isinstance(node, dict) or part not in node:
+            if not is_object(node) or part not in node:
                 return default
-            node = cast("dict[str, Any]", node)[part]
+            node = node[part]
         return copy.deepcopy(node)
 
     def set(self, path: str, value: Any) -> None:
@@ -32,9 +34,9 @@ class Bag:
         node = self._values
         for part in parents:
             below = node.setdefault(part, {})
-            if not isinstance(below, dict):
+            if not is_object(below):
                 raise ValueError(f"{path!r} goes through {part!r}, which holds a value")
-            node = cast("dict[str, Any]", below)
+            node = below
         node[last] = copy.deepcopy(value)
 
     def has(self, path: str) -> bool:
@@ -46,9 +48,9 @@ class Bag:
         *parents, last = path.split(".")
         node: Any = self._values
         for part in parents:
-            node = cast("dict[str, Any]", node).get(part) if isinstance(node, dict) else None
-        if isinstance(node, dict):
-            cast("dict[str, Any]", node).pop(last, None)
+            node = node.get(part) if is_object(node) else None
+        if is_object(node):
+            node.pop(last, None)
 
     def all(self) -> dict[str, Any]:
         """A copy of everything, as nested mappings."""
@@ -61,7 +63,7 @@ class Bag:
 
 def _leaves(node: Mapping[str, Any], prefix: str) -> Iterator[str]:
     for key, value in node.items():
-        if isinstance(value, dict) and value:
-            yield from _leaves(cast("dict[str, Any]", value), f"{prefix}{key}.")
+        if is_object(value) and value:
+            yield from _leaves(value, f"{prefix}{key}.")
         else:
             yield f"{prefix}{key}"

@@ -19,6 +19,7 @@ from handrail.artifacts.paging import BLOCK
 from handrail.artifacts.queries import query
 from handrail.artifacts.store import Json, JsonLines
 from handrail.errors import InvalidArguments, NotFound, OutOfRange
+from handrail.plain import is_list, is_mapping, is_object
 
 # Bytes of a JSON value that are taken into memory; JSON lines are read one at a time.
 LARGEST = 32 * 2**20
@@ -48,8 +49,8 @@ def artifact_json_get(artifact: Json, path: Path = "") -> dict[str, Any]:
 def artifact_json_keys(artifact: Json, path: Path = "") -> dict[str, Any]:
     """The keys of an object, or of the objects in an array (of its first 1,000 items). Returns keys with the type of each value."""
     value = _at(artifact, path)
-    if isinstance(value, Mapping):
-        return _keys([cast("Mapping[str, Any]", value)], artifact.limit)
+    if is_mapping(value):
+        return _keys([value], artifact.limit)
     items = cast("Iterable[Mapping[str, Any]]", islice(_items(value, path), LOOKED_AT))
     objects = [item for item in items if isinstance(item, dict)]
     return {**_keys(objects, artifact.limit), "of_items": len(objects)}
@@ -193,11 +194,10 @@ def _steps(path: str) -> list[Key]:
 def _below(value: Any, steps: Sequence[Key]) -> Any:
     """The value under the keys; `MISSING` where there is none."""
     for step in steps:
-        if isinstance(value, dict):
-            value = cast("dict[str, Any]", value).get(str(step), MISSING)
-        elif isinstance(value, list) and (index := _index(step)) is not None:
-            items = cast("list[Any]", value)
-            value = items[index] if -len(items) <= index < len(items) else MISSING
+        if is_object(value):
+            value = value.get(str(step), MISSING)
+        elif is_list(value) and (index := _index(step)) is not None:
+            value = value[index] if -len(value) <= index < len(value) else MISSING
         else:
             return MISSING
     return value
@@ -221,7 +221,7 @@ def _at(artifact: Json, path: str) -> Any:
         return found
     good = next(n for n in range(len(steps), -1, -1) if n == 0 or _below(value, steps[:n]) is not MISSING)
     there = _below(value, steps[:good])
-    known = list(cast("dict[str, Any]", there))[:20] if isinstance(there, dict) else []
+    known = list(there)[:20] if is_object(there) else []
     raise NotFound(
         f"there is nothing at {path!r}: {steps[good] if good < len(steps) else path!r} is not in {_type(there)}",
         hint=f"it has the keys {', '.join(known)}" if known else "see artifact_json_keys and artifact_json_length",

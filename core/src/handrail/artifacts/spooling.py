@@ -10,7 +10,8 @@ import anyio
 from pydantic import BaseModel
 
 from handrail.artifacts.store import KINDS, Artifact, CallArtifacts
-from handrail.results.values import MAPPINGS, Media, ToolResult, as_result
+from handrail.plain import MAPPINGS
+from handrail.results.values import Media, ToolResult, as_result
 from handrail.tools.contract import Tool
 
 # More is written by a thread.

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from handrail.errors import DeniedByUser, NoConfirmer
+from handrail.plain import is_list
 from handrail.watching.events import InquiryAnswered, InquiryAsked
 
 if TYPE_CHECKING:
@@ -164,8 +165,8 @@ def question_wire(question: Question) -> dict[str, Any]:
 
 def reply_in(value: object) -> Reply:
     """An answer as JSON gives it; whether it fits is told by `misfit`."""
-    if isinstance(value, list):
-        return tuple(cast("list[Any]", value))
+    if is_list(value):
+        return tuple(value)
     return cast("Reply", value)
 
 

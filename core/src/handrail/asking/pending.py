@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
 
@@ -28,6 +28,7 @@ from handrail.asking.questions import question
 from handrail.config.places import Places, private_folder, read_private, write_private
 from handrail.errors import NotFound
 from handrail.files.locks import lock, try_lock
+from handrail.plain import is_list, is_object
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -267,7 +268,7 @@ def _answer(given: Mapping[str, Any] | None, approval: Approval) -> Answer:
     except (ValueError, IndexError):
         return Answer(Choice.DENY, feedback="the answer was none that was offered")
     args = given.get("args")
-    edited = cast("Mapping[str, Any]", args) if isinstance(args, dict) else None
+    edited = args if is_object(args) else None
     told = {key: str(given.get(key) or "") for key in ("feedback", "by")}
     answer = Answer(choice, grant=grant, args=edited, **told)
     return answer if approval.misfit(answer) is None else Answer(Choice.DENY)
@@ -277,9 +278,9 @@ def _replies(given: Mapping[str, Any] | None, left: PendingInquiry) -> Replies:
     """What was answered; whatever is no answer to these very questions leaves them open."""
     nothing = Replies((None,) * len(left.questions), str((given or {}).get("by") or ""))
     told = (given or {}).get("replies")
-    if not isinstance(told, list):
+    if not is_list(told):
         return nothing
-    replies = tuple(reply_in(each) for each in cast("list[object]", told))
+    replies = tuple(reply_in(each) for each in told)
     return nothing if left.misfit(replies) else Replies(replies, nothing.by)
 
 

@@ -7,13 +7,14 @@ import logging
 from collections.abc import Collection
 from dataclasses import replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from handrail.calls.invocation import Invocation, ToolCall
 from handrail.calls.presenting import presented
 from handrail.calls.running import Running
 from handrail.errors import Downstream, HandrailError, InvalidArguments, Stopped
 from handrail.judging.verdicts import Verdict
+from handrail.plain import is_object
 from handrail.results.values import ToolResult
 from handrail.watching.events import Finished, Output
 from handrail.watching.observers import FIXED
@@ -61,9 +62,8 @@ def _without_secrets(session: Session, result: ToolResult) -> ToolResult:
     for key, value in result.items():
         if key == "status":
             shown[key] = value
-        elif key == "error" and isinstance(value, dict):
-            error = cast("dict[str, Any]", value)
-            shown[key] = {name: each if name == "code" else hidden(each) for name, each in error.items()}
+        elif key == "error" and is_object(value):
+            shown[key] = {name: each if name == "code" else hidden(each) for name, each in value.items()}
         else:
             shown[key if key in FIXED else hidden(key)] = hidden(value)
     return shown
@@ -71,7 +71,7 @@ def _without_secrets(session: Session, result: ToolResult) -> ToolResult:
 
 def _names(value: Any, handles: Collection[str]) -> bool:
     """Whether a part of a result is the handle of one of these artifacts."""
-    return isinstance(value, dict) and cast("dict[str, Any]", value).get("id") in handles
+    return is_object(value) and value.get("id") in handles
 
 
 def record(

@@ -18,6 +18,7 @@ import anyio.to_thread
 
 from handrail.calls.invocation import Invocation
 from handrail.errors import InvalidArguments, NotFound
+from handrail.plain import is_mapping, is_sequence
 from handrail.records.redaction import REDACTED, STAND_IN, is_secret_name
 from handrail.tools.contract import Input, Run, Send
 
@@ -100,10 +101,10 @@ class Secrets:
     async def _filled(self, invocation: Invocation, key: str, value: Any) -> Any:
         if isinstance(value, str):
             return await self._text(invocation, key, value)
-        if isinstance(value, Mapping):
-            return {k: await self._filled(invocation, key, v) for k, v in cast("Mapping[Any, Any]", value).items()}
-        if isinstance(value, list | tuple):
-            return [await self._filled(invocation, key, item) for item in cast("list[Any]", value)]
+        if is_mapping(value):
+            return {k: await self._filled(invocation, key, v) for k, v in value.items()}
+        if is_sequence(value):
+            return [await self._filled(invocation, key, item) for item in value]
         return value
 
     async def _text(self, invocation: Invocation, key: str, text: str) -> str:
@@ -178,10 +179,10 @@ def names_secret(value: Any, depth: int = DEPTH) -> bool:
         return MARK in value
     if not depth:
         return False
-    if isinstance(value, Mapping):
-        return any(names_secret(item, depth - 1) for item in cast("Mapping[Any, Any]", value).values())
-    if isinstance(value, list | tuple):
-        return any(names_secret(item, depth - 1) for item in cast("list[Any]", value))
+    if is_mapping(value):
+        return any(names_secret(item, depth - 1) for item in value.values())
+    if is_sequence(value):
+        return any(names_secret(item, depth - 1) for item in value)
     return False
 
 
@@ -219,15 +220,13 @@ def without(value: Any, forms: tuple[str, ...], depth: int = DEPTH) -> Any:
             if form in value:
                 value = value.replace(form, REDACTED)
         return value
-    if isinstance(value, Mapping):
-        old = cast("Mapping[Any, Any]", value)
-        new = {without(k, forms, depth - 1): without(v, forms, depth - 1) for k, v in old.items()}
-        return old if all(k in new and new[k] is v for k, v in old.items()) else new
-    if isinstance(value, list | tuple):
-        items = cast("list[Any] | tuple[Any, ...]", value)
-        changed = [without(item, forms, depth - 1) for item in items]
-        if all(a is b for a, b in zip(items, changed, strict=True)):
-            return items
+    if is_mapping(value):
+        new = {without(k, forms, depth - 1): without(v, forms, depth - 1) for k, v in value.items()}
+        return value if all(k in new and new[k] is v for k, v in value.items()) else new
+    if is_sequence(value):
+        changed = [without(item, forms, depth - 1) for item in value]
+        if all(a is b for a, b in zip(value, changed, strict=True)):
+            return value
         return tuple(changed) if isinstance(value, tuple) else changed
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value) if field.init}

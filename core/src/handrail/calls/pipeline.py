@@ -31,7 +31,8 @@ from handrail.errors import (
     ToolUnavailable,
 )
 from handrail.judging.verdicts import Decision, Opinion, Reason, Route, Verdict
-from handrail.results.values import MAPPINGS, TailCall, ToolResult, as_result, completed
+from handrail.plain import MAPPINGS
+from handrail.results.values import TailCall, ToolResult, as_result, completed
 from handrail.watching.events import Judged, Proposed, Scheduled, Started
 from handrail.watching.observing import considered
 

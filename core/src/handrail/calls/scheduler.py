@@ -20,7 +20,8 @@ from handrail.calls.claims import EVERYTHING, NOTHING, Claim, claim_of
 from handrail.calls.invocation import Invocation, ToolCall
 from handrail.calls.running import Running
 from handrail.errors import InvalidArguments, Stopped
-from handrail.results.values import MAPPINGS, Status, ToolResult
+from handrail.plain import MAPPINGS
+from handrail.results.values import Status, ToolResult
 from handrail.watching.events import Queued
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import click
@@ -18,6 +18,7 @@ from handrail.asking.inquiries import Asked, Inquiry, Question, Reply
 from handrail.asking.questions import data, question, short
 from handrail.calls.invocation import ExecConfirmation, GrantOption, UrlConfirmation
 from handrail.commands._stdio import read_some
+from handrail.plain import is_object
 
 TERMINAL = "/dev/tty"
 WORDS: Mapping[str, Choice] = {
@@ -175,8 +176,8 @@ def _changed(typed: str, main: str | None) -> Mapping[str, Any] | None:
         value = json.loads(typed)
     except (ValueError, RecursionError):
         value = None
-    if isinstance(value, dict):
-        return cast("dict[str, Any]", value)
+    if is_object(value):
+        return value
     return {main: typed} if main else None
 
 

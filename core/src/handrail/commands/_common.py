@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from handrail.errors import HandrailError
+from handrail.plain import is_mapping, is_sequence
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -315,10 +316,10 @@ def _finite(value: Any) -> Any:
 
     if isinstance(value, float) and not math.isfinite(value):
         return None
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in cast("Mapping[Any, Any]", value).items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in cast("list[Any]", value)]
+    if is_mapping(value):
+        return {key: _finite(item) for key, item in value.items()}
+    if is_sequence(value):
+        return [_finite(item) for item in value]
     return value
 
 

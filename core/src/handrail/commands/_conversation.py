@@ -21,6 +21,7 @@ from handrail.commands._lines import BadLine, TooLong, check_keys, error_wire, p
 from handrail.commands._stdio import Writer, lines
 from handrail.commands.tools import tool_wire
 from handrail.errors import Denied, DeniedByUser, HandrailError, NoConfirmer, Stopped
+from handrail.plain import is_list, is_object
 from handrail.results.values import STATUSES, Status, ToolResult
 from handrail.session import Session
 from handrail.tools.listing import Listed
@@ -134,10 +135,10 @@ class Asking:
         given = asked.get("answers")
         if given is None:
             open_.refusal = DeniedByUser("a person was asked and did not answer")
-        elif not isinstance(given, list):
+        elif not is_list(given):
             raise BadLine("'answers' should be a list with an answer for each question, or null")
         else:
-            replies = tuple(reply_in(each) for each in cast("list[Any]", given))
+            replies = tuple(reply_in(each) for each in given)
             if misfit := open_.inquiry.misfit(replies):
                 raise BadLine(f"these are no answers: {misfit}")
             open_.replies = replies
@@ -172,7 +173,7 @@ def _step_wire(step: Step) -> dict[str, Any]:
 def answer_in(asked: Mapping[str, Any], waiting: Sequence[Approval]) -> tuple[list[str], Answer]:
     """The questions that a control line answers, and its answer; `BadLine` for what is none."""
     named = asked.get("approval")
-    ids = [named] if isinstance(named, str) else cast("list[Any]", named) if isinstance(named, list) else []
+    ids = [named] if isinstance(named, str) else named if is_list(named) else []
     if not ids or not all(isinstance(id, str) for id in ids):
         raise BadLine("'approval' should be the name of a question, or a list of such")
     if asked.get("answer") not in list(Choice):
@@ -292,18 +293,17 @@ class Conversation:
         if isinstance(line, bytes) and not line.strip():
             return
         value = parsed(line)
-        if isinstance(value, dict) and "control" in value:
-            await self._control(cast("dict[str, Any]", value))
-        elif isinstance(value, dict) and "batch" in value:
-            asked = cast("dict[str, Any]", value)
-            check_keys(asked, BATCH_KEYS)
-            if not isinstance(asked["batch"], list):
+        if is_object(value) and "control" in value:
+            await self._control(value)
+        elif is_object(value) and "batch" in value:
+            check_keys(value, BATCH_KEYS)
+            if not is_list(value["batch"]):
                 raise BadLine("'batch' should be a list of calls")
-            self._batch(cast("list[Any]", asked["batch"]), _stop_on(asked.get("stop_on", [])))
-        elif isinstance(value, dict):
-            self._queue(Job([self._item(cast("dict[str, Any]", value))]))
-        elif isinstance(value, list):
-            self._batch(cast("list[Any]", value), frozenset())
+            self._batch(value["batch"], _stop_on(value.get("stop_on", [])))
+        elif is_object(value):
+            self._queue(Job([self._item(value)]))
+        elif is_list(value):
+            self._batch(value, frozenset())
         else:
             raise BadLine(f"a line is an object or a list, not {type(value).__name__}")
 
@@ -321,19 +321,18 @@ class Conversation:
             self._queue(Job(items, stop_on))
 
     def _item(self, value: Any) -> Item:
-        if not isinstance(value, dict):
+        if not is_object(value):
             raise BadLine(f"an item of a batch is an object, not {type(value).__name__}")
-        asked = cast("dict[str, Any]", value)
-        check_keys(asked, CALL_KEYS)
-        if not isinstance(asked.get("tool"), str):
+        check_keys(value, CALL_KEYS)
+        if not isinstance(value.get("tool"), str):
             raise BadLine("'tool' should be a tool's name")
-        id = _id(asked)
+        id = _id(value)
         self._calls += 1
         call_id = f"c{self._calls}" if id is None else str(id)
         if call_id in self._asking.ids:
             call_id = f"{call_id}#{self._calls}"
         self._asking.ids[call_id] = id
-        return Item(id, ToolCall(asked["tool"], asked.get("args", {}), call_id))
+        return Item(id, ToolCall(value["tool"], value.get("args", {}), call_id))
 
     def _queue(self, job: Job) -> None:
         self._waiting.append(job)
@@ -366,7 +365,7 @@ class Conversation:
         match asked["control"]:
             case "cancel":
                 named = asked.get("call")
-                ids = cast("list[Any]", named) if isinstance(named, list) else [named]
+                ids = named if is_list(named) else [named]
                 if not self._cancel(ids, every=named is None) and named is not None:
                     raise BadLine(f"no call {named!r} is waiting or running")
             case "backend":
@@ -455,9 +454,9 @@ def _cancelled(item: Item) -> ToolResult:
 
 
 def _stop_on(value: Any) -> frozenset[Status]:
-    if not isinstance(value, list) or not STATUSES.issuperset(map(str, cast("list[Any]", value))):
+    if not is_list(value) or not STATUSES.issuperset(map(str, value)):
         raise BadLine(f"stop_on is {value!r}; it should be a list of {', '.join(sorted(STATUSES))}")
-    return frozenset(cast("list[Status]", value))
+    return frozenset(value)
 
 
 def _id(asked: Mapping[str, Any]) -> Id:

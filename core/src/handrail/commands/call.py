@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,6 +22,7 @@ from handrail.commands._common import (
     run,
     session_options,
 )
+from handrail.plain import is_object
 
 if TYPE_CHECKING:
     from handrail.results.values import ToolResult
@@ -77,9 +78,9 @@ def _arguments(given: str) -> Mapping[str, Any]:
         raise click.BadParameter(
             f"""this is not JSON: {exc}; an object is written as in '{{"seconds": 1}}'""", param_hint="--args"
         ) from exc
-    if not isinstance(args, dict):
+    if not is_object(args):
         raise click.BadParameter(f"arguments are an object, not {type(args).__name__}", param_hint="--args")
-    return cast("Mapping[str, Any]", args)
+    return args
 
 
 def _text(given: str) -> str:

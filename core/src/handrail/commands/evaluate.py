@@ -5,12 +5,13 @@ from __future__ import annotations
 import ntpath
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from handrail.commands._common import Choices, open_runtime_for, run, session_options
 from handrail.commands._lines import BadLine, TooLong, check_keys, error_wire, parsed
+from handrail.plain import is_object
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,9 +75,8 @@ async def judged(line: bytes | TooLong, runtime: Runtime) -> dict[str, Any]:
     id: Any = None
     try:
         call = parsed(line)
-        if not isinstance(call, dict):
+        if not is_object(call):
             raise BadLine(f"a line is an object, not {type(call).__name__}")
-        call = cast("dict[str, Any]", call)
         id = call.get("id")
         check_call(call)
         judging = circumstances(call, runtime)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,6 +19,7 @@ from handrail.commands._common import (
     session_options,
     without_audit,
 )
+from handrail.plain import is_object
 
 if TYPE_CHECKING:
     from handrail.config.rule_settings import RuleSettings
@@ -176,8 +177,8 @@ def _given(call: str, runtime: Runtime) -> dict[str, Any]:
         except ValueError:
             # `{ ls; }` is a command.
             given = None
-        if isinstance(given, dict):
-            return cast("dict[str, Any]", given)
+        if is_object(given):
+            return given
     for entry in runtime.registry:
         for effect in entry.tool.effects:
             if isinstance(effect, Run) and effect.what == "shell" and effect.arg:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import click
 
 from handrail.commands._common import Choices, read_config, run, session_options
 from handrail.commands._lines import BadLine, TooLong, check_keys, error_wire, parsed
+from handrail.plain import is_object
 
 FIELDS = frozenset(("text",))
 # Output of a command may be long; what is shown of it is not.
@@ -53,9 +54,8 @@ def sanitized(line: bytes | TooLong, *, limit: int) -> dict[str, Any]:
 
     try:
         asked = parsed(line)
-        if not isinstance(asked, dict):
+        if not is_object(asked):
             raise BadLine(f"a line is an object, not {type(asked).__name__}")
-        asked = cast("dict[str, Any]", asked)
         check_keys(asked, FIELDS)
         text = asked.get("text")
         if not isinstance(text, str):

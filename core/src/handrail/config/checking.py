@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, cast
+from typing import Any
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 from handrail.config.rule_settings import RuleSettings
 from handrail.config.settings import PluginSettings, Settings
 from handrail.errors import ConfigError
+from handrail.plain import is_list, is_object
 from handrail.tools import mistakes
 
 # Where a key stands, for the beginning of a message.
@@ -37,26 +38,26 @@ def _with_nul(value: Any, key: tuple[int | str, ...] = ()) -> Iterator[tuple[int
     """Texts with a NUL in them: every program takes them for something else."""
     if isinstance(value, str) and "\0" in value:
         yield key
-    elif isinstance(value, dict):
-        for name, each in cast("dict[str, Any]", value).items():
+    elif is_object(value):
+        for name, each in value.items():
             yield from _with_nul(each, (*key, name))
-    elif isinstance(value, list):
-        for index, each in enumerate(cast("list[Any]", value)):
+    elif is_list(value):
+        for index, each in enumerate(value):
             yield from _with_nul(each, (*key, index))
 
 
 def _stray(values: dict[str, Any]) -> Iterator[tuple[int | str, ...]]:
     """Keys that the model would take and a file may not have: what a rule has by where it stands, and in `[plugins]` what is no table."""
     plugins = values.get("plugins")
-    if isinstance(plugins, dict):
-        for name, value in cast("dict[str, Any]", plugins).items():
+    if is_object(plugins):
+        for name, value in plugins.items():
             if name not in PluginSettings.model_fields and not isinstance(value, dict):
                 yield ("plugins", name)
     policy = values.get("policy")
-    rules: Any = cast("dict[str, Any]", policy).get("rules") if isinstance(policy, dict) else None
-    if isinstance(rules, list):
-        for index, rule in enumerate(cast("list[Any]", rules)):
-            for key in SET_BY_PLACE & set(cast("dict[str, Any]", rule) if isinstance(rule, dict) else ()):
+    rules: Any = policy.get("rules") if is_object(policy) else None
+    if is_list(rules):
+        for index, rule in enumerate(rules):
+            for key in SET_BY_PLACE & set(rule if is_object(rule) else ()):
                 yield ("policy", "rules", index, key)
 
 

@@ -19,6 +19,7 @@ from handrail.config.places import MARK, Places
 from handrail.config.settings import Settings
 from handrail.config.trust import is_trusted
 from handrail.errors import ConfigError
+from handrail.plain import is_object
 from handrail.words import nearest
 
 PREFIX = "HANDRAIL_"
@@ -223,8 +224,8 @@ def _flatten(values: Mapping[str, Any], under: Key = ()) -> Iterator[tuple[Key, 
     """Values by key; a table with a name of its own, as `[plugins.NAME]` or `[mcp.servers.NAME]`, is one value."""
     for name, value in values.items():
         key = (*under, name)
-        if isinstance(value, dict) and len(key) < 3:
-            yield from _flatten(cast("dict[str, Any]", value), key)
+        if is_object(value) and len(key) < 3:
+            yield from _flatten(value, key)
         else:
             yield key, value
 

@@ -36,6 +36,7 @@ from handrail.config.places import Places, home_folder
 from handrail.config.rule_settings import RuleSettings
 from handrail.config.settings import PluginSettings, Settings
 from handrail.errors import ConfigError
+from handrail.plain import is_list, is_object
 from handrail.tools.mistakes import dotted
 
 PROJECT_FILE = "handrail.toml"
@@ -140,10 +141,10 @@ def rules_of(file: Path) -> tuple[list[RuleSettings], list[ConfigError]]:
     text = read(file)
     values = parse(text, file)
     policy = values.get("policy", {})
-    given: Any = cast("dict[str, Any]", policy).get("rules", []) if isinstance(policy, dict) else []
+    given: Any = policy.get("rules", []) if is_object(policy) else []
     good: list[RuleSettings] = []
     wrong: list[ConfigError] = []
-    for index, rule in enumerate(cast("list[Any]", given) if isinstance(given, list) else []):
+    for index, rule in enumerate(given if is_list(given) else []):
         # Each for itself and in its place, so that one mistake does not hide the next.
         others = [{"tool": "*", "decision": "deny"}] * index
         try:

@@ -10,12 +10,13 @@ from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import platformdirs
 
 from handrail.errors import ConfigError
 from handrail.files.locks import lock
+from handrail.plain import is_object
 
 # How the variables begin that mark processes of ours, so that they can be found again. They are settings of nobody.
 MARK = "HANDRAIL_MARK_"
@@ -145,4 +146,4 @@ def read_private(file: Path, *, most: int) -> Mapping[str, Any] | None:
             value = json.loads(opened.read(most))
         except (ValueError, RecursionError):
             return {}
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    return value if is_object(value) else {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import PurePath
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
@@ -12,6 +12,7 @@ from pydantic_core import PydanticCustomError
 from handrail.config.rule_settings import Kind, RuleSettings
 from handrail.config.sections import Section, Several, Word, Words
 from handrail.judging.verdicts import Mode
+from handrail.plain import is_object
 from handrail.tools.contract import Layer, Tool
 
 # In `sandbox.use`: none of them.
@@ -293,7 +294,7 @@ class PluginSettings(BaseModel):
     def table(self, plugin: str) -> dict[str, Any]:
         """The plugin's own table, empty when there is none."""
         found = (self.model_extra or {}).get(plugin, {})
-        return dict(cast("dict[str, Any]", found)) if isinstance(found, dict) else {"": found}
+        return dict(found) if is_object(found) else {"": found}
 
 
 class Settings(Section):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import stat
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from handrail.config.places import Places, write_private
 from handrail.errors import ConfigError
+from handrail.plain import is_list
 
 
 def folders(places: Places) -> tuple[Path, ...]:
@@ -55,9 +56,9 @@ def _parse(text: str, file: Path) -> tuple[Path, ...]:
         listed: Any = json.loads(text)
     except ValueError as exc:
         raise _unusable(file, f"is not JSON ({exc})") from exc
-    if not isinstance(listed, list) or not all(isinstance(item, str) for item in cast("list[Any]", listed)):
+    if not is_list(listed) or not all(isinstance(item, str) for item in listed):
         raise _unusable(file, "is not a list of folders")
-    return tuple(sorted(Path(item) for item in cast("list[str]", listed)))
+    return tuple(sorted(Path(item) for item in listed))
 
 
 def _write(known: set[Path], places: Places) -> None:

@@ -16,11 +16,12 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from handrail.config.places import private_folder
 from handrail.errors import HandrailError
 from handrail.files.locks import lock
+from handrail.plain import is_object
 
 SEED = "0" * 64
 # Bytes of one file, before the audit goes on in another.
@@ -195,7 +196,7 @@ def verify(path: Path) -> Finding:
 def _open_in(begun: Mapping[str, Any]) -> Mapping[str, Any]:
     """The calls that were open when a later part began, with their tools."""
     found: object = begun.get("open")
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    return found if is_object(found) else {}
 
 
 def _continued(path: Path, begun: Mapping[str, Any]) -> tuple[str, int, list[str]]:
@@ -245,8 +246,8 @@ def _parsed(text: str) -> dict[str, Any] | None:
         line: Any = json.loads(text)
     except ValueError:
         return None
-    if not isinstance(line, dict):
+    if not is_object(line):
         return None
-    named = ("call_id", "tool") if cast("dict[str, Any]", line).get("event") in ("call", "result") else ()
-    fits = all(isinstance(line.get(key), str) for key in ("event", "prev", "hash", *named))  # pyright: ignore[reportUnknownMemberType]
-    return cast("dict[str, Any]", line) if fits and "n" in line else None
+    named = ("call_id", "tool") if line.get("event") in ("call", "result") else ()
+    fits = all(isinstance(line.get(key), str) for key in ("event", "prev", "hash", *named))
+    return line if fits and "n" in line else None

@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 import anyio
 
 from handrail.errors import HandrailError
+from handrail.plain import is_mapping
 from handrail.records.locators import OBSERVATION, POINTS, Locator, Place, front_of
 from handrail.records.matching import fill
 from handrail.records.plans import Look, Step
@@ -138,7 +139,7 @@ def _filled(part: P, variables: Mapping[str, Any]) -> P:
 
 def _why(result: ToolResult) -> str:
     error = result.get("error")
-    return str(cast("Mapping[str, Any]", error)["message"]) if isinstance(error, Mapping) else ""
+    return str(error["message"]) if is_mapping(error) else ""
 
 
 def _told(locator: Locator, fitting: Sequence[Element], elements: Sequence[Element]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from handrail.errors import ConfigError
+from handrail.plain import is_list, is_mapping
 from handrail.words import nearest
 
 # With two dollar signs it is no variable: the text with one of them is meant.
@@ -19,10 +20,10 @@ def fill(value: Any, variables: Mapping[str, Any]) -> Any:
     """The value with every `${variable}` in its texts filled in, once; `ConfigError` for one that is not known."""
     if isinstance(value, str):
         return _fill_text(value, variables)
-    if isinstance(value, Mapping):
-        return {key: fill(item, variables) for key, item in cast("Mapping[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [fill(item, variables) for item in cast("list[Any]", value)]
+    if is_mapping(value):
+        return {key: fill(item, variables) for key, item in value.items()}
+    if is_list(value):
+        return [fill(item, variables) for item in value]
     return value
 
 
@@ -44,11 +45,11 @@ def variables_in(value: Any) -> Iterator[str]:
     """The names of the variables that its texts need."""
     if isinstance(value, str):
         yield from VARIABLE.findall(value)
-    elif isinstance(value, Mapping):
-        for item in cast("Mapping[str, Any]", value).values():
+    elif is_mapping(value):
+        for item in value.values():
             yield from variables_in(item)
-    elif isinstance(value, list):
-        for item in cast("list[Any]", value):
+    elif is_list(value):
+        for item in value:
             yield from variables_in(item)
 
 
@@ -56,10 +57,10 @@ def look_up(result: Any, path: str) -> Any:
     """The value at a dotted path (`elements.0.text`, `ui_elements.text=OK.id`); None where there is none."""
     node = result
     for part in path.split("."):
-        if isinstance(node, Mapping):
-            node = cast("Mapping[str, Any]", node).get(part)
-        elif isinstance(node, list):
-            node = _item(cast("list[Any]", node), part)
+        if is_mapping(node):
+            node = node.get(part)
+        elif is_list(node):
+            node = _item(node, part)
         else:
             return None
     return node
@@ -70,7 +71,7 @@ def _item(items: list[Any], part: str) -> Any:
     if part.lstrip("-").isdigit():
         return items[int(part)] if -len(items) <= int(part) < len(items) else None
     key, _, value = part.partition("=")
-    mappings = (cast("Mapping[str, Any]", item) for item in items if isinstance(item, Mapping))
+    mappings = (item for item in items if is_mapping(item))
     return next((item for item in mappings if str(item.get(key)) == value), None)
 
 
@@ -109,14 +110,12 @@ def unsound(wanted: Any) -> str | None:
 def _holds(found: Any, wanted: Any) -> bool:
     match wanted:
         case {"contains": part, **rest} if not rest:
-            return str(part) in found if isinstance(found, str) else isinstance(found, list) and part in found
+            return str(part) in found if isinstance(found, str) else is_list(found) and part in found
         case {"matches": pattern, **rest} if not rest:
             return isinstance(found, str) and re.search(str(pattern), found) is not None
         case {"any": inner, **rest} if not rest:
-            items = cast("list[Any]", found) if isinstance(found, list) else []
-            return any(
-                unmet(inner, cast("Mapping[str, Any]", item)) is None for item in items if isinstance(item, Mapping)
-            )
+            items = found if is_list(found) else []
+            return any(unmet(inner, item) is None for item in items if is_mapping(item))
         case {"one_of": choices, **rest} if not rest:
             return found in cast("Sequence[Any]", choices)
         case {"not": inner, **rest} if not rest:

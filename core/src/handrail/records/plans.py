@@ -37,11 +37,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
 from handrail.errors import ConfigError
+from handrail.plain import is_list, is_object
 from handrail.records.locators import Locator, Part, Place
 from handrail.records.matching import unsound, variables_in
 from handrail.tools import mistakes
@@ -245,10 +246,10 @@ def parse_plan(data: bytes, *, where: Path) -> Plan:
 
 def _finite(value: Any, depth: int) -> bool:
     """Whether nothing in it is nested deeper than that: an alias of YAML may make a value contain itself."""
-    if isinstance(value, dict):
-        return depth > 0 and all(_finite(item, depth - 1) for item in cast("dict[Any, Any]", value).values())
-    if isinstance(value, list):
-        return depth > 0 and all(_finite(item, depth - 1) for item in cast("list[Any]", value))
+    if is_object(value):
+        return depth > 0 and all(_finite(item, depth - 1) for item in value.values())
+    if is_list(value):
+        return depth > 0 and all(_finite(item, depth - 1) for item in value)
     return True
 
 

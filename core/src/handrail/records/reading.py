@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from handrail.files.locks import try_lock
+from handrail.plain import is_object
 from handrail.records.audit import part_number, parts_of, session_of
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def _line(raw: bytes) -> dict[str, Any] | None:
         line: Any = json.loads(raw)
     except (ValueError, RecursionError):
         return None
-    return cast("dict[str, Any]", line) if isinstance(line, dict) else None
+    return line if is_object(line) else None
 
 
 def _moment(at: object) -> str:
@@ -86,7 +87,7 @@ def _desktop(line: Mapping[str, Any]) -> Desktop | None:
 def _ended(line: Mapping[str, Any]) -> dict[str, Any]:
     """How a call ended, as its line tells it."""
     result: object = line.get("result", {})
-    duration = cast("dict[str, Any]", result).get("duration_ms") if isinstance(result, dict) else None
+    duration = result.get("duration_ms") if is_object(result) else None
     told: dict[str, Any] = {"status": line.get("status"), "result": result, "duration_ms": duration}
     return {**told, "picture": line["picture"]} if "picture" in line else told
 

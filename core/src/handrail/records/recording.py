@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from handrail.artifacts.pictures import read_picture
 from handrail.calls.invocation import ToolCall
 from handrail.config.places import private_folder, write_private
 from handrail.errors import ConfigError, HandrailError
+from handrail.plain import is_mapping, is_sequence
 from handrail.records.matching import literal
 from handrail.records.plans import Plan
 from handrail.records.redaction import REDACTED, redact
@@ -231,10 +232,10 @@ class _Making:
         """The value with every text in it changed."""
         if isinstance(value, str):
             return change(value)
-        if isinstance(value, Mapping):
-            return {key: self._all(item, change) for key, item in cast("Mapping[str, Any]", value).items()}
-        if isinstance(value, list | tuple):
-            return [self._all(item, change) for item in cast("Sequence[Any]", value)]
+        if is_mapping(value):
+            return {key: self._all(item, change) for key, item in value.items()}
+        if is_sequence(value):
+            return [self._all(item, change) for item in value]
         return value
 
     def _text(self, text: str) -> str:

@@ -9,8 +9,9 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any
 
+from handrail.plain import is_mapping, is_sequence
 from handrail.results.values import BASE64
 
 TEXT = 2_000
@@ -196,16 +197,11 @@ def redact(value: Any, *, name: str = "", depth: int = DEPTH, whole: bool = Fals
         return shown if len(value) <= TEXT else f"{shown[:TEXT]}… [{len(value)} characters]"
     if isinstance(value, int | float) or value is None:
         return value
-    # `dict` first: the check for any other mapping is slow.
-    if isinstance(value, dict | Mapping):
-        return {
-            str(key): redact(item, name=str(key), depth=depth - 1, whole=whole)
-            for key, item in cast("Mapping[Any, Any]", value).items()
-        }
-    if isinstance(value, list | tuple):
-        items = cast("list[Any]", value)
-        shown = items if whole else items[:ITEMS]
+    if is_mapping(value):
+        return {str(key): redact(item, name=str(key), depth=depth - 1, whole=whole) for key, item in value.items()}
+    if is_sequence(value):
+        shown = value if whole else value[:ITEMS]
         return [redact(item, name=name, depth=depth - 1, whole=whole) for item in shown] + (
-            [f"… {len(items)} items"] if len(items) > len(shown) else []
+            [f"… {len(value)} items"] if len(value) > len(shown) else []
         )
     return redact_text(str(value)[:TEXT])

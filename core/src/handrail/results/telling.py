@@ -6,11 +6,12 @@ import base64
 import json
 import mimetypes
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from handrail.artifacts.store import Artifacts
+from handrail.plain import is_mapping
 from handrail.results.values import PICTURES, Media, ToolResult, picture_type
 from handrail.untrusted.envelope import Envelope, envelope
 
@@ -78,8 +79,8 @@ def _without_media(value: Any, found: list[tuple[Media, dict[str, Any]]]) -> Any
     """The value in plain JSON types; each medium is in `found`, with the entry that stands for it."""
     if isinstance(value, str | int | float) or value is None:
         return value
-    if isinstance(value, Mapping):
-        items = cast("Mapping[Any, Any]", value).items()
+    if is_mapping(value):
+        items = value.items()
         return {str(key): _without_media(item, found) for key, item in items if not _is_picture(key, item, found)}
     if isinstance(value, list | tuple | set | frozenset):
         return [_without_media(item, found) for item in cast("list[Any]", value)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from collections.abc import Iterator
+from typing import Any
+
+from handrail.plain import is_mapping, is_sequence
 
 # Data that is nested deeper is nobody's to read.
 DEEPEST = 60
@@ -15,10 +17,10 @@ def texts_in(value: Any, *, leave_out: frozenset[str] = frozenset(), depth: int 
         yield value
     elif depth > DEEPEST:
         return
-    elif isinstance(value, Mapping):
-        for key, item in cast("Mapping[Any, Any]", value).items():
+    elif is_mapping(value):
+        for key, item in value.items():
             if key not in leave_out:
                 yield from texts_in(item, leave_out=leave_out, depth=depth + 1)
-    elif isinstance(value, list | tuple):
-        for item in cast("list[Any]", value):
+    elif is_sequence(value):
+        for item in value:
             yield from texts_in(item, leave_out=leave_out, depth=depth + 1)

@@ -12,12 +12,10 @@ import anyio
 from pydantic import BaseModel
 
 from handrail.errors import Denied, Downstream, HandrailError, Stopped, TimedOut, ToolError
+from handrail.plain import MAPPINGS, is_list, is_mapping, is_sequence
 
 Status = Literal["success", "error", "denied", "cancelled", "timeout"]
 STATUSES: frozenset[str] = frozenset(("success", "error", "denied", "cancelled", "timeout"))
-
-# `dict` first: the check for any other mapping is slow.
-MAPPINGS: tuple[type[Mapping[str, Any]], ...] = (dict, Mapping)
 
 # Keys whose values are pictures in base64, the one to look at first.
 PICTURES = ("image_b64", "raw_image_b64")
@@ -226,7 +224,7 @@ def picture_type(data_b64: str) -> str:
 
 def _media(returned: Any) -> list[Media]:
     """The items of a list that holds nothing but media; empty for anything else."""
-    items = cast("list[Any]", returned) if isinstance(returned, list) else []
+    items = returned if is_list(returned) else []
     return items if all(isinstance(item, Media) for item in items) else []
 
 
@@ -235,10 +233,10 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, Media):
         return value.wire()
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in cast("Mapping[Any, Any]", value).items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in cast("list[Any]", value)]
+    if is_mapping(value):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if is_sequence(value):
+        return [_plain(item) for item in value]
     if isinstance(value, set | frozenset):
         return sorted(_plain(item) for item in cast("set[Any]", value))
     return str(value)

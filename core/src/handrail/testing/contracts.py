@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import anyio
 import pytest
@@ -28,6 +28,7 @@ from handrail.asking.confirm import yes
 from handrail.calls.invocation import Invocation, confirmation_wire
 from handrail.errors import InvalidArguments, Stopped, TimedOut
 from handrail.judging.verdicts import Decision, Verdict
+from handrail.plain import is_list, is_mapping, is_object, is_sequence
 from handrail.records.audit import verify
 from handrail.results.values import Media, ToolResult
 from handrail.session import Session
@@ -314,8 +315,8 @@ async def _stopped(session: Session, tool: Tool, args: Mapping[str, Any], *, why
 
 def _check_failure(result: ToolResult) -> None:
     error = result.get("error")
-    assert isinstance(error, Mapping), "If this fails, raise a ToolError: a failure has `error`."
-    missing = {"code", "message", "retryable", "details"} - set(cast("Mapping[str, Any]", error))
+    assert is_mapping(error), "If this fails, raise a ToolError: a failure has `error`."
+    missing = {"code", "message", "retryable", "details"} - set(error)
     assert not missing, f"If this fails, raise a ToolError instead of making `error` by hand; it lacks {missing}."
     assert result.get("voice_message"), "If this fails, raise a ToolError: a failure has a `voice_message`."
 
@@ -332,16 +333,15 @@ def _traces(session: Session) -> tuple[Any, ...]:
 
 def _nodes(schema: Any, where: str = "the parameters") -> Iterator[tuple[str, dict[str, Any]]]:
     """Every schema in a schema, with where it stands; data (defaults, examples, enums) is left out."""
-    if not isinstance(schema, dict):
+    if not is_object(schema):
         return
-    node = cast("dict[str, Any]", schema)
-    yield where, node
+    yield where, schema
     for key in ("properties", "$defs"):
-        for name, inner in node.get(key, {}).items():
+        for name, inner in schema.get(key, {}).items():
             yield from _nodes(inner, name)
     for key in ("items", "additionalProperties", "prefixItems", "anyOf", "oneOf", "allOf"):
-        inner: Any = node.get(key)
-        for each in cast("list[Any]", inner) if isinstance(inner, list) else [inner]:
+        inner: Any = schema.get(key)
+        for each in inner if is_list(inner) else [inner]:
             yield from _nodes(each, where)
 
 
@@ -366,10 +366,10 @@ def _takes_more(node: dict[str, Any]) -> bool:
 
 def _odd(value: Any, where: str = "") -> str | None:
     """The first part of a result that is neither a JSON type nor Media, by place and type; None when there is none."""
-    if isinstance(value, Mapping):
-        items = [(str(key), item) for key, item in cast("Mapping[Any, Any]", value).items()]
-    elif isinstance(value, list | tuple):
-        items = [(str(index), item) for index, item in enumerate(cast("list[Any]", value))]
+    if is_mapping(value):
+        items = [(str(key), item) for key, item in value.items()]
+    elif is_sequence(value):
+        items = [(str(index), item) for index, item in enumerate(value)]
     elif isinstance(value, float) and not math.isfinite(value):
         return f"{value} at {where.lstrip('.') or 'its top'}"
     elif value is None or isinstance(value, str | int | float | bool | Media):

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from handrail.asking.confirm import Confirmer
 from handrail.config.loading import Config
@@ -16,6 +16,7 @@ from handrail.config.places import Places
 from handrail.config.settings import Settings
 from handrail.hookspecs import hookimpl
 from handrail.judging.verdicts import Evaluator
+from handrail.plain import is_list, is_mapping, is_sequence
 from handrail.plugins.loading import Found, load
 from handrail.plugins.services import Service
 from handrail.runtime import Runtime, open_runtime
@@ -191,10 +192,10 @@ def _laid_over(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, A
     merged = dict(under)
     for key, value in over.items():
         before = merged.get(key)
-        if isinstance(before, Mapping) and isinstance(value, Mapping):
-            value = _laid_over(cast("Mapping[str, Any]", before), cast("Mapping[str, Any]", value))
-        elif isinstance(before, list) and isinstance(value, list | tuple):
-            value = [*cast("list[Any]", before), *cast("list[Any]", value)]
+        if is_mapping(before) and is_mapping(value):
+            value = _laid_over(before, value)
+        elif is_list(before) and is_sequence(value):
+            value = [*before, *value]
         merged[key] = value
     return merged
 

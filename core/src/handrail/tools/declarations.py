@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from handrail.errors import PluginError
+from handrail.plain import is_list, is_mapping
 from handrail.tools import schema_dialects
 from handrail.tools.families import DEFAULT, description_for, schema_for
 from handrail.tools.schema_dialects import SchemaDialect, fitted
@@ -70,13 +71,13 @@ def without_nulls(tool: Tool, args: Mapping[str, Any]) -> dict[str, Any]:
 
 def _without_nulls(schema: Mapping[str, Any], value: Any, root: Mapping[str, Any]) -> Any:
     shapes = _shapes(schema, root)
-    if isinstance(value, list):
+    if is_list(value):
         items: Mapping[str, Any] = {"anyOf": [shape["items"] for shape in shapes if "items" in shape]}
-        return [_without_nulls(items, item, root) for item in cast("list[Any]", value)]
-    if not isinstance(value, Mapping):
+        return [_without_nulls(items, item, root) for item in value]
+    if not is_mapping(value):
         return value
     kept: dict[str, Any] = {}
-    for key, item in cast("Mapping[str, Any]", value).items():
+    for key, item in value.items():
         owners = [shape for shape in shapes if key in shape.get("properties", {})]
         if item is None and owners and not any(key in shape.get("required", ()) for shape in owners):
             continue

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, RootModel, create_model
 from pydantic.fields import FieldInfo
 
 from handrail.errors import PluginError
+from handrail.plain import is_list, is_object
 
 # How long a text may be is told to whoever breaks it: in a declaration it costs more than it says.
 LENGTHS = frozenset({"minLength", "maxLength"})
@@ -185,9 +186,9 @@ def summary_of(function: Callable[..., Any]) -> str:
 def _shortened(prop: dict[str, Any]) -> dict[str, Any]:
     """An optional property without "or null": leaving it out says the same, in fewer tokens."""
     choices = prop.get("anyOf")
-    if not isinstance(choices, list) or "default" not in prop or prop["default"] is not None:
+    if not is_list(choices) or "default" not in prop or prop["default"] is not None:
         return prop
-    others = [choice for choice in cast("list[Any]", choices) if choice != {"type": "null"}]
+    others = [choice for choice in choices if choice != {"type": "null"}]
     if len(others) != 1:
         return prop
     rest = {key: value for key, value in prop.items() if key not in ("anyOf", "default")}
@@ -195,17 +196,17 @@ def _shortened(prop: dict[str, Any]) -> dict[str, Any]:
 
 
 def _untitled(node: Any) -> Any:
-    if isinstance(node, dict):
+    if is_object(node):
         return {
             key: value if key in DATA_KEYS else _properties(value) if key == "properties" else _untitled(value)
-            for key, value in cast("dict[str, Any]", node).items()
+            for key, value in node.items()
             # A discriminator is no word of JSON Schema: each of the alternatives says by a constant what it is.
             if not (key == "title" and isinstance(value, str))
             and not (key == "discriminator" and "oneOf" in node)
-            and not (key in LENGTHS and cast("dict[str, Any]", node).get("type") == "string")
+            and not (key in LENGTHS and node.get("type") == "string")
         }
-    if isinstance(node, list):
-        return [_untitled(item) for item in cast("list[Any]", node)]
+    if is_list(node):
+        return [_untitled(item) for item in node]
     return node
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from handrail.errors import PluginError
+from handrail.plain import is_list, is_mapping, is_object
 
 Schema = dict[str, Any]
 
@@ -100,12 +101,11 @@ KINDS: Mapping[type[Any], str] = {str: "string", bool: "boolean", int: "integer"
 
 def _brief(node: Any) -> Any:
     """The same without what models take for granted: that there are no other keys, and how long texts may be. Calls are checked here anyhow."""
-    if isinstance(node, dict):
-        told = cast("dict[str, Any]", node)
-        closed = told.get("additionalProperties") is False
-        gone = LENGTHS if told.get("type") == "string" else CLOSED if closed else frozenset[str]()
-        return {key: _brief(value) for key, value in told.items() if key not in gone}
-    return [_brief(each) for each in cast("list[Any]", node)] if isinstance(node, list) else node
+    if is_object(node):
+        closed = node.get("additionalProperties") is False
+        gone = LENGTHS if node.get("type") == "string" else CLOSED if closed else frozenset[str]()
+        return {key: _brief(value) for key, value in node.items() if key not in gone}
+    return [_brief(each) for each in node] if is_list(node) else node
 
 
 def fitted(schema: Mapping[str, Any], dialect: SchemaDialect, *, tool: str) -> Schema:
@@ -160,10 +160,10 @@ def target(ref: str, root: Mapping[str, Any]) -> Schema | None:
     node: Any = root
     for part in ref.removeprefix("#").strip("/").split("/"):
         key = part.replace("~1", "/").replace("~0", "~")
-        if not isinstance(node, Mapping) or key not in node:
+        if not is_mapping(node) or key not in node:
             return None
-        node = cast("Mapping[str, Any]", node)[key]
-    return dict(cast("Mapping[str, Any]", node)) if isinstance(node, Mapping) else None
+        node = node[key]
+    return dict(node) if is_mapping(node) else None
 
 
 def _json(value: Any) -> str:
@@ -180,9 +180,9 @@ class _Fitting:
 
     def node(self, given: Any, above: Sequence[str] = ()) -> Schema:
         """A schema, or a part of one, inside the definitions `above`."""
-        if not isinstance(given, dict) or not given:
+        if not is_object(given) or not given:
             return self._anything()
-        node, above = self._found(cast("Schema", given), above)
+        node, above = self._found(given, above)
         node = _merged(node, "allOf")
         node, null = self._without_null(self._as_union(node))
         node = self._alone(node)
@@ -209,10 +209,10 @@ class _Fitting:
         """The node with all its choices under `anyOf`, those of a list of types among them."""
         if "oneOf" in node:
             node["anyOf"] = [*node.get("anyOf", ()), *node.pop("oneOf")]
-        if isinstance(types := node.get("type"), list):
+        if is_list(types := node.get("type")):
             rest = {key: value for key, value in node.items() if key not in ("type", "description")}
             told = {"description": node["description"]} if "description" in node else {}
-            others = [{**rest, "type": kind} for kind in cast("list[str]", types) if kind != "null"]
+            others = [{**rest, "type": kind} for kind in types if kind != "null"]
             node = {**told, "anyOf": [*others, *([{"type": "null"}] if "null" in types else [])]}
         if "anyOf" in node and all(set(choice) <= {"required"} for choice in node["anyOf"]):
             needed = "; or ".join(", ".join(choice.get("required", ())) for choice in node.pop("anyOf"))
@@ -307,8 +307,8 @@ class _Fitting:
             if (key, value) == ("minLength", 1):
                 notes.append("Not empty.")
                 continue
-            several = key in ("enum", "examples") and isinstance(value, list)
-            shown = ", ".join(map(_json, cast("list[Any]", value))) if several else _json(value)
+            several = key in ("enum", "examples") and is_list(value)
+            shown = ", ".join(map(_json, value)) if several else _json(value)
             notes.append(SENTENCES.get(key, f"{key}: {{}}.").format(shown))
         return notes
 
@@ -341,7 +341,7 @@ class _Fitting:
         others = node.get("additionalProperties", "properties" not in node)
         if others is False or self._dialect.closed:
             return []
-        what = others.get("type") if isinstance(others, dict) else None  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType]
+        what = others.get("type") if is_object(others) else None
         keys = "Other keys" if node.get("properties") else "Any keys"
         return [f"{keys}, with values of type {what}."] if isinstance(what, str) else [f"{keys} may be given."]
 

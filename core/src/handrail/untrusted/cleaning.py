@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
-from handrail.results.values import BASE64, MAPPINGS, Media, ToolResult
+from handrail.plain import MAPPINGS, is_mapping
+from handrail.results.values import BASE64, Media, ToolResult
 from handrail.untrusted import envelope as untrusted
 from handrail.watching.observers import FIXED
 
@@ -116,8 +117,8 @@ class _Cleaning:
             return TOO_DEEP
         self._above.add(place)
         try:
-            if isinstance(value, Mapping):
-                return self._mapping(cast("Mapping[Any, Any]", value))
+            if is_mapping(value):
+                return self._mapping(value)
             old = cast("list[Any] | tuple[Any, ...]", value)
             new = [self.value(item) for item in old if self._has_room()]
             return value if len(new) == len(old) and all(a is b for a, b in zip(new, old, strict=True)) else new

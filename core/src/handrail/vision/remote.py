@@ -20,6 +20,7 @@ from handrail.net import addresses, urls
 from handrail.net.connecting import Resolver, system_resolver
 from handrail.net.passing import PASSING, TRIES, Passing, named, persist, wait_of
 from handrail.net.web import Broken, CheckedTransport, Limits, Web
+from handrail.plain import is_object
 from handrail.records.redaction import REDACTED
 from handrail.untrusted.envelope import clean
 
@@ -133,9 +134,9 @@ class Remote:
             answered = json.loads(data)
         except (ValueError, RecursionError) as exc:
             raise BackendUnavailable(f"{self.url} answered something that is no JSON") from exc
-        if not isinstance(answered, dict):
+        if not is_object(answered):
             raise BackendUnavailable(f"{self.url} answered {type(answered).__name__} where an object was due")
-        return cast("dict[str, Any]", answered)
+        return answered
 
 
 def transport(url: str, *, network: NetworkSettings) -> httpx.AsyncBaseTransport:
@@ -214,8 +215,8 @@ def _reason(data: bytes) -> str:
     except (ValueError, RecursionError):
         return " ".join(data[: 4 * SAID].decode(errors="replace").split())
     for key in ("error", "message", "detail"):
-        if isinstance(said, dict):
-            said = cast("dict[str, object]", said).get(key, cast("object", said))
+        if is_object(said):
+            said = said.get(key, cast("object", said))
     return " ".join(str(said).split())
 
 

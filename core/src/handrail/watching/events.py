@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
+
+from handrail.plain import is_mapping, is_sequence
 
 if TYPE_CHECKING:
     from handrail.judging.verdicts import Verdict
@@ -203,10 +205,10 @@ def _plain(value: Any, name: str = "") -> Any:
         return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item, str(key)) for key, item in cast("Mapping[Any, Any]", value).items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item, name) for item in cast("list[Any]", value)]
+    if is_mapping(value):
+        return {str(key): _plain(item, str(key)) for key, item in value.items()}
+    if is_sequence(value):
+        return [_plain(item, name) for item in value]
     return _plain(str(value), name)
 
 

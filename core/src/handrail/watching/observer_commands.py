@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import IO, TYPE_CHECKING, Any, Literal, cast
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import anyio
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from handrail.calls.invocation import CANONICAL, Invocation
 from handrail.errors import Downstream
 from handrail.files import paths
+from handrail.plain import is_mapping, is_object, is_sequence
 from handrail.records.redaction import without_credentials
 from handrail.results.values import BASE64
 from handrail.tools import mistakes
@@ -205,10 +206,10 @@ def _shown(value: Any, name: str = "") -> Any:
     """A result for a program: pictures by their size, texts to a length."""
     if isinstance(value, str):
         return f"[{len(value)} characters]" if name in BASE64 else value[:TEXT]
-    if isinstance(value, Mapping):
-        return {str(key): _shown(item, str(key)) for key, item in cast("Mapping[Any, Any]", value).items()}
-    if isinstance(value, list | tuple):
-        return [_shown(item, name) for item in cast("list[Any]", value)]
+    if is_mapping(value):
+        return {str(key): _shown(item, str(key)) for key, item in value.items()}
+    if is_sequence(value):
+        return [_shown(item, name) for item in value]
     return value
 
 
@@ -222,7 +223,7 @@ def _value(text: str) -> dict[str, Any] | None:
             value = json.loads(value)
         except (ValueError, RecursionError):
             return None
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+    return value if is_object(value) else None
 
 
 def _reason(ran: Ran) -> str:

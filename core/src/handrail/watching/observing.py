@@ -13,7 +13,8 @@ from handrail.calls.invocation import Invocation
 from handrail.calls.running import is_cancelled
 from handrail.errors import HandrailError, InvalidArguments, PluginError, ResultWithheld, Stopped
 from handrail.judging.verdicts import Decision, Opinion, Reason, Verdict
-from handrail.results.values import MAPPINGS, ToolResult
+from handrail.plain import MAPPINGS
+from handrail.results.values import ToolResult
 from handrail.watching.events import Judged, Observed
 from handrail.watching.observers import FIXED, Change, Did, Observer, Remark, Seen
 

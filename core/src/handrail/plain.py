@@ -1,0 +1,30 @@
+"""What JSON, TOML and YAML bring, told apart so that the type checker knows what is in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
+
+# `dict` first: the check for any other mapping is slow. Written out, the union would be made anew at each call.
+MAPPINGS: tuple[type[Mapping[str, Any]], ...] = (dict, Mapping)
+_SEQUENCES = (list, tuple)
+
+
+def is_object(value: object) -> TypeGuard[dict[str, Any]]:
+    """Whether it is what JSON calls an object."""
+    return isinstance(value, dict)
+
+
+def is_list(value: object) -> TypeGuard[list[Any]]:
+    """Whether it is a list, of whatever."""
+    return isinstance(value, list)
+
+
+def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
+    """Whether it is a mapping of any kind, with any keys."""
+    return isinstance(value, MAPPINGS)
+
+
+def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:
+    """Whether it is a list or a tuple: a text is none."""
+    return isinstance(value, _SEQUENCES)
