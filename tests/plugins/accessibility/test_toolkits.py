@@ -118,6 +118,22 @@ async def test_qt_is_worked_by_its_own_actions(session: Session, launch: Launch,
     assert answered["evidence"][0] == "window 'Sure' closed", answered
 
 
+async def test_a_number_is_told_with_all_its_digits_and_what_can_only_be_read_is_not_written(
+    session: Session, launch: Launch, use: Use
+) -> None:
+    await launch(sys.executable, QT_FORM, title="Qt form")
+    seen = await shown(session, has("button", "Send"))
+    await use(action="set_value", element_name="Count", value="1234567")
+    count = next(e for e in (await observe(session))["ui_elements"] if e["role"] == "spin button")
+    assert count["value"] == "1234567"
+    given = next(e for e in seen["ui_elements"] if (e["role"], e["text"]) == ("text", "Given"))
+    assert "editable" not in given["states"]
+    refused = await session.call("execute_accessible", {"action": "set_value", "element_id": given["id"], "value": "x"})
+    assert "can only be read" in refused["error"]["message"]
+    await session.call("execute_gui", {"action": "type", "element_id": given["id"], "text": "x"})
+    assert (await use(action="read", element_id=given["id"]))["text"] == "as it is"
+
+
 @pytest.fixture(scope="module")
 async def sheet(session: Session, environment: dict[str, str], tmp_path_factory: Any) -> AsyncIterator[None]:
     """Calc with an empty sheet; it takes seconds to start."""

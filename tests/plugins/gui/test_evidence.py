@@ -81,6 +81,18 @@ async def test_what_is_partly_off_the_screen_is_clicked_on_it(agent: Agent):
     assert clicked["status"] == "success"
 
 
+async def test_what_is_in_a_window_that_is_put_away_is_not_clicked_in_the_one_that_shows_there(agent: Agent):
+    await agent.open("galculator")
+    seven = await agent.element("toggle button", "7")
+    await agent.open("mousepad")
+    await agent("maximize_active_window")
+    await agent("resize_window", title="galculator", layout="minimize")
+    refused = await agent.fails("execute_gui", action="click", element_id=seven["id"])
+    assert "which is minimized" in refused["message"]
+    pressed = await agent("execute_accessible", action="click", element_id=seven["id"])
+    assert pressed["effect"] == "confirmed"
+
+
 async def test_what_is_off_the_screen_altogether_is_said_to_be(agent: Agent):
     await agent.open("galculator")
     key = await agent.element("toggle button", "=")

@@ -106,6 +106,19 @@ async def test_a_paste_is_taken_and_the_clipboard_is_as_before(
     assert await content(hands) == TEXT
 
 
+async def test_a_program_that_is_late_to_read_its_keys_still_gets_what_is_pasted(hands: X11Hands, editor: Window):
+    assert editor.pid is not None
+    os.kill(editor.pid, signal.SIGSTOP)
+    # More than it is given to take what it was asked for, and less than it is given to come to it.
+    later = threading.Timer(3.5, os.kill, (editor.pid, signal.SIGCONT))
+    later.start()
+    try:
+        assert await hands.paste("spät", chord_of("ctrl+v"))
+    finally:
+        later.join()
+    assert await content(hands) == "spät"
+
+
 async def test_after_a_paste_an_empty_clipboard_is_empty(private: PrivateDesktop, hands: X11Hands, editor: Any):
     await hands.write_clipboard("")
     await hands.close()

@@ -126,6 +126,25 @@ async def test_the_focus_is_where_the_keys_go(
     assert (tmp_path / "second").read_text(encoding="utf-8") == ""
 
 
+async def test_a_window_on_another_workspace_is_brought_to_the_front(
+    window: Window, private: PrivateDesktop, hands: X11Hands, screen: X11Screen
+):
+    outside(private, "xdotool", "set_num_desktops", "2")
+    try:
+        outside(private, "xdotool", "set_desktop_for_window", window.id, "1")
+
+        async def away() -> bool:
+            return all(surface.title != window.title for surface in await hands.surfaces())
+
+        await until(away, what="the window to go to the other workspace")
+        assert await hands.activate(window.id)
+        assert next(found for found in await screen.windows() if found.active).id == window.id
+        assert not await away()
+    finally:
+        outside(private, "xdotool", "set_desktop", "0")
+        outside(private, "xdotool", "set_num_desktops", "1")
+
+
 async def test_a_menu_that_takes_the_keys_is_named(
     window: Window, private: PrivateDesktop, hands: X11Hands, screen: X11Screen, programs: Programs
 ):

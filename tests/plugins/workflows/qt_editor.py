@@ -60,7 +60,14 @@ class Editor(QMainWindow):
     def show_form(self) -> None:
         page = QWidget()
         form, column = QFormLayout(), QVBoxLayout(page)
-        for label, widget in (("Name", QLineEdit()), ("Country", QComboBox()), ("", QCheckBox("Subscribe"))):
+        waits = QLineEdit()
+        waits.setEnabled(False)
+        for label, widget in (
+            ("Name", QLineEdit()),
+            ("Country", QComboBox()),
+            ("", QCheckBox("Subscribe")),
+            ("Waits", waits),
+        ):
             form.addRow(label, widget)
             if isinstance(widget, QComboBox):
                 widget.addItems(["Austria", "Germany", "Turkey"])

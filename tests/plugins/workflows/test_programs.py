@@ -103,6 +103,12 @@ async def test_items_of_menus_are_chosen_as_they_are_shown(agent: Agent, folder:
     assert (await agent("execute_accessible", action="read", control_type="text"))["text"] == "<p>exported</p>"
     wrong = await agent.fails("app_menu", menu_path="File > Exprot")
     assert "Export" in wrong["details"]["candidates"]
+    assert sum("press esc" in step["did"] for step in wrong["details"]["steps_taken"]) == 1
+    await agent("execute_gui", action="hotkey", key="ctrl+o")
+    there = await agent.titles()
+    await agent.fails("app_menu", menu_path="Daten > Neu")
+    assert await agent.titles() == there
+    await agent("execute_gui", action="press_key", key="escape")
     await agent.start("mousepad", title="Mousepad")
     await agent("app_menu", menu_path="Datei > Speichern unter", app_name="mousepad")
     saved = await agent("save_dialog", filename="leer.txt", directory=str(folder))
@@ -124,6 +130,11 @@ async def test_a_form_is_filled_by_its_labels(agent: Agent) -> None:
     assert partly["filled"] == ["Name"]
     assert partly["failed_fields"][0]["label"] == "Street"
     assert not partly.ok
+    await agent("fill_form", fields=[{"label": "Name", "value": 1234567890123456}])
+    read = await agent("execute_accessible", action="read", element_name="Name", control_type="text")
+    assert read["text"] == "1234567890123456"
+    waiting = await agent.session.call("fill_form", {"fields": said(Waits="x")})
+    assert "is disabled" in waiting["failed_fields"][0]["reason"]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,11 @@ def titled(title: str) -> str:
     return shown if len(shown) <= TITLE and len(title) <= TITLE else f"{shown[:TITLE]}…"
 
 
+def number_told(number: float) -> str:
+    """What a slider or spin button stands at, with every digit that its program means."""
+    return f"{number:.15g}"
+
+
 def seen(text: str) -> str:
     """A name or a value; tabs and line ends stay."""
     return text if text.isprintable() else "\t".join(visible(part) for part in text.split("\t"))

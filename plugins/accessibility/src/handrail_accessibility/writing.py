@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import unicodedata
 
@@ -9,6 +10,7 @@ from handrail import Downstream, InvalidArguments
 from handrail_accessibility.acting import Act, Outcome, already, did_not, refuse_unusable, soon
 from handrail_accessibility.changes import named
 from handrail_accessibility.switching import choose
+from handrail_accessibility.telling import number_told
 
 
 async def set_value(act: Act) -> Outcome:
@@ -21,6 +23,12 @@ async def set_value(act: Act) -> Outcome:
         return await _type_command(act, value)
     if act.element.role in ("slider", "spin button", "dial"):
         return await _set_number(act, value)
+    if "read_only" in act.element.states:
+        raise Downstream(
+            f"{named(act.element)} can only be read; nothing was done",
+            hint="find out what lets it be changed, such as a button beside it",
+            details={"states": sorted(act.element.states)},
+        )
     if "set_value" not in act.element.actions and "editable" not in act.element.states:
         raise InvalidArguments(
             f"{named(act.element)} takes no value", hint="use click, toggle or select, or execute_gui to type by keys"
@@ -88,10 +96,12 @@ async def _type(act: Act, value: str) -> str:
 async def _set_number(act: Act, value: str) -> Outcome:
     try:
         wanted = float(value)
-    except ValueError as exc:
-        raise InvalidArguments(f"{named(act.element)} takes a number, not {value!r}") from exc
+    except ValueError:
+        wanted = math.nan
+    if not math.isfinite(wanted):
+        raise InvalidArguments(f"{named(act.element)} takes a number, not {value!r}")
     if await act.control.number(act.element) == wanted:
-        return already(act, f"at {wanted:g}")
+        return already(act, f"at {number_told(wanted)}")
     act.context.checkpoint()
     await act.control.set_number(act.element, wanted)
 
@@ -99,10 +109,10 @@ async def _set_number(act: Act, value: str) -> Outcome:
         return await act.control.number(act.element) == wanted
 
     if await soon(holds):
-        return Outcome("confirmed", "action", (f"it now stands at {wanted:g}",))
+        return Outcome("confirmed", "action", (f"it now stands at {number_told(wanted)}",))
     found = await act.control.number(act.element)
     raise Downstream(
-        f"{named(act.element)} stands at {found:g} and not at {wanted:g}"
+        f"{named(act.element)} stands at {number_told(found)} and not at {number_told(wanted)}"
         if found is not None
         else f"{named(act.element)} does not say what it stands at",
         hint="it may have limits or steps; read it, or use execute_gui",

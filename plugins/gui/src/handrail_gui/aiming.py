@@ -76,13 +76,16 @@ async def at_element(
     or `StaleObservation` when it is disabled, hidden, covered or off the screen.
     """
     element = context.observations.element(element_id)
-    surfaces = await hands.surfaces()
     if element.source == "accessibility" and accessibility is not None:
         element = await _refreshed(context, accessibility, element)
         _check_usable(element)
+        windows, surfaces = await screen.windows(), await hands.surfaces()
+        _check_shown(element, windows, surfaces)
         x, y = _uncovered(element, surfaces, await screen.monitors())
+        _check_own(element, windows, surface_at(surfaces, x, y))
     else:
         x, y = _rect(element).center
+        surfaces = await hands.surfaces()
         check_fresh(context.observations.get().windows, surfaces, x, y)
     what = f"{element.id} {outline.describe(element)}"
     return Target(x, y, what, _in_picture(context, x, y), element, surface_at(surfaces, x, y))
@@ -131,6 +134,33 @@ def _check_usable(element: Element) -> None:
             hint="find out what it waits for: a selection, a field to fill, a box to tick",
             details={"states": sorted(element.states)},
         )
+
+
+def _check_shown(element: Element, windows: Sequence[Window], surfaces: Sequence[Window]) -> None:
+    """Raise for an element of a window that is put away: what is on the screen in its place is something else."""
+    own = [window for window in windows if window.title == element.window]
+    if not own or any(_is_shown(window, surfaces) for window in own):
+        return
+    how = "minimized" if own[0].state == "minimized" else "not on the screen"
+    raise Downstream(
+        f"{element.id} ({outline.describe(element)}) is in the window {outline.title_of(own[0])!r}, which is {how}",
+        hint="call window_focus first; execute_accessible can use it as it is",
+    )
+
+
+def _is_shown(window: Window, surfaces: Sequence[Window]) -> bool:
+    return any(s.title == window.title or (s.pid == window.pid and s.rect == window.frame) for s in surfaces)
+
+
+def _check_own(element: Element, windows: Sequence[Window], under: Window | None) -> None:
+    """Raise where a click would go to another program's window. Menus and popups are not known by whose they are."""
+    owners = {window.pid for window in windows if window.title == element.window}
+    if under is None or under.state == "popup" or not owners or None in (under.pid, *owners) or under.pid in owners:
+        return
+    raise StaleObservation(
+        f"{_named(under)} is where {element.id} ({outline.describe(element)}) says that it is",
+        hint=f"bring {outline.cut(element.window)!r} to the front by window_focus",
+    )
 
 
 def check_fresh(before: Sequence[Window], now: Sequence[Window], x: int, y: int) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from handrail import NotFound, Rect, Run, ToolContext, ToolError, tool
+from handrail import Downstream, NotFound, Rect, Run, ToolContext, ToolError, tool
 from handrail.words import right_to_left, said_by
 from handrail_workflows.dialogs import LINUX
 from handrail_workflows.steps import Steps
@@ -80,7 +80,10 @@ async def _fill(steps: Steps, label: str, value: str | bool | float) -> None:
 def _worded(value: str | bool | float) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
-    return value if isinstance(value, str) else f"{value:g}"
+    if isinstance(value, str):
+        return value
+    number = float(value)
+    return str(int(number)) if number.is_integer() else repr(number)
 
 
 def field_of(shown: Sequence[Part], label: str) -> Part:
@@ -88,23 +91,37 @@ def field_of(shown: Sequence[Part], label: str) -> Part:
 
     Behind is to the left where the words of the form go from right to left.
     """
-    usable = [part for part in shown if part.role in FIELDS and part.usable]
+    fields = [part for part in shown if part.role in FIELDS and "offscreen" not in part.states]
+    usable = [part for part in fields if part.usable]
     named = [part for part in usable if said_by(label, part.name)]
     if len(named) == 1:
         return named[0]
+    if not named and (off := next((part for part in fields if said_by(label, part.name)), None)) is not None:
+        raise _disabled(label, off)
     back = right_to_left(part.name for part in shown)
     for said in shown:
         if said.role in ("label", "section", "caption") and said_by(label, said.name) and said.rect:
             near = [
                 (far, part)
-                for part in usable
+                for part in fields
                 if part.rect and (far := _distance(said.rect, part.rect, back=back)) < NEAR
             ]
             if near:
-                return min(near, key=lambda pair: pair[0])[1]
+                nearest = min(near, key=lambda pair: pair[0])[1]
+                if not nearest.usable:
+                    raise _disabled(label, nearest)
+                return nearest
     raise NotFound(
         f"{len(named)} fields are labelled {label!r}" if named else f"no field is labelled {label!r}",
         details={"candidates": sorted({part.name for part in usable if part.name})},
+    )
+
+
+def _disabled(label: str, field: Part) -> Downstream:
+    """The error of a field that is the one meant, so that no other may be filled in its place."""
+    return Downstream(
+        f"the {field.role} of {label!r} is disabled",
+        hint="find out what it waits for: a box to tick, another field to fill",
     )
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -52,38 +54,59 @@ async def app_menu(
     return {**result, "evidence": done["evidence"]} if done.get("evidence") else result
 
 
+@dataclass(slots=True)
+class Menus:
+    """The menus of the active window. `fewest`: as many items as showed when it showed least, which is without an open menu."""
+
+    steps: Steps
+    fewest: int = sys.maxsize
+
+    async def items(self) -> list[Part]:
+        """What shows now, the bar's own included; the items of an open menu come behind the bar that it hangs on."""
+        shown = [part for part in await parts(self.steps) if part.role in ITEMS and "offscreen" not in part.states]
+        self.fewest = min(self.fewest, len(shown))
+        return shown
+
+    async def close(self, levels: int) -> None:
+        """Close what was opened, and nothing else: escape closes a dialog as well."""
+        for _ in range(levels):
+            if len(await self.items()) <= self.fewest:
+                return
+            await self.steps.attempt("execute_gui", action="press_key", key="escape")
+
+
 async def _chosen(steps: Steps, way: Sequence[str], app_name: str | None) -> Mapping[str, Any]:
     """What the click on the last item did. Where one of them does not show, the menus that were opened are closed again."""
     if app_name is not None:
         await bring_forward(steps, of_app(await windows(steps), app_name)[0])
+    menus = Menus(steps)
     done: Mapping[str, Any] = {}
     item: Part | None = None
     try:
         for name in way:
-            item = await _item(steps, name, below=item)
+            item = await _item(menus, name, below=item)
             done = await steps.take("execute_accessible", action="click", element_id=item.id)
     except ToolError:
-        for _ in way:
-            await steps.attempt("execute_gui", action="press_key", key="escape")
+        if item is not None:
+            await menus.close(len(way))
         raise
     return done
 
 
-async def _item(steps: Steps, name: str, *, below: Part | None) -> Part:
+async def _item(menus: Menus, name: str, *, below: Part | None) -> Part:
     """The item of that name that shows, exact or without mnemonic, dots and case; `below` has been asked to open."""
     shown: list[Part] = []
 
     async def found() -> Part | None:
-        shown[:] = [part for part in await parts(steps) if part.role in ITEMS and "offscreen" not in part.states]
+        shown[:] = await menus.items()
         exact = [part for part in shown if part.name == name]
         fitting = exact or [part for part in shown if said_by(name, part.name)]
-        # The item of an open menu comes behind the bar that the menu hangs on.
         return (fitting[-1] if below else fitting[0]) if fitting else None
 
     item = await until(found, OPENED_S)
     if item is None and below is not None and shown and shown[-1].name == below.name:
         # Some menus close again when they are asked to open by their action; what hangs on them has not shown.
-        await steps.take("execute_gui", action="click", element_id=below.id)
+        await menus.steps.take("execute_gui", action="click", element_id=below.id)
         item = await until(found, OPENED_S)
     if item is None:
         raise NotFound(

@@ -23,6 +23,7 @@ from handrail_accessibility.atspi.roles import (
 )
 from handrail_accessibility.atspi.toolkits import toolkit_of
 from handrail_accessibility.roles import Kind
+from handrail_accessibility.telling import number_told
 
 # Enough to recognise a text by; the whole is there for `read`.
 LONGEST_VALUE = 500
@@ -147,7 +148,7 @@ async def _value(bus: Bus, node: Node, forest: Forest | None) -> str | None:
         return forest.told[node.ref]
     if node.kind.kind is Kind.RANGE and node.offers("Value"):
         number = await maybe(number_of, bus, node)
-        return None if number is None else f"{number:g}"
+        return None if number is None else number_told(number)
     # The text of a label or cell is its name, unless it has none.
     if node.offers("Text") and (node.kind.kind is Kind.TEXT or not node.name or node.address is not None):
         return _shortened(await maybe(text_of, bus, node, limit=LONGEST_VALUE + 1))
@@ -193,7 +194,7 @@ def actions_of(node: Node) -> tuple[str, ...]:
         actions.append("click")
     if node.role in CHECKS or node.role == TOGGLE_BUTTON:
         actions.append("toggle")
-    is_field = node.offers("EditableText") and (node.has(State.EDITABLE) or node.kind.word == "password")
+    is_field = node.offers("EditableText") and (node.writable or node.kind.word == "password")
     if is_field or (node.offers("Value") and kind is Kind.RANGE and node.has(State.FOCUSABLE)):
         actions.append("set_value")
     if node.role in ITEMS or node.kind.word == "combo box":

@@ -95,6 +95,11 @@ class Node:
         return interface in self.interfaces
 
     @property
+    def writable(self) -> bool:
+        """Whether a person could write into it; Qt says of a field that can only be read that it is editable as well."""
+        return self.has(State.EDITABLE) and not self.has(State.READ_ONLY)
+
+    @property
     def kind(self) -> Role:
         return role_of(self.role)
 

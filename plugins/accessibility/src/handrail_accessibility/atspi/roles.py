@@ -160,6 +160,9 @@ def words_for(states: int, role: int) -> frozenset[str]:
     """The states in words: focused, selected, checked, pressed, expanded, collapsed, editable, multiline, disabled, offscreen, password …"""
     kind = role_of(role).kind
     words = {word for bit, word in _WORDS.items() if states >> bit & 1}
+    # Qt says of a field that can only be read that it is editable as well.
+    if "read_only" in words:
+        words.discard("editable")
     if states >> State.CHECKED & 1:
         words.add("pressed" if role == TOGGLE_BUTTON else "checked")
     if states >> State.EXPANDABLE & 1 and "expanded" not in words:

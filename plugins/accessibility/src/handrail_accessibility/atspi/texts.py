@@ -5,7 +5,6 @@ from __future__ import annotations
 from handrail_accessibility.atspi.actions import accepted
 from handrail_accessibility.atspi.bus import A11Y, Bus, maybe
 from handrail_accessibility.atspi.nodes import Node, text_of
-from handrail_accessibility.atspi.roles import State
 from handrail_accessibility.atspi.toolkits import toolkit_of
 
 TEXT = A11Y + "Text"
@@ -31,7 +30,7 @@ async def set_text(bus: Bus, node: Node, text: str) -> bool:
 async def insert(bus: Bus, node: Node, text: str) -> bool:
     """Put the text in place of the selection, or at the caret, and read it back; what came out wrong is taken out again."""
     before = await text_length(bus, node)
-    if before is None or not (node.offers("EditableText") and node.has(State.EDITABLE)):
+    if before is None or not (node.offers("EditableText") and node.writable):
         return False
     start, end = await _selection(bus, node)
     # After the selection, which goes only when the new text is there.

@@ -11,6 +11,7 @@ from typing import Any
 from handrail import Rect
 from handrail_accessibility.native.tree import ITEMS, Node
 from handrail_accessibility.roles import Kind, Role, roles_of
+from handrail_accessibility.telling import number_told
 
 # All that is asked of an object, in one call.
 ATTRIBUTES = (
@@ -81,7 +82,7 @@ def value_of(value: Any, role: Role) -> str | None:
         return None
     if isinstance(value, str):
         return str(value)
-    return f"{value:g}" if isinstance(value, int | float) and role.kind is Kind.RANGE else None
+    return number_told(value) if isinstance(value, int | float) and role.kind is Kind.RANGE else None
 
 
 def states_of(told: Mapping[str, Any], role: Role) -> frozenset[str]:

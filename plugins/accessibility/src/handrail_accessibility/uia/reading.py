@@ -12,6 +12,7 @@ from typing import Any
 from handrail import Rect
 from handrail_accessibility.native.tree import ITEMS, Node
 from handrail_accessibility.roles import Kind, Role, roles_of
+from handrail_accessibility.telling import number_told
 
 
 class Property(IntEnum):
@@ -124,7 +125,7 @@ def value_of(told: Mapping[Property, Any], role: Role) -> str | None:
     if role.word == "password":
         return None
     if told.get(Property.HAS_RANGE):
-        return f"{told.get(Property.NUMBER) or 0:g}"
+        return number_told(told.get(Property.NUMBER) or 0)
     if told.get(Property.HAS_VALUE):
         return str(told.get(Property.VALUE) or "")
     return None

@@ -18,6 +18,7 @@ from Xlib.protocol import event, request
 from Xlib.xobject.drawable import Window as XWindow
 
 from handrail import Downstream
+from handrail.desktops.patience import patience
 from handrail_gui.x11.connection import Client
 
 # Bytes of one piece of a large transfer; a request holds 262,140.
@@ -30,8 +31,10 @@ FORMATS = 64
 ANSWER_S = 1.0
 TRANSFER_S = 10.0
 ALL_S = 12.0
-# Seconds for a program to take what it was told to paste. One that takes it later would get what is put back.
+# Seconds for a program to take what it was told to paste. One that takes it later would get what is put back, so that one that has not even
+# read the keys is given more.
 TAKEN_S = 2.0
+BUSY_S = 8.0
 
 UNANSWERED = "the program that owns the clipboard does not answer"
 CURE = "wait for it, or write something new into it"
@@ -129,9 +132,10 @@ class Clipboard:
         if not self._ours(client):
             raise Downstream("another program keeps the clipboard")
 
-    def lend(self, client: Client, text: str, paste: Callable[[], None], *, wait: float = TAKEN_S) -> bool:
+    def lend(self, client: Client, text: str, paste: Callable[[], None], *, busy: Callable[[], bool]) -> bool:
         """Offer a text, let `paste` ask a program to take it, and put every format back that was there before.
 
+        `busy` tells whether the program has not come to read that yet.
         True when a program took the text. Where the formats cannot all be had, so that they could not be put back, nothing is lent.
         """
         try:
@@ -142,7 +146,7 @@ class Clipboard:
         self.write_text(client, text)
         try:
             paste()
-            taken = client.pump(lambda: any(name in TEXT for name in self._requests), timeout=wait)
+            taken = self._taken(client, busy)
             if taken:
                 self._until_quiet(client)
         finally:
@@ -172,6 +176,15 @@ class Clipboard:
             if monotonic() > deadline or sum(content.size for content in saved.values()) > ROOM:
                 raise Downstream("what is in the clipboard is too much to be put back")
         return saved
+
+    def _taken(self, client: Client, busy: Callable[[], bool]) -> bool:
+        """Whether a program takes the text: soon, or soon after it has come to the keys that ask for it."""
+        deadline, late = monotonic() + BUSY_S, False
+        while not client.pump(lambda: any(name in TEXT for name in self._requests), timeout=patience(TAKEN_S)):
+            was_late, late = late, busy()
+            if not (late or was_late) or monotonic() > deadline:
+                return False
+        return True
 
     def _until_quiet(self, client: Client) -> None:
         """Wait until a program that pastes has asked for all it wants and got it."""

@@ -112,7 +112,12 @@ class X11Hands:
         def job(client: Client) -> bool:
             self._check(client)
             self._keyboard.give_back(client)
-            return self._selections["clipboard"].lend(client, text, lambda: self._keyboard.press_chord(client, chord))
+            return self._selections["clipboard"].lend(
+                client,
+                text,
+                lambda: self._keyboard.press_chord(client, chord),
+                busy=lambda: self._keyboard.falls_behind(client),
+            )
 
         return await self._connection.run(job, timeout=PASTE_S)
 

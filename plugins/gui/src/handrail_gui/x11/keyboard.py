@@ -137,10 +137,17 @@ class Keyboard:
 
         It is asked by _NET_WM_PING, which comes to it after the input.
         """
-        number = active_id(client)
-        if number is None or not self._can_answer(client, number):
+        number = self._asked(client)
+        if number is None:
             client.pump(lambda: False, timeout=UNSURE_S)
-            return False
+        return number is not None and self._answers(client, number)
+
+    def falls_behind(self, client: Client) -> bool:
+        """Whether the active window's program can be asked, and has not read all input."""
+        number = self._asked(client)
+        return number is not None and not self._answers(client, number)
+
+    def _answers(self, client: Client, number: int) -> bool:
         self._listen(client)
         self._pinged = sent = (self._pinged % 0x7FFF0000) + 1
         values = [client.atom("_NET_WM_PING"), sent, number, 0, 0]
@@ -151,11 +158,14 @@ class Keyboard:
         self._ponged.clear()
         return answered
 
-    def _can_answer(self, client: Client, number: int) -> bool:
+    def _asked(self, client: Client) -> int | None:
+        """The active window, None when its program cannot be asked."""
+        number = active_id(client)
         try:
-            return client.atom("_NET_WM_PING") in client.numbers(client.window(number), "WM_PROTOCOLS")
+            asked = number and client.atom("_NET_WM_PING") in client.numbers(client.window(number), "WM_PROTOCOLS")
         except error.BadWindow:
-            return False
+            return None
+        return number if asked else None
 
     def _listen(self, client: Client) -> None:
         """Answers go to the root window, where everyone who asks for its events sees them."""

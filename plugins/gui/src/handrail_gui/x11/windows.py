@@ -23,6 +23,8 @@ from handrail_gui.x11.connection import Client
 FROM_PAGER = 2
 REMOVE, ADD = 0, 1
 ICONIC = 3
+# The workspace of a window that is on all of them.
+EVERYWHERE = 0xFFFFFFFF
 
 # Kinds of windows that no person would call one.
 FURNITURE = ("_NET_WM_WINDOW_TYPE_DESKTOP", "_NET_WM_WINDOW_TYPE_DOCK")
@@ -75,7 +77,11 @@ def active_id(client: Client) -> int | None:
 
 
 def activate(client: Client, number: int) -> None:
-    """Ask the window manager to raise a window and give it the focus."""
+    """Ask the window manager to raise a window and give it the focus, on whatever workspace it is."""
+    on = next(iter(client.numbers(client.window(number), "_NET_WM_DESKTOP")), EVERYWHERE)
+    # Not every window manager goes to another workspace for it.
+    if on != EVERYWHERE and [on] != client.numbers(client.root, "_NET_CURRENT_DESKTOP"):
+        _ask(client, client.root.id, "_NET_CURRENT_DESKTOP", on, X.CurrentTime)
     _ask(client, number, "_NET_ACTIVE_WINDOW", FROM_PAGER, X.CurrentTime, 0)
 
 
