@@ -34,7 +34,8 @@ class Acting(Driver):
     async def click(self, tab: Tab, node: Node, *, button: str, count: int, seconds: float) -> Done:
         page, handle = self._of(tab, node)
         x, y = await self._ready(page, handle, node, seconds, enabled=True)
-        return await self._doing(page, self._clicked(page, x, y, button, count, seconds), self._frame(page, handle))
+        clicked = self._clicked(page, x, y, button, count, seconds)
+        return await self._doing(page, clicked, self._frame(page, handle), target=handle.number)
 
     async def _clicked(self, page: Page, x: float, y: float, button: str, count: int, seconds: float) -> None:
         mouse = {"x": x, "y": y, "button": button, "modifiers": 0}
@@ -75,17 +76,21 @@ class Acting(Driver):
                 hint="use select for lists, click for boxes and buttons, upload for files",
             )
         if cleared.get("set"):
-            done = await self._doing(page, page.ask("set", {"n": handle.number, "value": text}, frame=frame), frame)
+            putting = page.ask("set", {"n": handle.number, "value": text}, frame=frame)
         else:
-            done = await self._doing(page, self._typed(page, text), frame)
-        read = await self._read_back(page, frame, handle, text)
+            putting = self._typed(page, text)
+        done = await self._doing(page, putting, frame, target=handle.number, filling=True)
+        read = await self._kept(page, frame, "filled", {"n": handle.number, "value": text})
         if read is not None and not read["same"]:
             evidence = (
                 f"it holds {read['shown']!r}" if read["shown"] != "•••" else f"it holds {read['length']} characters",
             )
             note = "The field did not take the text as it was given: it may have a form or a length of its own."
             done = replace(
-                done, effect="unverified", evidence=evidence, more={**done.more, "value": read["shown"], "note": note}
+                done,
+                effect="unverified",
+                evidence=(*evidence, *done.evidence),
+                more={**done.more, "value": read["shown"], "note": note},
             )
         elif read is not None:
             done = replace(
@@ -95,6 +100,9 @@ class Acting(Driver):
             )
         if not submit or page.interrupted:
             return done
+        if read is not None and not (read["same"] or read["formed"]):
+            # What would be sent is not what was given.
+            return replace(done, more={**done.more, "note": f"{done.more['note']} Nothing was submitted."})
         sent = await self._doing(page, self._pressed(page, keys.chord("Enter")), frame)
         return replace(sent, evidence=(*done.evidence[:1], *sent.evidence), more={**done.more, **sent.more})
 
@@ -105,11 +113,12 @@ class Acting(Driver):
         else:
             await self._pressed(page, keys.chord("Delete"))
 
-    async def _read_back(self, page: Page, frame: Frame, handle: Handle, text: str) -> dict[str, Any] | None:
+    async def _kept(self, page: Page, frame: Frame, question: str, args: dict[str, Any]) -> dict[str, Any] | None:
+        """What a field holds once the page has come to rest; None where it cannot be asked."""
         if page.interrupted:
             return None
         with suppress(Downstream, Interrupted):
-            read = await page.ask("filled", {"n": handle.number, "value": text}, frame=frame)
+            read = await page.ask(question, args, frame=frame)
             return None if read.get("gone") else read
         return None
 
@@ -128,14 +137,13 @@ class Acting(Driver):
 
     async def select(self, tab: Tab, node: Node, values: Sequence[str], *, seconds: float) -> Done:
         page, handle = self._of(tab, node)
+        frame, wanted = self._frame(page, handle), {"n": handle.number, "values": list(values)}
         told: dict[str, Any] = {}
 
         async def choose() -> None:
-            told.update(
-                await page.ask("choose", {"n": handle.number, "values": list(values)}, frame=self._frame(page, handle))
-            )
+            told.update(await page.ask("choose", wanted, frame=frame))
 
-        done = await self._doing(page, choose())
+        done = await self._doing(page, choose(), frame, target=handle.number, filling=True)
         if "wrong" in told:
             raise InvalidArguments(
                 f"{called(node)} is no list of choices", hint="open it by click, and click the choice"
@@ -143,35 +151,65 @@ class Acting(Driver):
         if "missing" in told:
             raise NotFound(f"{called(node)} has no choice {told['missing'][0]!r}", details={"choices": told["options"]})
         if told.get("disabled") or told.get("single"):
-            raise Downstream(
-                f"{called(node)}: " + ("the choice is disabled" if told.get("disabled") else "only one can be chosen")
-            )
+            why = f"{told['disabled']} is disabled" if told.get("disabled") else "only one can be chosen"
+            raise Downstream(f"{called(node)}: {why}")
+        kept = await self._kept(page, frame, "chosen", wanted)
+        if kept is not None and not kept["same"]:
+            note = "The page did not keep the choice."
+            evidence = (f"it holds {kept['shown']!r}", *done.evidence)
+            return replace(done, effect="unverified", evidence=evidence, more={**done.more, "note": note})
         effect = "confirmed" if told.get("changed") else "none"
         return replace(done, effect=effect, evidence=(f"chosen: {told.get('shown')!r}", *done.evidence))
 
     async def upload(self, tab: Tab, node: Node | None, paths: Sequence[Path], *, seconds: float) -> Done:
         page = self._browser.page(tab.id)
-        if page.chooser is not None:
-            where: dict[str, Any] = {"backendNodeId": page.chooser["backendNodeId"]}
-            session = page.chooser["session"]
-            page.chooser = None
-        else:
-            if node is None:
-                raise InvalidArguments(
-                    "no file chooser is open", hint="name the file field by params.ref or params.selector"
-                )
-            _, handle = self._of(tab, node)
-            frame = self._frame(page, handle)
-            where, session = {"objectId": await page.ask("elementAt", {"n": handle.number}, frame=frame)}, frame.session
-        files = [str(path) for path in paths]
-        done = await self._doing(
-            page, page.connection.send("DOM.setFileInputFiles", {"files": files, **where}, session=session)
-        )
-        return replace(
-            done,
-            effect="confirmed",
-            evidence=(f"{len(files)} file{'s' if len(files) > 1 else ''} given", *done.evidence),
-        )
+        chooser, page.chooser = page.chooser, None
+        try:
+            frame, number = await self._file_field(page, chooser, tab, node)
+            field = await page.ask("fileField", {"n": number}, frame=frame)
+            self._check_field(field, "the file field" if node is None else called(node), len(paths))
+        except BaseException:
+            # It goes on asking.
+            page.chooser = chooser
+            raise
+        args = {"n": field["n"]}
+        where = {"files": [str(path) for path in paths], "objectId": await page.ask("elementAt", args, frame=frame)}
+        given = page.connection.send("DOM.setFileInputFiles", where, session=frame.session)
+        done = await self._doing(page, given, frame, target=field["n"], filling=True)
+        kept = await self._kept(page, frame, "fileField", args)
+        if kept is not None and kept["files"] != [path.name for path in paths]:
+            note = "The field does not hold what was given: the page may have taken it, or refused it."
+            evidence = (f"the field holds {', '.join(kept['files']) or 'no file'}", *done.evidence)
+            return replace(done, effect="unverified", evidence=evidence, more={**done.more, "note": note})
+        count = f"{len(paths)} file{'s' if len(paths) > 1 else ''} given"
+        return replace(done, effect="confirmed", evidence=(count, *done.evidence))
+
+    async def _file_field(
+        self, page: Page, chooser: dict[str, Any] | None, tab: Tab, node: Node | None
+    ) -> tuple[Frame, int]:
+        """The frame and number of what files are given to: the field that asks for them, or the one that is named."""
+        if chooser is not None:
+            frame = page.frames.get(chooser["frameId"], page.document)
+            return frame, await frames.number(page.connection, frame, chooser["backendNodeId"])
+        if node is None:
+            raise InvalidArguments(
+                "no file chooser is open", hint="name the file field by params.ref or params.selector"
+            )
+        _, handle = self._of(tab, node)
+        return self._frame(page, handle), handle.number
+
+    def _check_field(self, field: dict[str, Any], what: str, count: int) -> None:
+        """Raise where a person could not give so many files to it."""
+        if field.get("gone"):
+            raise StaleElement(f"{what} is gone", hint="take a new snapshot")
+        if "wrong" in field:
+            raise InvalidArguments(
+                f"{what} takes no files", hint="click it: where a file chooser opens, upload into that"
+            )
+        if field["disabled"]:
+            raise Downstream(f"{what} cannot be used: it is disabled")
+        if count > 1 and not field["multiple"]:
+            raise InvalidArguments(f"{what} takes one file, and {count} were given")
 
     async def scroll(self, tab: Tab, node: Node | None, direction: str, amount: float) -> Done:
         page = self._browser.page(tab.id)
@@ -281,22 +319,38 @@ class Acting(Driver):
         self, page: Page, handle: Handle, node: Node, seconds: float, *, enabled: bool, editable: bool = False
     ) -> tuple[float, float]:
         """Where it can be clicked, in the window of its tab."""
-        frame = self._frame(page, handle)
-        args = {"n": handle.number, "ms": seconds * 1000, "enabled": enabled, "editable": editable}
-        told = await page.ask("ready", args, frame=frame, seconds=seconds + 5)
-        if told.get("gone"):
-            raise StaleElement(f"{called(node)} is gone", hint="take a new snapshot")
-        if "why" in told:
-            raise Downstream(
-                f"{called(node)} cannot be used: {told['why']}",
-                hint="wait, scroll, or close what is in the way; then try again",
-            )
-        x, y = await frames.offset(page.connection, page.frames, frame)
-        return told["x"] + x, told["y"] + y
+        frame, ends, again = self._frame(page, handle), monotonic() + seconds, 0
+        while True:
+            left = max(ends - monotonic(), 0.0)
+            args = {"n": handle.number, "ms": left * 1000, "enabled": enabled, "editable": editable, "again": again}
+            told = await page.ask("ready", args, frame=frame, seconds=left + 5)
+            if told.get("gone"):
+                raise StaleElement(f"{called(node)} is gone", hint="take a new snapshot")
+            why = told.get("why")
+            if why is None:
+                x, y, why = await frames.outward(page.connection, page.frames, frame, told["x"], told["y"])
+                if why is None:
+                    return x, y
+                again += 1
+            if monotonic() >= ends:
+                raise Downstream(
+                    f"{called(node)} cannot be used: {why}",
+                    hint="wait, scroll, or close what is in the way; then try again",
+                )
 
-    async def _doing(self, page: Page, action: Coroutine[Any, Any, Any], frame: Frame | None = None) -> Done:
+    async def _doing(
+        self,
+        page: Page,
+        action: Coroutine[Any, Any, Any],
+        frame: Frame | None = None,
+        *,
+        target: int | None = None,
+        filling: bool = False,
+    ) -> Done:
         was = settling.before(page, frozenset(self._browser.pages))
-        done = await settling.perform(page, action, was, lambda: list(self._browser.pages), frame)
+        done = await settling.perform(
+            page, action, was, lambda: list(self._browser.pages), frame, target=target, filling=filling
+        )
         opened = [self._browser.pages[id] for id in done.more.get("opened_tabs", ()) if id in self._browser.pages]
         for each in opened:
             await each.until(

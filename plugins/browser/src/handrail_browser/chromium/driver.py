@@ -333,15 +333,13 @@ class ChromiumDriver(Acting):
             frame = self._frame(page, handle)
             await page.ask("reveal", {"n": handle.number}, frame=frame)
             told = await page.ask("look", {"n": handle.number}, frame=frame)
-            x, y = await frames.offset(page.connection, page.frames, frame)
-            box = told["box"]
-            args["clip"] = {
-                "x": box[0] + x,
-                "y": box[1] + y,
-                "width": max(box[2], 1),
-                "height": max(box[3], 1),
-                "scale": 1,
-            }
+            x, y, width, height = told["box"]
+            left, top, _ = await frames.outward(page.connection, page.frames, frame, x, y)
+            right, bottom, _ = await frames.outward(page.connection, page.frames, frame, x + width, y + height)
+            # A part is named by its place on the page, not in the window.
+            across, down = await page.ask("scrolledTo")
+            size = {"width": max(right - left, 1), "height": max(bottom - top, 1), "scale": 1}
+            args["clip"] = {"x": left + across, "y": top + down, **size}
         elif full:
             size = (await page.connection.send("Page.getLayoutMetrics", session=page.session))["cssContentSize"]
             args |= {"captureBeyondViewport": True}

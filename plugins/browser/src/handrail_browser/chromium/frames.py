@@ -99,19 +99,33 @@ async def api(connection: Connection, frame: Frame, seconds: float | None = None
     return held
 
 
-async def offset(connection: Connection, frames: dict[str, Frame], frame: Frame) -> tuple[float, float]:
-    """Where a frame's own corner lies in the window of its tab, in pixels."""
-    if frame.parent is None:
-        return 0.0, 0.0
-    parent = frames.get(frame.parent)
-    if parent is None:
-        raise Gone("the frame is gone")
-    owner = await connection.send("DOM.getFrameOwner", {"frameId": frame.id}, session=parent.session)
-    box = await connection.send("DOM.getBoxModel", {"backendNodeId": owner["backendNodeId"]}, session=parent.session)
-    x, y = box["model"]["content"][:2]
-    # Boxes count from the outermost frame of the same process.
-    root = parent
-    while root.parent is not None and (above := frames.get(root.parent)) is not None and above.session == root.session:
-        root = above
-    more = await offset(connection, frames, root)
-    return x + more[0], y + more[1]
+async def number(connection: Connection, frame: Frame, node: int) -> int:
+    """What our functions in a frame call an element, given its number in the protocol."""
+    held = await api(connection, frame)
+    where = {"backendNodeId": node, "executionContextId": frame.context}
+    found = await connection.send("DOM.resolveNode", where, session=frame.session)
+    called = {
+        "functionDeclaration": "function(element) { return this.numberOf(element); }",
+        "objectId": held,
+        "arguments": [{"objectId": found["object"]["objectId"]}],
+        "returnByValue": True,
+    }
+    return (await connection.send("Runtime.callFunctionOn", called, session=frame.session))["result"]["value"]
+
+
+async def outward(
+    connection: Connection, frames: dict[str, Frame], frame: Frame, x: float, y: float
+) -> tuple[float, float, str | None]:
+    """Where a point of a frame lies in the window of its tab, in pixels; and what is in the way, in the documents around the frame."""
+    why: str | None = None
+    while frame.parent is not None:
+        parent = frames.get(frame.parent)
+        if parent is None:
+            raise Gone("the frame is gone")
+        owner = await connection.send("DOM.getFrameOwner", {"frameId": frame.id}, session=parent.session)
+        shown = await number(connection, parent, owner["backendNodeId"])
+        told = await ask(connection, parent, "through", {"n": shown, "x": x, "y": y})
+        if told.get("gone"):
+            raise Gone("the frame is gone")
+        x, y, why, frame = told["x"], told["y"], why or told["why"], parent
+    return x, y, why

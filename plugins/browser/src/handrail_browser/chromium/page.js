@@ -399,10 +399,17 @@
     }
     return null;
   };
-  // Where an element can be clicked, as soon as it is there, still, able and on top.
-  const ready = async ({ n, ms, enabled, editable }) => {
+  // What holds a part of the page in place, as a bar at its top, covers another part in each of these.
+  const PLACES = ["center", "end", "start"];
+  const overIt = (at) => (at ? `${describe(at).role} ${JSON.stringify(describe(at).name.slice(0, 60))} lies over it` : "it is outside the window");
+  // Where an element can be clicked, as soon as it is there, still, able and on top. `again`: how often it was found to be out of sight from outside.
+  const ready = async ({ n, ms, enabled, editable, again }) => {
     const until = performance.now() + ms;
-    let why = "", last = null;
+    let why = "", last = null, moves = 0;
+    if (again) {
+      elementOf(n)?.scrollIntoView({ block: PLACES[(again - 1) % 3], inline: "center", behavior: "instant" });
+      await frameTurn();
+    }
     do {
       const element = elementOf(n);
       if (!element) return { gone: true };
@@ -420,8 +427,9 @@
         const place = spot && spot.map(Math.round).join();
         if (!spot) why = "it has no size or is outside the page";
         else if (!at || !(within(element, at) || within(at, element) && at.tagName === "LABEL" || Array.from(element.labels || []).some((label) => within(label, at)))) {
-          const over = at ? describe(at) : null;
-          why = over ? `${over.role} ${JSON.stringify(over.name.slice(0, 60))} lies over it` : "it is outside the window";
+          why = overIt(at);
+          // It may be in a box that scrolls, or under what stays where it is.
+          if (moves < PLACES.length) element.scrollIntoView({ block: PLACES[moves++], inline: "center", behavior: "instant" });
         } else if (place === last || (last === null && !moving(element))) {
           return { x: spot[0], y: spot[1] };
         } else why = "it moves";
@@ -431,6 +439,18 @@
     } while (performance.now() < until);
     return { why };
   };
+  // Where a point of a frame is in the document that shows it, and what is in the way there.
+  const through = ({ n, x, y }) => {
+    const element = elementOf(n);
+    if (!element) return { gone: true };
+    const box = element.getBoundingClientRect();
+    const style = getComputedStyle(element);
+    const wide = box.width / (element.offsetWidth || 1), tall = box.height / (element.offsetHeight || 1);
+    const left = box.left + (element.clientLeft + parseFloat(style.paddingLeft) + x) * wide;
+    const top = box.top + (element.clientTop + parseFloat(style.paddingTop) + y) * tall;
+    const at = deepest(left, top);
+    return { x: left, y: top, why: at === element ? null : overIt(at) };
+  };
   const moving = (element) => {
     for (let each = element, steps = 0; each && steps < 8; each = parentOf(each), steps++) {
       if (each.getAnimations?.().some((animation) => animation.playState === "running")) return true;
@@ -438,46 +458,93 @@
     return false;
   };
 
-  // What changes in the document from now on.
-  let watching = null;
-  const watch = () => {
-    watching?.observer.disconnect();
-    const state = { count: 0, last: performance.now(), texts: [], focus: document.activeElement, url: location.href, scroll: [scrollX, scrollY] };
-    state.observer = new MutationObserver((records) => {
-      state.count += records.length;
-      state.last = performance.now();
-      for (const record of records) {
-        if (state.texts.length >= 6) break;
-        const nodes = record.type === "characterData" ? [record.target] : record.addedNodes;
-        for (const node of nodes) {
-          if (node.nodeType === 1 && SKIPPED.has(node.tagName)) continue;
-          const shown = node.nodeType === 1 ? node : node.parentElement;
-          const text = shown?.checkVisibility?.() ? squeezed(node.nodeType === 1 ? node.innerText : node.data, 120) : "";
-          if (text && state.texts.length < 6) state.texts.push(text);
-        }
+  // Where the document changes with nobody acting, and how often: what changes there during an action is no sign of it.
+  const restless = new WeakMap();
+  const OFTEN = 3, LATELY = 1_000, AFTERWARDS = 4_000, MOST_RECORDS = 200, MOST_FIELDS = 300;
+  const idled = (records) => {
+    const now = performance.now();
+    // What comes late of an action is no habit yet.
+    const late = watching && now - watching.ended < AFTERWARDS;
+    for (const target of new Set(records.slice(0, MOST_RECORDS).map((each) => each.target))) {
+      const was = restless.get(target);
+      if (late && !(was?.times >= OFTEN)) continue;
+      restless.set(target, { times: (was?.times || 0) + 1, last: now, gap: was ? now - was.last : Infinity, before: was ? was.gap : Infinity });
+    }
+  };
+  // What changes in the document while something is done to it.
+  let watching = null, acting = false;
+  const changes = new MutationObserver((records) => {
+    if (watching) witnessed(watching, records);
+    if (!acting) idled(records);
+  });
+  const ALL = { subtree: true, childList: true, characterData: true, attributes: true };
+  changes.observe(document, ALL);
+  const byItself = (state, target) => {
+    const known = restless.get(target);
+    return known !== undefined && known.times >= OFTEN && state.began - known.last <= Math.max(3 * Math.min(known.gap, known.before), LATELY);
+  };
+  const witnessed = (state, records) => {
+    for (const record of records) {
+      const itself = byItself(state, record.target);
+      const texts = itself ? state.itself : state.texts;
+      if (itself) {
+        if (acting) restless.get(record.target).last = performance.now();
+      } else {
+        state.count++;
+        state.last = performance.now();
       }
-    });
-    state.observer.observe(document, { subtree: true, childList: true, characterData: true, attributes: true });
-    watching = state;
+      if (texts.length >= 6) continue;
+      const nodes = record.type === "characterData" ? [record.target] : record.addedNodes;
+      for (const node of nodes) {
+        if (node.nodeType === 1 && SKIPPED.has(node.tagName)) continue;
+        const shown = node.nodeType === 1 ? node : node.parentElement;
+        const text = shown?.checkVisibility?.() ? squeezed(node.nodeType === 1 ? node.innerText : node.data, 120) : "";
+        if (text && texts.length < 6) texts.push(text);
+      }
+    }
+  };
+  const ticks = (element) => element.type === "checkbox" || element.type === "radio";
+  const held = (element) => {
+    if (element.tagName === "SELECT") return Array.from(element.selectedOptions, (each) => each.index).join();
+    return ticks(element) ? String(element.checked) : element.value;
+  };
+  // `n` is what is acted on; `filling` says that it is read back by itself.
+  const watch = ({ n, filling }) => {
+    if (!acting) idled(changes.takeRecords());
+    acting = true;
+    const roots = [document, ...allRoots()];
+    for (const root of roots) changes.observe(root, ALL);
+    const target = n ? elementOf(n) : null;
+    const fields = roots.flatMap((root) => Array.from(root.querySelectorAll("input, select, textarea"))).slice(0, MOST_FIELDS);
+    const now = performance.now();
+    watching = { count: 0, began: now, ended: now, last: now, texts: [], itself: [], target, focus: document.activeElement, scroll: [scrollX, scrollY],
+      fields: fields.filter((each) => !(filling && each === target)).map((each) => [each, held(each)]) };
     return true;
   };
   const quiet = async ({ still, ms }) => {
     const state = watching;
     if (!state) return null;
+    acting = true;
     const until = performance.now() + ms;
     await frameTurn();
     while (performance.now() - state.last < still && performance.now() < until) {
       await new Promise((done) => setTimeout(done, Math.max(1, still - (performance.now() - state.last))));
     }
-    return { settled: performance.now() - state.last >= still, ...told() };
+    witnessed(state, changes.takeRecords());
+    acting = false;
+    state.ended = performance.now();
+    return { settled: performance.now() - state.last >= still, ...told(state) };
   };
-  const told = () => {
-    const state = watching;
-    if (!state) return { count: 0, texts: [] };
+  const TAKES_TEXT = "textarea, input:not([type=button], [type=submit], [type=reset], [type=image], [type=checkbox], [type=radio], [type=file])";
+  const told = (state) => {
     const focus = document.activeElement;
+    const moved = focus && focus !== state.focus && focus !== document.body;
+    // What is clicked gets the focus, whether it does anything or not; only of a field is that all there is to be had.
+    const own = moved && state.target && (within(state.target, focus) || within(focus, state.target)) && !focus.matches(TAKES_TEXT) && !focus.isContentEditable;
     return {
-      count: state.count, texts: state.texts,
-      focus: focus && focus !== state.focus && focus !== document.body ? describe(focus) : null,
+      count: state.count, texts: state.texts, itself: state.itself, own: Boolean(own),
+      focus: moved ? describe(focus) : null,
+      fields: state.fields.filter(([each, was]) => each.isConnected && held(each) !== was).slice(0, 4).map(([each]) => ({ ...describe(each), ticked: ticks(each) ? each.checked : null })),
       scrolled: state.scroll[0] !== Math.round(scrollX) && state.scroll[0] !== scrollX || state.scroll[1] !== scrollY,
     };
   };
@@ -518,26 +585,50 @@
     const element = elementOf(n);
     if (!element) return { gone: true };
     const now = element.isContentEditable ? element.innerText : element.value;
-    return { same: now === value || now.replace(/\r\n?/g, "\n").trim() === value.replace(/\r\n?/g, "\n").trim(), shown: secret(element) ? "•••" : squeezed(now, 200), length: now.length };
+    // What is a paragraph or a break to rich text is for its own markup to say.
+    const plain = (text) => (element.isContentEditable ? text.replace(/\u00a0/g, " ").replace(/\s*\n\s*/g, "\n") : text.replace(/\r\n?/g, "\n")).trim();
+    const letters = (text) => text.replace(/[^\p{L}\p{N}]/gu, "").toLowerCase();
+    return { same: now === value || plain(now) === plain(value), formed: letters(now) === letters(value), shown: secret(element) ? "•••" : squeezed(now, 200), length: now.length };
+  };
+  const meant = (element, values) => {
+    const options = Array.from(element.options);
+    return values.map((value) => options.find((each) => each.value === value) || options.find((each) => squeezed(each.label, 400) === value.trim()));
   };
   const choose = ({ n, values }) => {
     const element = elementOf(n);
     if (!element) return { gone: true };
     if (element.tagName !== "SELECT") return { wrong: roleOf(element) };
     const options = Array.from(element.options);
-    const chosen = values.map((value) => options.find((each) => each.value === value) || options.find((each) => squeezed(each.label, 400) === value.trim()));
+    const chosen = meant(element, values);
     if (chosen.some((each) => !each)) {
       return { missing: values.filter((_, at) => !chosen[at]), options: options.slice(0, 40).map((each) => squeezed(each.label, 60)) };
     }
-    if (chosen.some((each) => each.disabled)) return { disabled: true };
+    if (disabled(element)) return { disabled: "it" };
+    if (chosen.some((each) => each.disabled || each.closest("optgroup")?.disabled)) return { disabled: "the choice" };
     if (chosen.length > 1 && !element.multiple) return { single: true };
-    const before = element.value;
+    const before = held(element);
     element.focus({ preventScroll: true });
     if (element.multiple) for (const each of options) each.selected = chosen.includes(each);
     else chosen[0].selected = true;
+    const changed = held(element) !== before;
     element.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
     element.dispatchEvent(new Event("change", { bubbles: true }));
-    return { shown: valueOf(element), changed: element.multiple || before !== element.value };
+    return { shown: valueOf(element), changed };
+  };
+  // Whether a list still has what was chosen, once the page has had its say.
+  const chosen = ({ n, values }) => {
+    const element = elementOf(n);
+    if (!element) return { gone: true };
+    const wanted = new Set(meant(element, values));
+    return { same: wanted.size === element.selectedOptions.length && Array.from(element.selectedOptions).every((each) => wanted.has(each)), shown: valueOf(element) };
+  };
+  // The file field that an element is, or is the label of.
+  const fileField = ({ n }) => {
+    const element = elementOf(n);
+    if (!element) return { gone: true };
+    const field = element.tagName === "LABEL" ? element.control : element;
+    if (field?.tagName !== "INPUT" || field.type !== "file") return { wrong: roleOf(element) };
+    return { n: numberOf(field), disabled: disabled(field), multiple: field.multiple, files: Array.from(field.files || [], (each) => each.name) };
   };
   const focus = ({ n }) => {
     const element = elementOf(n);
@@ -659,11 +750,12 @@
     return link ? link.href : null;
   };
   const elementAt = ({ n }) => elementOf(n);
+  const scrolledTo = () => [scrollX, scrollY];
   const reveal = ({ n }) => { elementOf(n)?.scrollIntoView({ block: "center", behavior: "instant" }); return true; };
   // A document that is still being read is looked at when its end is there, or after a while as it is.
   const parsed = (look) => (args) => document.readyState !== "loading" ? look(args) : new Promise((done) => {
     document.addEventListener("DOMContentLoaded", done, { once: true });
     setTimeout(done, 2_000);
   }).then(() => look(args));
-  return { meet, adopt, snapshot: parsed(snapshot), resolve, pick, ready, watch, quiet, told, look, clear, set, filled, choose, focus, scroll, waited, markup: parsed(markup), here, download, elementAt, reveal };
+  return { meet, adopt, snapshot: parsed(snapshot), resolve, pick, ready, through, watch, quiet, look, clear, set, filled, choose, chosen, fileField, numberOf, focus, scroll, waited, markup: parsed(markup), here, download, elementAt, scrolledTo, reveal };
 })()

@@ -75,9 +75,15 @@ async def perform(
     was: Before,
     tabs: Callable[[], Sequence[str]],
     frame: Frame | None = None,
+    *,
+    target: int | None = None,
+    filling: bool = False,
 ) -> Done:
-    """Do it and see what comes of it: where the page went, what it asks, what opened and what changed."""
-    await page.ask("watch", frame=frame)
+    """Do it and see what comes of it: where the page went, what it asks, what opened and what changed.
+
+    `target` is the number of what it is done to; `filling` says that the caller reads that back.
+    """
+    await page.ask("watch", {"n": target, "filling": filling}, frame=frame)
     try:
         await page.unless_asked(action)
         rest, told = await settled(page, was, frame)
@@ -100,7 +106,7 @@ async def perform(
         more["opened_tabs"] = opened
         evidence.append(f"opened {len(opened)} tab{'s' if len(opened) > 1 else ''}")
     evidence += _seen(told)
-    return Done("confirmed" if evidence else "unverified", tuple(evidence), rest, more)
+    return Done("confirmed" if evidence else "unverified", (*evidence, *_aside(told)), rest, more)
 
 
 def _seen(told: dict[str, Any]) -> list[str]:
@@ -110,11 +116,32 @@ def _seen(told: dict[str, Any]) -> list[str]:
         found.append("new on the page: " + "; ".join(repr(text) for text in texts[:TOLD]))
     elif told.get("count"):
         found.append(f"{told['count']} changes in the page")
-    if focus := told.get("focus"):
-        found.append(f"focus on {focus['role']} {focus['name']!r}")
+    found += [f"{each['role']} {each['name']!r} {_holds(each)}" for each in told.get("fields", ())]
+    if told.get("focus") and not told["own"]:
+        found.append(_focused(told))
     if told.get("scrolled"):
         found.append("the page was scrolled")
     return found
+
+
+def _aside(told: dict[str, Any]) -> list[str]:
+    """What was seen, and would have been all the same if the action had done nothing."""
+    found: list[str] = []
+    if told.get("focus") and told["own"]:
+        found.append(_focused(told))
+    if texts := list(dict.fromkeys(told.get("itself", ()))):
+        found.append("the page changes by itself: " + "; ".join(repr(text) for text in texts[:TOLD]))
+    return found
+
+
+def _focused(told: dict[str, Any]) -> str:
+    return f"focus on {told['focus']['role']} {told['focus']['name']!r}"
+
+
+def _holds(field: dict[str, Any]) -> str:
+    if field["ticked"] is not None:
+        return "is checked" if field["ticked"] else "is not checked any more"
+    return f"holds {field.get('value', '')!r}"
 
 
 async def loaded(page: Page, until: Until, seconds: float) -> bool:
