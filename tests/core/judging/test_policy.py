@@ -261,6 +261,8 @@ PUSH_ASKED = rule(CONFIRM, "git", "push", priority=1)
         pytest.param("git push; git log", [GIT, PUSH_ASKED], CONFIRM, id="one-asked-part-asks"),
         pytest.param("echo x; git push", [rule(DENY, "git", "push")], DENY, id="one-denied-part-denies"),
         pytest.param("echo x", [rule(DENY, "echo")], DENY, id="a-harmless-one-too"),
+        pytest.param("git -C x push", [GIT, rule(DENY, "git", "push", priority=1)], CONFIRM, id="not-behind-options"),
+        pytest.param("ls -R push", [rule(DENY, "ls", "push")], CONFIRM, id="even-where-they-may-be-its-own"),
         pytest.param("make /work/a", [rule(ALLOW, paths="**")], CONFIRM, id="paths-cover-no-program"),
         pytest.param("rm /work/a", [rule(ALLOW, "rm", paths="a")], ALLOW, id="a-program-in-its-place"),
         pytest.param("rm /work/a /etc/b", [rule(ALLOW, "rm", paths="**")], CONFIRM, id="and-nowhere-else"),

@@ -111,7 +111,11 @@ def fits(settings: RuleSettings, part: Part, *, platform: str = "linux", of: Too
     ("matchers", "command", "deny", "allow"),
     [
         pytest.param({"command": ["git", "push"]}, "git push x", True, True, id="a-beginning"),
-        pytest.param({"command": ["git", "push"]}, "git -C x push", False, False, id="no-word-between"),
+        pytest.param({"command": ["git", "push"]}, "git log push", False, False, id="no-word-between"),
+        pytest.param({"command": ["git", "push"]}, "git -C x --no-pager push", True, False, id="options-between"),
+        pytest.param({"command": ["git", "push"]}, "git -p log push", True, False, id="what-may-be-its-value"),
+        pytest.param({"command": ["git", "push"]}, "git -C x log push", False, False, id="no-word-behind-a-value"),
+        pytest.param({"command": ["git"]}, "make -C git", False, False, id="another-program"),
         pytest.param({"command": ["git"]}, "/usr/bin/git log", True, False, id="a-deny-wherever-the-program-is"),
         pytest.param({"command": ["git"]}, "GIT.EXE log", True, False, id="and-however-it-is-spelt"),
         pytest.param({"command": ["/usr/bin/git"]}, "git log", False, False, id="a-path-is-that-path"),

@@ -104,6 +104,18 @@ def test_quotes_around_a_substitution_do_not_hide_it(before: str, after: str) ->
         'x=-v; test "$x" "a[0]"',
         "RANDOM='a[$(touch PWN)]'; ls",
         "SECONDS='a[$(touch PWN)]'; ls",
+        "read x < notes.txt; ((x))",
+        "x=$(cat notes.txt); ((x++))",
+        "x=1; x+='[$(touch PWN)]'; ((x))",
+        "x=1; printf -v x 'a[$(touch PWN)]'; ((x))",
+        "x=1; IFS= read -rp 'How many? ' x; echo $((x))",
+        "x=1; local -n r=x; r='a[$(touch PWN)]'; ((x))",
+        'x=1; n=x; export "$n=a[b]"; ((x))',
+        "x=1; : ${x:='a[$(touch PWN)]'}; ((x))",
+        "for x in 1 'a[$(touch PWN)]'; do ((x)); done",
+        "y=$(cat notes.txt); for ((x = y; x < 3; x++)); do ls; done",
+        "((SECONDS=1)); ((HOME))",
+        "sh -c '((ls)); rm=1; ((rm))'",
     ],
 )
 def test_arithmetic_by_value_is_asked_about(command: str) -> None:
@@ -359,6 +371,12 @@ def test_values_that_grow_are_not_followed(command: str) -> None:
         "cat /etc/os-release /proc/cpuinfo",
         "ls > /dev/null 2>&1",
         "ls handrail",
+        "i=0; while ((i < 3)); do echo $i; ((i++)); done",
+        "for ((i = 0; i < ${#a[@]}; i++)); do echo $i; done",
+        'n=0; for f in *.py; do n=$((n + 1)); done; echo "n: $n"',
+        "x=3; echo $(( (x + 1) * 2 )) $((x > 2 ? 1 : 0)) $((2**10 + 0x1f))",
+        "i=1; until [ $i -gt 5 ]; do i=$((i + 1)); done",
+        "for n in 1 2 {3..9}; do ((all += n)); done; echo $all",
     ],
 )
 def test_plain_reading_stays_plain(command: str) -> None:
@@ -490,9 +508,51 @@ def test_what_only_resembles_a_disguise_is_no_catastrophe(command: str) -> None:
     assert not judge(command, JUDGING).catastrophic
 
 
-@pytest.mark.parametrize("command", ["find -type f -print0 | xargs -0 rm -f", "find . -name '*' | xargs rm -f"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "find -type f -print0 | xargs -0 rm -f",
+        "find . -name '*' | xargs rm -f",
+        "find . -name '*' -delete",
+        "find . -path './*' -delete",
+        "find . ! -name keep -delete",
+        "find . -name a -o -delete",
+        "find . -name a -o -type f -exec rm {} +",
+    ],
+)
 def test_a_search_that_leaves_nothing_out_is_a_bulk_delete(command: str) -> None:
     assert "bulk_delete" in {reason.code for reason in judge(command, JUDGING).reasons}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "find . \\( -name '*.o' -o -name '*.a' \\) -delete",
+        "find . -name .git -prune -o -name '*.pyc' -delete",
+        "find . -not -path './.git/*' -name '*.pyc' -delete",
+        "find . -name '*.orig' -exec rm -o {} +",
+    ],
+)
+def test_a_search_that_picks_on_every_way_is_none(command: str) -> None:
+    assert "bulk_delete" not in {reason.code for reason in judge(command, JUDGING).reasons}
+
+
+WRITING = [
+    "echo '{}' > x.sh; {run}",
+    "printf '#!/bin/sh\\n{}\\n' > x.sh && chmod +x x.sh && {run}",
+    "cat > x.sh <<'E'\n{}\nE\n{run}",
+    "echo ls > x.sh; echo '{}' >> ./x.sh; {run}",
+]
+
+
+@pytest.mark.parametrize("run", ["bash x.sh", "./x.sh", ". ./x.sh", "sh ./x.sh a"])
+@pytest.mark.parametrize("writing", WRITING)
+def test_a_script_that_the_line_writes_is_judged_as_what_it_holds(writing: str, run: str) -> None:
+    floors = [
+        judge(writing.replace("{run}", run).replace("{}", code), JUDGING).floor
+        for code in ("git reset --hard", "make test")
+    ]
+    assert floors == [Decision.CONFIRM, None]
 
 
 KEYS = HOME / ".local/state/handrail"

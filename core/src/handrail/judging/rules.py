@@ -128,7 +128,7 @@ class Rule:
 
     def _misfit(self, words: Sequence[str], *, loosely: bool) -> str:
         """The first of `command`, `argv` and `options` that the words do not fit; loosely: other ways to write the same fit, too."""
-        if self.command and not _fits_command(self, words, loosely):
+        if self.command and not (_fits_command(self, words, loosely) or (loosely and _behind_options(self, words))):
             return "command"
         if self.argv and not _fits_argv(self, words, loosely):
             return "argv"
@@ -161,6 +161,8 @@ class Rule:
                 doubt = "command"
             elif misfit := self._misfit(part.argv, loosely=True):
                 return Fit(False, misfit)
+            elif self.command and not _fits_command(self, part.argv, loosely=True):
+                doubt = "command"
         if self.paths or self.access:
             wanted = self.access or ACCESS
             files = [touch for touch in part.touches if touch.kind in wanted]
@@ -228,6 +230,19 @@ def _fits_command(rule: Rule, words: Sequence[str], loosely: bool) -> bool:
     count = len(rule.command)
     rest = len(words) >= count and tuple(words[1:count]) == rule.command[1:]
     return rest and _is_program(rule.command[0], words[0], loosely)
+
+
+def _behind_options(rule: Rule, words: Sequence[str]) -> bool:
+    """Whether options stand between the program and the other words, as in `git -C x push`. Which of them take a value is not known here."""
+    rest = rule.command[1:]
+    if not rest or not words or not _is_program(rule.command[0], words[0], loosely=True):
+        return False
+    at = 1
+    while at < len(words) and words[at].startswith("-"):
+        if any(tuple(words[start : start + len(rest)]) == rest for start in (at + 1, at + 2)):
+            return True
+        at += 1 if words[at + 1 : at + 2] and words[at + 1].startswith("-") else 2
+    return False
 
 
 def _fits_argv(rule: Rule, words: Sequence[str], loosely: bool) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from handrail import Reason
+from handrail_cli.programs.grammars.finding import narrows
 from handrail_cli.wrappers import WRAPPERS, inside
 
 MAX_NESTING = 6
@@ -16,9 +17,6 @@ BLOCK_DEVICE = re.compile(
 )
 VITAL_FILE = re.compile(
     r"/etc/(passwd|shadow|gshadow|group|sudoers|master\.passwd)-?|/etc/sudoers\.d/.*|/boot/.*|/proc/sysrq-trigger"
-)
-NARROWING = re.compile(
-    r"-(i?l?name|i?path|i?wholename|i?regex|[acm](min|time)|newer.*|size|empty|user|group|perm|uid|gid|links|inum|samefile|nouser)"
 )
 
 
@@ -113,7 +111,7 @@ def _find(argv: Sequence[str], scene: Scene) -> Reason | None:
         if word.startswith("-") and word not in ("-H", "-L", "-P"):
             break
         starts.append(word)
-    if _narrowed(argv):
+    if narrows(argv):
         return None
     removes = "-delete" in argv or any(
         part.argv and innermost(part.argv)[0].rpartition("/")[2] in ("rm", "shred", "unlink", "chmod", "chown")
@@ -122,15 +120,10 @@ def _find(argv: Sequence[str], scene: Scene) -> Reason | None:
     return _vital_operand(starts, scene, "deletes") if removes else None
 
 
-def _narrowed(argv: Sequence[str]) -> bool:
-    """Whether `find` looks for some files only; `-name '*'` fits them all."""
-    return any(NARROWING.fullmatch(word) and set(argv[at + 1 : at + 2]) != {"*"} for at, word in enumerate(argv))
-
-
 def listed(argv: Sequence[str], scene: Scene) -> Reason | None:
     """What prints names of all that is in a place, for others to delete."""
     name = argv[0].rpartition("/")[2] if argv else ""
-    if name not in ("find", "ls", "fd") or _narrowed(argv):
+    if name not in ("find", "ls", "fd") or narrows(argv):
         return None
     starts: list[str] = []
     for word in argv[1:]:

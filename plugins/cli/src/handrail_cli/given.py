@@ -13,16 +13,13 @@ from handrail_cli.commandline import Analysis, Word
 from handrail_cli.globs import GLOB, fitting_secret
 from handrail_cli.producing import Feed
 from handrail_cli.programs import Inner, Use
+from handrail_cli.programs.grammars.finding import narrows
 from handrail_cli.wrappers import INTERPRETER, SHELLS
 
 # More items than these, and longer texts, are not put in one by one.
 MAX_ITEMS = 8
 MAX_FED = 2_000
 
-# What narrows the files that `find` finds.
-NARROWING = re.compile(
-    r"-(i?l?name|i?path|i?wholename|i?regex|[acm](min|time)|newer.*|size|empty|user|group|perm|uid|gid|links|inum|samefile|nouser)"
-)
 # Over whatever files `find` may find: programs that tell names, sizes and sums, not what is in them.
 NAMING = frozenset((
     "ls", "stat", "du", "file", "wc", "basename", "dirname", "realpath", "readlink", "echo", "test", "rm", "chmod", "touch",
@@ -69,11 +66,6 @@ def names_listed(feed: Feed) -> str | None:
     if argv[0] not in LISTERS or any(word.startswith(("-printf", "-exec", "-l")) for word in argv[1:]):
         return None
     return "./file" if narrowed or operands[:1] not in ([], ["."], ["./"]) else "."
-
-
-def narrows(texts: Sequence[str]) -> bool:
-    """Whether tests of `find` pick some of the files; `-name '*'` picks all."""
-    return any(NARROWING.fullmatch(text) and set(texts[at + 1 : at + 2]) != {"*"} for at, text in enumerate(texts))
 
 
 def filled(inner: Inner, use: Use, words: Sequence[Word], feed: Feed, *, at_home: bool) -> Iterator[Sequence[Word]]:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from handrail_cli.walking.counting import computed
+
 # Letters behind which a comment may begin.
 JOINTS = " \t\n;&|()<>"
 # A word that makes of `)` the end of a pattern.
@@ -17,7 +19,6 @@ CASE = re.compile(r"\bcase\s")
 # Where something may begin that is not plain text, outside quotes and between double quotes.
 INTERESTING = re.compile(r"[\\$`\"'#<>()\n]|&>")
 QUOTED = re.compile(r"[\\$`\"\n]")
-ARITHMETIC = re.compile(r"\$\(\([ \d+*/%-]*\)\)")
 # Variables that a here-document may show: neither code nor credentials.
 PUBLIC_VARIABLE = re.compile(r"\$(USER|LOGNAME|HOME|PWD|HOSTNAME|LANG)(?!\w)")
 EXPANSION = re.compile(
@@ -136,8 +137,8 @@ class _Scan:
     def dollar(self) -> None:
         text, at = self.text, self.at
         quoted = bool(self.open) and self.open[-1][0] == '"'
-        if text.startswith("$((", at) and (match := ARITHMETIC.match(text, at)):
-            self.at = match.end()
+        if text.startswith("$((", at) and (end := computed(text, at + 1)) >= 0:
+            self.at = end
         elif text.startswith("$(", at):
             if text.startswith("$((", at):
                 self.strange("it computes with something that is not a number")
@@ -211,6 +212,9 @@ class _Scan:
 
     def joint(self, letter: str) -> None:
         before = self.text[self.at - 1] if self.at else ""
+        if letter == "(" and self.text.startswith("((", self.at) and (end := computed(self.text, self.at)) >= 0:
+            self.at = end
+            return
         self.at += 1
         if letter == "(":
             if before in ("(", "@", "?", "*", "+", "!"):

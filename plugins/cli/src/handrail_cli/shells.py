@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 # Shells whose language is bash's, or a part of it. Of others only what is plain means the same.
 LIKE_BASH = frozenset(("bash", "sh", "dash", "ash", "rbash"))
+# To others `((…))` is a shell in a shell.
+WITH_ARITHMETIC = frozenset(("bash", "rbash"))
+SUBSHELLS = re.compile(r"(?<!\$)\(\(")
 LETTERS = re.compile(r"-[acehlnpuvxBCEPT]+")
 LONG = frozenset(("--login", "--norc", "--noprofile", "--posix", "--verbose", "--noediting", "--no-rcs", "--no-config"))
 OPTIONS = frozenset(("errexit", "nounset", "pipefail", "xtrace", "verbose", "noglob", "noclobber", "posix"))
@@ -55,7 +58,10 @@ def _code(weighing: Weighing, rest: Sequence[Word], first: Word, effects: Effect
     if text is None or rest[0].glob:
         effects.warn("hidden_code", "it runs text that cannot be seen as code", rest[0])
         return
-    if first.guess.rpartition("/")[2] not in LIKE_BASH:
+    name = first.guess.rpartition("/")[2]
+    if name not in WITH_ARITHMETIC and SUBSHELLS.search(text):
+        effects.ask("other_shell", f"`((` is not the same for {first.guess!r} as for bash", rest[0])
+    if name not in LIKE_BASH:
         simple = plain(text)
         if simple is None or any(word.glob for command in simple.commands for word in command.words):
             effects.ask("other_shell", f"code for {first.guess!r} is not analysed", rest[0])

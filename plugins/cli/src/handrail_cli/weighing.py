@@ -16,7 +16,7 @@ from handrail_cli.commandline import Analysis, Command, Redirect, Word
 from handrail_cli.given import feeders_of, filled, filled_code, secrets_picked
 from handrail_cli.operands import Operand, judge_operand
 from handrail_cli.placing import Doubt, Effects, Places
-from handrail_cli.producing import NOTHING, Feed
+from handrail_cli.producing import NOTHING, Feed, constant_output
 from handrail_cli.programs import Inner, Named, Use
 from handrail_cli.programs.grammars.running import destroying
 from handrail_cli.programs.taking import taken
@@ -74,6 +74,8 @@ class Weighing:
         self.linked: set[str] = set()
         # Code that is run later, where it stands, and the folders that it was looked at in.
         self.traps: list[tuple[str, tuple[int, int], Sequence[PurePath]]] = []
+        # What the line has written to files, as far as it can be told.
+        self.written: dict[str, str] = {}
         # Whether the line names Handrail anywhere.
         self.named_here = False
 
@@ -153,6 +155,15 @@ class Weighing:
                 self.doubt(doubt)
         if command.words:
             self.words(command.words, feed, command.span)
+        self.remember(command, feed)
+
+    def remember(self, command: Command, feed: Feed) -> None:
+        """What a redirection puts into files, for when one of them is run."""
+        into = [r.target.text for r in command.redirects if r.target is not None and ">" in r.operator]
+        if not into or (text := constant_output((*feed.producers, command))) is None:
+            return
+        for found in [found for target in into if target is not None for found in self.places.resolved(target)]:
+            self.written[found.real] = f"{self.written.get(found.real, '')}{text}\n"
 
     def prefix(self, name: str, word: Word, command: Command) -> None:
         """A variable set for one command."""
@@ -293,6 +304,8 @@ class Weighing:
         for found in self.places.resolved(text):
             effects.touches.append(Touch("execute", found.real))
             effects.changes = True
+            if (code := self.written.pop(found.real, None)) is not None:
+                self.code(code, word.span, effects)
             if found.refused is not None:
                 effects.ask(found.refused.code, found.refused.text, word)
             elif word.glob:

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 import anyio
 import anyio.to_thread
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from handrail import Downstream, InvalidArguments, Read, Tool, ToolContext, tool
 from handrail.files import opened
@@ -53,6 +53,16 @@ class Search(BaseModel):
     regex: Annotated[bool, Field(description="search_text is a regular expression.")] = False
     context: Annotated[int, Field(ge=0, le=20, description="Lines to show around each line.")] = 0
     ignore: Annotated[bool, Field(description="Leave out hidden and ignored files.")] = True
+
+    @field_validator("pattern")
+    @classmethod
+    def _stays_below(cls, pattern: str | None) -> str | None:
+        if pattern is not None and _leads_out(pattern):
+            raise ValueError(
+                f"no path below the folder that is searched fits {pattern!r}; "
+                "give the folder as `path`, and the pattern from there"
+            )
+        return pattern
 
 
 @dataclass(slots=True)
@@ -325,11 +335,6 @@ def find_tool(program: Callable[[], str | None] = ripgrep, *, seconds: float = D
         """
         if search.pattern is None and search.search_text is None:
             raise InvalidArguments("find_files: give a pattern, a search_text, or both")
-        if search.pattern is not None and _leads_out(search.pattern):
-            raise InvalidArguments(
-                f"find_files: no path below the folder that is searched fits {search.pattern!r}",
-                hint="give the folder as `path`, and the pattern from there",
-            )
         if search.search_text is not None and "\n" in search.search_text:
             raise InvalidArguments("find_files: search_text is looked for in each line, and holds a line end")
         async with _place(context.judged_path(search.path)) as place:
@@ -343,7 +348,8 @@ def _leads_out(pattern: str) -> bool:
     """Whether a pattern speaks of a folder of the root, of the home or of the folder above; `/*.py` is tied to the folder that is searched."""
     parts = pattern.split("/")
     first = parts[1] if pattern.startswith("/") else ""
-    at_root = first != "" and not globbing.WILD.search(first) and os.path.isdir(f"/{first}")
+    # `/**` would be the same as `**`: whoever writes it means the root.
+    at_root = first == "**" or (first != "" and not globbing.WILD.search(first) and os.path.isdir(f"/{first}"))
     return at_root or parts[0] == "~" or ".." in parts
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 _INDENT = re.compile(r"[^\S\n]*")
 _BLANKS = re.compile(r"\s+")
@@ -143,8 +144,11 @@ def _reindented(old: list[str], there: list[str], new: list[str]) -> list[str]:
     """The new lines, indented as the file is where the old text's indentation differs from it."""
     pairs = [(_indent(ours), _indent(theirs)) for ours, theirs in zip(old, there, strict=True) if ours.strip()]
     known = dict(reversed(pairs))
-    if all(known[ours] == theirs for ours, theirs in pairs) and _one_shift(pairs):
+    alike = all(known[ours] == theirs for ours, theirs in pairs)
+    if alike and _one_shift(pairs):
         return [_moved(line, known) for line in new]
+    if alike and any(ours != theirs for ours, theirs in pairs[1:]) and (step := _step(known)) is not None:
+        return [_moved(line, known, step) for line in new]
     # Only the first line was given without its indentation; or all were, one way or another.
     first, base = pairs[0]
     rest = [line for line in new[1:] if line.strip()]
@@ -160,7 +164,17 @@ def _one_shift(pairs: list[tuple[str, str]]) -> bool:
     )
 
 
-def _moved(line: str, known: dict[str, str]) -> str:
+def _step(known: dict[str, str]) -> float | None:
+    """How wide a blank of the old text's indentation is in the file, where both have the same levels in blanks of another number."""
+    levels = sorted((len(ours), len(theirs)) for ours, theirs in known.items())
+    deeper = all(here[1] < there[1] for here, there in pairwise(levels))
+    if len(levels) < 2 or not deeper or any(set(indent) - {" "} for pair in known.items() for indent in pair):
+        return None
+    (shallow, base), (deep, top) = levels[0], levels[-1]
+    return (top - base) / (deep - shallow)
+
+
+def _moved(line: str, known: dict[str, str], step: float = 1) -> str:
     indent = _indent(line)
     if not line.strip():
         return line
@@ -169,9 +183,11 @@ def _moved(line: str, known: dict[str, str]) -> str:
     nearest = max((ours for ours in known if indent.startswith(ours)), key=len, default=None)
     if nearest is None:
         shallow = min(known, key=len)
-        lost = len(shallow) - len(indent)
+        lost = round((len(shallow) - len(indent)) * step)
         return known[shallow][: max(len(known[shallow]) - lost, 0)] + line[len(indent) :]
-    return known[nearest] + _converted(indent[len(nearest) :], known) + line[len(indent) :]
+    more = indent[len(nearest) :]
+    further = _converted(more, known) if step == 1 else " " * round(len(more) * step)
+    return known[nearest] + further + line[len(indent) :]
 
 
 def _converted(more: str, known: dict[str, str]) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from handrail import Reason
 from handrail_cli.commandline import Command, Word
+from handrail_cli.walking.counting import counters
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -64,6 +65,8 @@ class Reading(ABC):
         # Variables of loops whose value is a pattern.
         self.patterned: set[str] = set()
         self.environment = environment
+        # Variables that hold numbers only, once arithmetic has asked for them.
+        self.counters: frozenset[str] | None = None
         self.forgotten = False
 
     def unclear(self, code: str, text: str, node: Node | None) -> None:
@@ -131,6 +134,14 @@ class Reading(ABC):
             and name not in self.environment
             and name.islower()
         )
+
+    def numeric(self, name: str) -> bool:
+        """Whether a variable certainly holds a number, whichever it is, or nothing."""
+        if self.environment is None or name in self.environment:
+            return False
+        if self.counters is None:
+            self.counters = counters(self.text)
+        return name in self.counters
 
     @abstractmethod
     def visit(self, node: Node) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from handrail_cli.commandline import Command, Redirect, Word
+from handrail_cli.walking.counting import LENGTH, NUMBER, assigned_in
 from handrail_cli.walking.reading import CHANGES_ANY, CHANGING, POSITIONAL
 from handrail_cli.walking.redirects import PUNCTUATION, REDIRECTS, Behind, Redirects
 
@@ -27,7 +28,10 @@ MAX_CALLS = 8
 PATTERN = re.compile(r"[\w.*?/:=@%+,-]+", re.ASCII)
 EXPRESSIONS = frozenset(("unary_expression", "binary_expression", "parenthesized_expression", "negated_expression"))
 NUMERIC = frozenset(
-    ("number", "binary_expression", "unary_expression", "parenthesized_expression", "ternary_expression")
+    (
+        "number", "binary_expression", "unary_expression", "postfix_expression", "parenthesized_expression", "ternary_expression",
+        "variable_assignment",
+    )
 )  # fmt: skip
 SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution"))
 # Names that a function of the line may not have without a question: what such a builtin does is followed by its name.
@@ -284,20 +288,41 @@ class Statements(Redirects):
             return [Word(None, self.raw(node), self.span(node), inner=self.substituted(node))]
         return self.words_of(node)
 
-    def arithmetic(self, node: Node) -> tuple[int, ...]:
+    def counting(self, node: Node) -> None:
+        """`for ((…; …; …))`."""
+        bodies = [child for child in node.children if child.type in ("do_group", "compound_statement")]
+        self.arithmetic(node, [child for child in node.children if child not in bodies])
+        for body in bodies:
+            self.forget_changing(body)
+        self.loops += 1
+        for body in bodies:
+            self.loosely(body)
+        self.loops -= 1
+
+    def arithmetic(self, node: Node, parts: Sequence[Node] | None = None) -> tuple[int, ...]:
         """Arithmetic: a variable in it can run commands by its value."""
         first = len(self.commands)
-        waiting = list(node.children)
+        waiting = list(node.children if parts is None else parts)
         while waiting:
             child = waiting.pop()
             if child.type in ("command_substitution", "process_substitution"):
                 self.loosely(child)
-            elif child.is_named and child.type not in NUMERIC:
+                continue
+            if child.is_named and child.type not in NUMERIC:
+                if self.counts(child):
+                    continue
                 self.unclear("arithmetic", "it computes with something that is not a number", child)
-                waiting.extend(child.children)
-            else:
-                waiting.extend(child.children)
+            waiting.extend(child.children)
+        for name in assigned_in(self.text[node.start_byte : node.end_byte]) if parts is None else ():
+            self.known[name] = None
         return tuple(range(first, len(self.commands)))
+
+    def counts(self, node: Node) -> bool:
+        """Whether a part of arithmetic is certainly a number."""
+        raw = self.raw(node)
+        if NUMBER.fullmatch(raw) or LENGTH.fullmatch(raw):
+            return True
+        return self.numeric(raw.removeprefix("${").removeprefix("$").removesuffix("}"))
 
     def command(self, node: Node, extra: tuple[Redirect, ...] = ()) -> None:
         words: list[Word] = []
@@ -396,6 +421,7 @@ STATEMENTS: Mapping[str, Callable[[Statements, Node], None]] = {
     "while_statement": Statements.loosely,
     "do_group": Statements.loosely,
     "for_statement": Statements.loop,
+    "c_style_for_statement": Statements.counting,
     "case_statement": Statements.case,
     "function_definition": Statements.function,
     "test_command": Statements.test,

@@ -179,7 +179,9 @@ class Words(Reading):
         if name == "IFS":
             return [Piece(None, " " if quoted else SPLIT)]
         guess = self.guesses.get(name, "")
-        return [Piece(None, guess if quoted else SPLIT.join(guess.split()), glob=not quoted)]
+        # A number is one word, whichever it is.
+        glob = not quoted and not self.numeric(name)
+        return [Piece(None, guess if quoted else SPLIT.join(guess.split()), glob)]
 
     def expansion(self, node: Node) -> list[Piece]:
         """`${…}`: a variable, with what is taken from its value or put in its place."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from handrail_cli.programs.taking import Taking, role_of
 from handrail_cli.programs.values import Inner
@@ -80,17 +81,36 @@ def _term(taking: Taking, at: int, first: int) -> int:
 def _starts(taking: Taking, first: int) -> None:
     """What `-delete` goes through: everything, unless a test before it names what to take."""
     words = taking.words
-    filtered = any(word.text in FILTERS for word in words[first:])
+    filtered = narrows([word.guess for word in words[first:]])
     taking.worsen("effect")
     starts = [one for one in taking.named if one.role == "list" and (one.word_index >= first or one.value == ".")]
     for one in starts:
         taking.name("delete" if filtered else "delete_tree", one.word_index, one.value)
 
 
-FILTERS = frozenset((
-    "-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-lname", "-empty", "-mtime", "-mmin", "-ctime", "-atime", "-size",
-    "-newer",     "-samefile", "-inum",
-))  # fmt: skip
+# Tests that pick some of the files, and such of their values as pick all.
+NARROWING = re.compile(
+    r"-(i?l?name|i?path|i?wholename|i?regex|[acm](min|time)|newer.*|size|empty|user|group|perm|uid|gid|links|inum|samefile|nouser)"
+)
+ALL = re.compile(r"[*?./]*\*[*?./]*")
+EITHER = frozenset(("-o", "-or", ","))
+NOT = frozenset(("!", "-not"))
+
+
+def narrows(texts: Sequence[str]) -> bool:
+    """Whether tests of `find` pick some of the files on every way to what is done with them. `-name '*'` picks all, and so may `! -name x`."""
+    ways = [False]
+    at = 0
+    while at < len(texts):
+        text = texts[at]
+        if text in EXECS:
+            at = next((n for n in range(at, len(texts)) if texts[n] in (";", "+")), len(texts))
+        elif text in EITHER:
+            ways.append(False)
+        elif NARROWING.fullmatch(text) and not (at and texts[at - 1] in NOT):
+            ways[-1] = ways[-1] or not any(map(ALL.fullmatch, texts[at + 1 : at + 2]))
+        at += 1
+    return all(ways)
 
 
 def _exec(taking: Taking, at: int) -> int:
