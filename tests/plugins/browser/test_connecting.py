@@ -65,6 +65,29 @@ async def test_its_page_is_seen_and_worked_and_the_browser_stays(started: str) -
         assert (pressed["effect"], pressed["title"]) == ("confirmed", "Pressed")
 
 
+async def test_a_press_in_a_persons_browser_is_known_to_who_takes_their_answers(started: str) -> None:
+    async with browsing() as hands:
+        await hands.done("connect_cdp", started)
+        await hands.done("open_tab")
+        presses = hands.session.runtime.presses
+        assert not presses.recent()
+        await hands.done("press", key="a")
+        assert presses.recent()
+        await hands.done("close_tab")
+
+
+async def test_a_press_in_a_page_of_this_machine_is_known_to_who_takes_a_persons_answers(site: Site) -> None:
+    async with browsing() as hands:
+        presses = hands.session.runtime.presses
+        await hands.done("open_tab")
+        await hands.done("press", key="a")
+        assert not presses.recent()
+        await hands.done("navigate", site.url())
+        assert not presses.recent()
+        await hands.done("click", name="Press")
+        assert presses.recent()
+
+
 async def test_a_tab_that_is_still_on_its_way_is_waited_for(started: str, site: Site) -> None:
     asked, answered = threading.Event(), threading.Event()
 

@@ -150,6 +150,14 @@ def test_doctor_tells_once_that_its_desktop_is_not_there(named: str):
     assert line.startswith("MISSING  desktop privat: ")
 
 
+def test_doctor_says_what_to_install_where_a_private_desktop_lacks_something(tmp_path: Path):
+    bare = {**os.environ, "PATH": str(tmp_path)}
+    words = [HANDRAIL, "doctor", "--json", "--desktop", "private"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, env=bare)
+    (found,) = [line for line in json.loads(done.stdout) if line.get("name") == "desktop private"]
+    assert (found["ok"], found["cure"]) == (False, "on Debian: apt install dbus openbox xvfb")
+
+
 def test_its_file_is_only_for_its_owner(named: str):
     (file,) = Path(os.environ["HANDRAIL_HOME"]).rglob("running/desktop-*.json")
     assert file.stat().st_mode & 0o777 == 0o600

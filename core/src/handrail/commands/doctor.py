@@ -259,7 +259,8 @@ async def _desktop(runtime: Runtime) -> AsyncGenerator[Check]:
         return
     choice = runtime.settings.desktop
     if (why := runtime.desktop_missing(choice)) is not None:
-        yield Check(_desktop_name(runtime), False, why, "handrail doctor --desktop private")
+        cure = "handrail doctor --desktop private" if choice == "current" else _cure(why)
+        yield Check(_desktop_name(runtime), False, why, cure)
         return
     async with runtime.session() as session:
         opened = await _try(_desktop_name(runtime), _display(session))

@@ -1,4 +1,4 @@
-"""When agents' hands were last at work on a person's own screen, in whatever process. A press in a page there just then may be theirs."""
+"""When agents' hands were last at work where a person may be, on their screen or in their browser. A press just then may be theirs."""
 
 from __future__ import annotations
 

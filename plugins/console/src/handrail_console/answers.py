@@ -228,7 +228,7 @@ def _check_hands(runtime: Runtime) -> None:
     """Raise `HandrailError` for a press that may be an agent's: the page may lie open on the screen that it works."""
     if runtime.presses.recent():
         raise HandrailError(
-            "an agent's hands were at work on your screen just now, and this press may have been theirs: nothing was done",
+            "an agent's hands were at work on your screen or in a browser just now, and this press may have been theirs: nothing was done",
             hint="press again in a few seconds; while agents keep at it, stop them first",
         )
 

@@ -68,6 +68,8 @@ class Browsers:
         self._driver: Driver | None = None
         self._gone: Callable[[], bool] = lambda: True
         self._starting = asyncio.Lock()
+        # Whether it is a browser that a person uses, too.
+        self.shared = False
         # The lines of each tab's last snapshot.
         self.snapshots: dict[str, list[str]] = {}
 
@@ -154,6 +156,7 @@ class Browsers:
                 return self._driver
             await self._let_go()
             choice = await self.choose()
+            self.shared = choice.driver == "joined" or self._config.profile is not None
             if choice.driver == "chromium":
                 return await self._start(allow_private, upstream)
             if choice.driver == "joined":
@@ -217,6 +220,7 @@ class Browsers:
         async with self._starting:
             browser = await attached(url, most_bytes=self._config.download_max_bytes)
             await self._let_go()
+            self.shared = True
             return self._take(browser)
 
     async def close(self) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, cast
 
 from handrail import (
@@ -20,6 +22,7 @@ from handrail import (
     Write,
 )
 from handrail.errors import DeniedByUser, NoConfirmer
+from handrail.net import urls
 from handrail.records.redaction import redact_text
 from handrail_browser.browsing import changing, looking
 from handrail_browser.browsing.calls import Call, free
@@ -56,7 +59,8 @@ async def execute(params: Any, context: ToolContext) -> Mapping[str, Any]:
     driver.be_patient(params.given.timeout)
     call = Call(params, context, browsers, driver)
     try:
-        result = dict(await ACTIONS[params.action](call))
+        async with _as_hands(call):
+            result = dict(await ACTIONS[params.action](call))
     except (Several, Stale) as exc:
         exc.details = {**exc.details, "candidates": showing.candidates(exc.nodes, context.observations)}
         raise
@@ -68,6 +72,26 @@ async def execute(params: Any, context: ToolContext) -> Mapping[str, Any]:
     if blocked := driver.refused():
         result["blocked"] = list(blocked)[:SHOWN_BLOCKED]
     return result
+
+
+@asynccontextmanager
+async def _as_hands(call: Call) -> AsyncGenerator[None]:
+    """Whoever takes a person's answers knows of it: the page may be the one in which they are given."""
+    if not call.given.acts or not (call.browsers.shared or _is_of_this_machine((await call.tab()).url)):
+        yield
+        return
+    with call.context.session.runtime.presses.made():
+        yield
+
+
+def _is_of_this_machine(url: str) -> bool:
+    host = urls.view(url).host
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 async def _driver(browsers: Browsers, context: ToolContext) -> Driver:
