@@ -36,6 +36,21 @@ def written(folder: Path, text: str) -> Path:
         pytest.param("- 1", "not a mapping", id="a-list"),
         pytest.param("name: x\nsteps:\n- &s {tool: wait, args: {inner: *s}}", "itself", id="self-reference"),
         pytest.param("name: " + "[" * 5000, "nested", id="deep"),
+        pytest.param(
+            "name: x\nsteps:\n- tool: wait\n  args: {seconds: 0.1}\n  args: {seconds: 60}",
+            "line 5: the key 'args' is there twice",
+            id="key-twice",
+        ),
+        pytest.param(
+            "name: x\nparameters: {n: {type: integer, default: some}}\nsteps: [{tool: wait}]",
+            "the default 'some' is no integer",
+            id="default",
+        ),
+        pytest.param(
+            "name: x\nparameters: {n: {default: c, choices: [a, b]}}\nsteps: [{tool: wait}]",
+            "the default 'c' is none of the choices",
+            id="default-no-choice",
+        ),
     ],
 )
 def test_a_bad_plan_is_refused_by_name(tmp_path: Path, text: str, told: str) -> None:
@@ -158,6 +173,23 @@ async def test_parameters_that_do_not_fit_stop_the_run_before_it_begins(given: d
     with pytest.raises(ConfigError) as refused:
         await run({"tool": "get_action_history"}, parameters=PARAMETERS, params=given)
     assert told in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        pytest.param({"tool": "wait", "args": {"seconds": "${later}"}}, id="argument"),
+        pytest.param({"when": {"later": 1}, "tool": "wait", "args": {"seconds": 0.01}}, id="condition"),
+        pytest.param({"steps": [{"set": {"now": "${later}"}}]}, id="inside"),
+    ],
+)
+async def test_a_step_that_needs_what_a_later_one_sets_keeps_the_plan_from_running(step: dict[str, Any]) -> None:
+    steps = [{"tool": "wait", "args": {"seconds": 0.01}}, step, {"set": {"later": 1}}]
+    done: list[StepDone] = []
+    async with open_test_session() as session:
+        with pytest.raises(ConfigError, match="nothing sets the variable 'later' before"):
+            await run_plan(Plan.model_validate({"name": "x", "steps": steps}), session, told=done.append)
+    assert done == []
 
 
 async def test_what_a_value_holds_is_not_filled_in_again() -> None:

@@ -42,6 +42,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
 from handrail.errors import ConfigError
+from handrail.files.yamls import traps
 from handrail.plain import is_list, is_object
 from handrail.records.locators import Locator, Part, Place
 from handrail.records.matching import unsound, variables_in
@@ -80,6 +81,20 @@ class Parameter(Part):
     type: Kind = "text"
     default: Any = None
     choices: tuple[Any, ...] = ()
+
+    @model_validator(mode="after")
+    def _default_fits(self) -> Self:
+        # A text may be written as what YAML takes for something else; without one it is None.
+        if self.default is None:
+            return self
+        try:
+            if self.type != "text":
+                _typed(self.default, self.type)
+        except ValidationError as exc:
+            raise ValueError(f"the default {self.default!r} is no {self.type}") from exc
+        if self.choices and self.default not in self.choices:
+            raise ValueError(f"the default {self.default!r} is none of the choices {list(self.choices)}")
+        return self
 
     @property
     def required(self) -> bool:
@@ -229,6 +244,8 @@ def parse_plan(data: bytes, *, where: Path) -> Plan:
     except UnicodeDecodeError as exc:
         raise ConfigError(f"the plan {where} is not YAML: it is not UTF-8") from exc
     try:
+        for line, why in traps(text, aliases=True):
+            raise ConfigError(f"the plan {where}, line {line}: {why}")
         content = yaml.safe_load(text)
     except RecursionError as exc:
         raise ConfigError(f"the plan {where} contains itself, or is nested too deep") from exc
@@ -264,7 +281,14 @@ def faults(plan: Plan, tools: Mapping[str, Tool | None]) -> list[str]:
     return [*look, *_faults(plan.steps, {*GIVEN, *plan.parameters}, tools, "")]
 
 
-def _faults(steps: Sequence[Step], known: set[str], tools: Mapping[str, Tool | None], above: str) -> Iterator[str]:
+def unset(plan: Plan) -> Iterator[str]:
+    """The variables that steps need and nothing sets before them, whichever conditions hold; each as a sentence."""
+    return _faults(plan.steps, {*GIVEN, *plan.parameters}, None, "")
+
+
+def _faults(
+    steps: Sequence[Step], known: set[str], tools: Mapping[str, Tool | None] | None, above: str
+) -> Iterator[str]:
     for number, step in enumerate(steps, start=1):
         place = f"{above}{number}"
         for name in dict.fromkeys(variables_in([step.args, step.expect, step.set, step.sought()])):
@@ -273,7 +297,7 @@ def _faults(steps: Sequence[Step], known: set[str], tools: Mapping[str, Tool | N
         for name in step.when:
             if (first := name.partition(".")[0]) not in known:
                 yield f"step {place}: nothing sets the variable {first!r} before{nearest(first, known)}"
-        if step.tool:
+        if step.tool and tools is not None:
             given = {**step.args, **dict.fromkeys(step.find), **({"x": 0, "y": 0} if step.at is not None else {})}
             yield from (f"step {place}: {fault}" for fault in _misuse(step.tool, given, tools))
         yield from _faults(step.steps, known, tools, f"{place}.")

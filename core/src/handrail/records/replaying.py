@@ -9,11 +9,11 @@ from typing import Any, cast
 
 import anyio
 
-from handrail.errors import HandrailError
+from handrail.errors import ConfigError, HandrailError
 from handrail.judging.verdicts import Verdict
 from handrail.records.finding import Caller, Eyes
 from handrail.records.matching import fill, look_up, unmet
-from handrail.records.plans import Plan, Step
+from handrail.records.plans import Plan, Step, unset
 from handrail.results.values import ToolResult
 from handrail.session import Session
 from handrail.watching.events import Event, Judged
@@ -53,8 +53,11 @@ async def run_plan(
 ) -> list[StepDone]:
     """Run the steps in order and stop at the first that fails; `told` hears of each as it ends.
 
-    `params` are values of the plan's parameters (`ConfigError` where they do not fit). `call` makes the calls; unset, they are a host's.
+    `params` are values of the plan's parameters. `call` makes the calls; unset, they are a host's. `ConfigError` before the first step where
+    parameters do not fit, and where a step needs a variable that nothing sets before.
     """
+    for fault in unset(plan):
+        raise ConfigError(f"plan {plan.name!r}, {fault}")
     variables: dict[str, Any] = {
         "workspace": str(session.workspace[0]),
         "cwd": str(session.cwd),

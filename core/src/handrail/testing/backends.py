@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import signal
 import sys
 import tempfile
 import threading
@@ -144,10 +145,13 @@ class VisionBackendContract:
 
     async def test_it_may_be_closed_without_having_been_opened(self, backend: VisionBackend) -> None:
         """If this fails, `close` must give back what there is, which may be nothing: it is called after a failed `open` too."""
-        await backend.close()
+        await _closed(backend)
 
     async def test_it_leaves_nothing_behind(self, backend: VisionBackend, context: Any, frame: Frame) -> None:
-        """If this fails, `close` must end every task, thread and process that there is by then, close every file, and remove temporary ones."""
+        """If this fails, `close` must end every task, thread and process that there is by then, close every file, and remove temporary ones; the
+        working directory and the signals belong to the whole program.
+        """
+        program = _program()
         await backend.open(context)
         await _answer(backend, frame)
         tasks, files, threads = len(asyncio.all_tasks()), _open_files(), threading.active_count()
@@ -157,14 +161,15 @@ class VisionBackendContract:
                 other = type(backend)(backend.config)
                 await other.open(context)
                 await _answer(other, frame)
-                await other.close()
+                await _closed(other)
             left = sorted(path.name for path in temporary.iterdir())
         assert not left, f"temporary files stay after `close`: {', '.join(left)}"
         assert len(asyncio.all_tasks()) <= tasks, "a task goes on after `close`"
         assert _open_files() <= files + 1, "files or sockets stay open after `close`"
         assert threading.active_count() <= threads + 1, "threads go on after `close`"
         assert len(_children()) <= len(processes), "processes go on after `close`, or nobody has waited for their end"
-        await backend.close()
+        await _closed(backend)
+        assert _program() == program, "it changes the working directory, or how the program takes signals"
 
     # Answers
 
@@ -187,15 +192,16 @@ class VisionBackendContract:
                 longest = max(longest, time.monotonic() - began)
 
         async with opened(backend, context):
-            # The first answer may import what is heavy.
+            # The first one may import what is heavy.
             await _answer(backend, frame)
-            async with anyio.create_task_group() as group:
-                group.start_soon(tick)
-                await anyio.sleep(0.02)
+        async with anyio.create_task_group() as group:
+            group.start_soon(tick)
+            await anyio.sleep(0.02)
+            async with opened(type(backend)(backend.config), context) as other:
                 for _ in range(3):
-                    await _answer(backend, frame)
-                await anyio.sleep(0.02)
-                group.cancel_scope.cancel()
+                    await _answer(other, frame)
+            await anyio.sleep(0.02)
+            group.cancel_scope.cancel()
         assert longest < STILL, f"the event loop stood still for {longest:.2f} s"
 
     async def test_it_stops_when_it_is_cancelled(self, backend: VisionBackend, context: Any, frame: Frame) -> None:
@@ -288,6 +294,8 @@ class VisionBackendContract:
         async with opened(backend, context):
             first = await _within(backend, backend.parse(frame, INTENT))
             told = _told(first, frame.screen.x)
+            await _within(backend, backend.parse(framed(frame.pixels[::-1, ::-1].copy(), 0, 0), INTENT))
+            assert _told(first, frame.screen.x) == told, "an answer changes when it is asked about another picture"
             if isinstance(first, list):
                 first.clear()
             again = await _within(backend, backend.parse(frame, INTENT))
@@ -355,7 +363,7 @@ async def opened(backend: VisionBackend, context: Any) -> AsyncGenerator[VisionB
         await backend.open(context)
         yield backend
     finally:
-        await backend.close()
+        await _closed(backend)
 
 
 def framed(pixels: Any, x: int, y: int) -> Frame:
@@ -384,6 +392,19 @@ async def _within(backend: VisionBackend, asked: Awaitable[T]) -> T:
     with anyio.move_on_after(backend.deadline):
         return await asked
     raise AssertionError(_late(backend))
+
+
+async def _closed(backend: VisionBackend) -> None:
+    """Closed, as a session waits for it. One that hangs fails: a session could not end."""
+    with anyio.move_on_after(backend.deadline):
+        await backend.close()
+        return
+    raise AssertionError(f"`close` does not end within its deadline of {backend.deadline:g} s")
+
+
+def _program() -> tuple[Any, ...]:
+    """What belongs to the whole program."""
+    return os.getcwd(), *(signal.getsignal(each) for each in (signal.SIGINT, signal.SIGTERM))
 
 
 def _late(backend: VisionBackend) -> str:

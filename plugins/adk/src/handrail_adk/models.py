@@ -19,6 +19,7 @@ from google.genai import Client, types
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, TypeAdapter, ValidationError
 
 from handrail import ConfigError
+from handrail.files.yamls import traps
 from handrail.words import nearest
 
 if TYPE_CHECKING:
@@ -137,7 +138,10 @@ async def _client(config: RunConfig, key: str) -> AsyncGenerator[Client]:
 
 def _scripted(file: Path) -> Script:
     try:
-        content = yaml.safe_load(file.read_text(encoding="utf-8"))
+        text = file.read_text(encoding="utf-8")
+        for line, why in traps(text, aliases=True):
+            raise NoModel(f"the script {str(file)!r}, line {line}: {why}")
+        content = yaml.safe_load(text)
         steps = TypeAdapter(list[ScriptedStep]).validate_python(content)
     except OSError as exc:
         raise NoModel(

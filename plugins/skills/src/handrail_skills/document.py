@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
@@ -12,6 +12,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
 from handrail import HandrailError
+from handrail.files.yamls import traps
 from handrail.tools import mistakes
 from handrail.words import nearest
 
@@ -103,8 +104,9 @@ def parse(data: bytes) -> Document:
 
 def _frontmatter(text: str) -> Frontmatter:
     try:
-        for line, why in _traps(yaml.compose(text, yaml.SafeLoader), set()):
-            raise SkillError(f"{FILE}, line {line}: {why}")
+        for line, why in traps(text, aliases=False):
+            # The first line is the fence.
+            raise SkillError(f"{FILE}, line {line + 1}: {why}")
         content: Any = yaml.safe_load(text)
     except yaml.MarkedYAMLError as exc:
         # The first line is the fence.
@@ -118,26 +120,6 @@ def _frontmatter(text: str) -> Frontmatter:
         return Frontmatter.model_validate(cast("Mapping[str, Any]", content))
     except ValidationError as exc:
         raise SkillError(f"{FILE}: {mistakes.told(mistakes.first(exc), Frontmatter)}") from exc
-
-
-def _traps(node: yaml.Node | None, seen: set[int]) -> Iterator[tuple[int, str]]:
-    """What YAML takes and a reader would not expect: a key that stands there twice, and an alias. With the line of each."""
-    if node is None:
-        return
-    if id(node) in seen:
-        yield node.start_mark.line + 2, "aliases are not taken"
-        return
-    seen.add(id(node))
-    if isinstance(node, yaml.MappingNode):
-        names = set[str]()
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value in names:
-                yield key.start_mark.line + 2, f"the key {key.value!r} is there twice"
-            names.add(key.value if isinstance(key, yaml.ScalarNode) else "")
-            yield from _traps(value, seen)
-    elif isinstance(node, yaml.SequenceNode):
-        for item in node.value:
-            yield from _traps(item, seen)
 
 
 def _remarks(frontmatter: Frontmatter) -> list[str]:
