@@ -53,6 +53,14 @@ async def test_a_failure_is_an_error_with_what_was_written(run: Run) -> None:
     assert (result["stdout"], result["exit_code"]) == ("so far\n", 3)
 
 
+async def test_a_command_that_no_system_would_start_is_refused_with_its_cure(run: Run) -> None:
+    longest = await run(f"echo {'a' * 131_066} | wc -c")
+    assert (longest.status, longest.error_code) == ("error", "invalid_arguments")
+    assert "131,079 bytes" in longest["error"]["message"]
+    assert "write it to a file" in longest["error"]["message"]
+    assert (await run(f"echo {'a' * 131_050} | wc -c"))["stdout"] == "131051\n"
+
+
 async def test_a_signal_is_a_failure_too(run: Run) -> None:
     result = await run("kill -KILL $$")
     assert (result.status, result["exit_code"]) == ("error", -signal.SIGKILL)

@@ -47,13 +47,17 @@ def analyse(
 
 
 def parsed(
-    text: str, *, variables: Mapping[str, str] | None = None, environment: Container[str] | None = None
+    text: str,
+    *,
+    variables: Mapping[str, str] | None = None,
+    environment: Container[str] | None = None,
+    most: int = MAX_NODES,
 ) -> Analysis:
-    """The same for any line, however plain."""
+    """The same for any line, however plain and long, of at most so many parts."""
     known = {name: value for name, value in (variables or {}).items() if len(value) <= MAX_VALUE}
     walk = _Walk(text, known, environment)
     try:
-        walk.program()
+        walk.program(most)
     except RecursionError:
         walk.unclear("too_deep", "the command is nested too deeply", None)
     return walk.result()
@@ -111,7 +115,7 @@ class _Walk(Statements):
         if chain:
             yield tuple(chain)
 
-    def program(self) -> None:
+    def program(self, most: int) -> None:
         if (strange := STRANGE.search(self.text)) is not None:
             self.opaque.append(
                 Reason("strange_character", f"it holds the character U+{ord(strange[0]):04X}", strange.span())
@@ -119,7 +123,7 @@ class _Walk(Statements):
         root = _parser().parse(self.source).root_node
         if root.has_error:
             self.unclear("syntax", "it could not be parsed whole", None)
-        if root.descendant_count > MAX_NODES:
+        if root.descendant_count > most:
             self.unclear("too_much", "it has more parts than are analysed", None)
             return
         self.all(root.children)

@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 
 from handrail import Reason
 from handrail.files import paths
-from handrail_cli.analysis import Codes
+from handrail_cli.analysis import Codes, parsed
 from handrail_cli.commandline import Analysis, Command, substitutions
 from handrail_cli.connections import (
     ANSWERERS,
@@ -32,12 +32,18 @@ from handrail_cli.connections import (
 )
 from handrail_cli.deadly import BLOCK_DEVICE, DEADLY, MAX_NESTING, VITAL_FILE, Scene, formats, innermost, listed
 from handrail_cli.guises import plainer, program
+from handrail_cli.pieces import pieces
 from handrail_cli.producing import constant_output
 from handrail_cli.snippets import Snippet
 from handrail_cli.variables import EXECUTING
 from handrail_cli.wrappers import INTERPRETER, SHELLS, SPECIAL, WRAPPERS, Inside, inside, reads_code
 
 MAX_FRAGMENTS = 100
+# Why the rest of a text was not looked at.
+UNREAD = frozenset(("too_long", "too_much", "too_deep"))
+MAX_PIECED = 500_000
+# In long programs of other languages names and literals that have nothing to do with each other make a catastrophe.
+MAX_PROGRAM = 10_000
 
 FORK_BOMB = re.compile(r"([\w:.@-]{1,40})\s*\(\)\s*\{[^}]{0,200}?\1\s*\|\s*\1\s*&")
 
@@ -54,6 +60,8 @@ def catastrophes(
         return
     if ("(" in analysis.text and FORK_BOMB.search(analysis.text)) or _forks_without_end(analysis):
         yield Reason("fork_bomb", "it starts copies of itself without end")
+    if any(reason.code in UNREAD for reason in analysis.opaque) and depth < MAX_NESTING:
+        yield from _in_pieces(analysis.text, scene, variables=variables, codes=codes, depth=depth)
     if any(reason.code in ("syntax", "word") for reason in analysis.opaque) and depth < MAX_NESTING:
         yield from _in_fragments(analysis.text, scene, variables=variables, codes=codes, depth=depth)
     judge = _Judge(analysis, scene, variables, codes, depth)
@@ -182,7 +190,10 @@ class _Judge:
 
     def program_text(self, argv: Sequence[str], fed: str | None) -> Iterator[Reason]:
         """Code for an interpreter: looked at for what its literals would do."""
-        snippet = Snippet.of("\n".join((*argv[1:], fed or "")))
+        text = "\n".join((*argv[1:], fed or ""))
+        if len(text) >= MAX_PROGRAM:
+            return
+        snippet = Snippet.of(text)
         yield from snippet.reasons()
         literals = snippet.literals
         if snippet.sends and any(map(self.secret, literals)):
@@ -399,6 +410,16 @@ def _in_fragments(
         if plain and plain != text:
             inner = codes.analyse(plain, variables)
             yield from catastrophes(inner, scene, variables=variables, codes=codes, depth=depth + 2)
+
+
+def _in_pieces(text: str, scene: Scene, *, variables: Mapping[str, str], codes: Codes, depth: int) -> Iterator[Reason]:
+    """What was not read to its end, in pieces that are: no padding hides what must never run."""
+    if len(text) > MAX_PIECED:
+        yield Reason("too_long", f"code of more than {MAX_PIECED} characters is not looked through; put it into a file")
+        return
+    for piece in pieces(text):
+        inner = parsed(piece, variables=variables, most=len(piece))
+        yield from catastrophes(inner, scene, variables=variables, codes=codes, depth=depth + 1)
 
 
 def _takes_code(words: Sequence[str]) -> bool:

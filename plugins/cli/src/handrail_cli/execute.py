@@ -51,6 +51,8 @@ CLOSING_S = 15.0
 MOST_COLUMNS, MOST_ROWS = 1_000, 500
 SIZE = re.compile(r"^[1-9]\d{0,2}x[1-9]\d{0,2}$")
 MEGABYTE = 1024 * 1024
+# Linux gives a program no longer argument (MAX_ARG_STRLEN, which counts the NUL at its end).
+LONGEST = 131_071
 # Kinds of prompts that are told of a command that ended well, too: what else it wrote last may only look like one.
 PLAINLY_ASKED = frozenset(("password", "question", "key"))
 # Builtins among the programs that read that can set a variable (`printf -v`, arithmetic in `[[ a -eq b=1 ]]`).
@@ -67,12 +69,21 @@ def _size(pty: str | None) -> str | None:
     return pty
 
 
+def _startable(command: str) -> str:
+    size = len(command.encode(errors="replace"))
+    if size > LONGEST:
+        raise ValueError(
+            f"it has {size:,} bytes, and none of more than {LONGEST:,} can be started; write it to a file and run that"
+        )
+    return command
+
+
 class Command(BaseModel):
     """What to run, and for how long."""
 
     model_config = ConfigDict(extra="forbid")
 
-    command: Annotated[str, Field(min_length=1, description="A command line for bash.")]
+    command: Annotated[str, AfterValidator(_startable), Field(min_length=1, description="A command line for bash.")]
     timeout: Annotated[float, Field(gt=0, le=86_400, description="Seconds it may take.")] = 30.0
     on_timeout: Annotated[
         Literal["stop", "background"],

@@ -9,6 +9,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
+from itertools import islice
 
 NAME = r"[A-Za-z_]\w*"
 LOOKED_UP = re.compile(
@@ -16,20 +17,22 @@ LOOKED_UP = re.compile(
 )
 ARRAY = re.compile(rf"(?:^|[\s;&|])({NAME})=\(([^()$`]*)\)")
 PARAMETERS = re.compile(r"(?:^|[\s;&|])set\s+--\s+([^;&|\n$`]+)")
-FUNCTION = re.compile(rf"({NAME})\s*\(\)\s*\{{([^{{}}]*)\}}\s*;?\s*\1\s+([^;&|\n$`]+)")
+FUNCTION = re.compile(rf"(?<!\w)({NAME})\s*\(\)\s*\{{([^{{}}]*)\}}\s*+(?:;\s*+)?\1\s+([^;&|\n$`]+)")
 PRINTED = re.compile(rf"printf\s+-v\s+({NAME})\s+(?:'%s'\s+|\"%s\"\s+|%s\s+)?('[^']*'|\"[^\"$`]*\"|[^\s;&|$`]+)")
 FED = re.compile(
-    rf"(?:IFS=(\S*)\s+)?(?:read|mapfile|readarray)((?:\s+-\w+)*)((?:\s+{NAME})+)\s*<<<\s*('[^']*'|\"[^\"$`]*\"|[^\s;&|$`]+)"
+    rf"(?:IFS=(\S{{0,20}})\s+)?(?:read|mapfile|readarray)((?:\s+-\w+)*)((?:\s+{NAME})+)\s*<<<\s*('[^']*'|\"[^\"$`]*\"|[^\s;&|$`]+)"
 )
 REFERENCE = re.compile(rf"(?:declare|local|typeset)\s+-n\s+({NAME})=({NAME})")
-ALIAS = re.compile(r"expand_aliases.*?\balias\s+([\w-]+)=('[^']*'|\"[^\"]*\"|\S+)\s*[\n;](.*)", re.DOTALL)
+ALIAS = re.compile(r"\balias\s+([\w-]+)=('[^']*'|\"[^\"]*\"|\S+)\s*[\n;](.*)", re.DOTALL)
 # Where bash computes with the text of a word or looks a name up, so that a subscript in it is evaluated.
 EVALUATING = re.compile(
-    r"\(\(|\[\[[^\n;]*\s-(?:v|R|eq|ne|lt|le|gt|ge)\s|(?:\[|\btest)\s+-v\s|\b(?:let|read|printf\s+-v|unset|declare|typeset|local)\b"
+    r"\(\(|\[\[[^\n;]{0,500}\s-(?:v|R|eq|ne|lt|le|gt|ge)\s|(?:\[|\btest)\s+-v\s|\b(?:let|read|printf\s+-v|unset|declare|typeset|local)\b"
 )
 QUOTED = re.compile(r"'([^']*)'")
-SUBSCRIPT = re.compile(r"[A-Za-z_]\w*\[.*?(?:\$\((?!\()(.*)\)|`([^`]+)`)", re.DOTALL)
-HIDDEN = re.compile(r"\$\((?!\()(.*)\)|`([^`]+)`", re.DOTALL)
+SUBSCRIPT = re.compile(r"\w\[.{0,500}?(?:\$\((?!\()(.{0,4000})\)|`([^`]+)`)", re.DOTALL)
+HIDDEN = re.compile(r"\$\((?!\()(.{0,4000})\)|`([^`]+)`", re.DOTALL)
+# So many of one kind are put plainly: each takes a pass over the text.
+MOST = 1_000
 FOLDERS = ("/bin/", "/usr/bin/", "/sbin/", "/usr/sbin/")
 
 
@@ -45,7 +48,8 @@ def plainer(text: str) -> Iterator[str]:
             yield from _quoted(text, HIDDEN)
         elif "[" in text and EVALUATING.search(text):
             yield from _quoted(text, SUBSCRIPT)
-    if "alias" in text and (match := ALIAS.search(text)) is not None:
+    aliased = text.find("expand_aliases")
+    if aliased >= 0 and (match := ALIAS.search(text, aliased)) is not None:
         yield re.sub(rf"(?m)(^|[;&|]\s*){re.escape(match[1])}\b", lambda _: match[2].strip("'\""), match[3])
 
 
@@ -59,19 +63,22 @@ def program(name: str, known: frozenset[str]) -> str:
 
 def _folded(text: str) -> str:
     made = LOOKED_UP.sub(lambda match: match[1] or match[2], text)
-    for match in REFERENCE.finditer(made):
+    for match in islice(REFERENCE.finditer(made), MOST):
         made = re.sub(rf"\$\{{?{match[1]}\b\}}?", f"${match[2]}", made)
-    for variable, value in re.findall(rf"(?:^|[\s;&])({NAME})=({NAME})(?=[\s;&]|$)", made):
-        made = made.replace(f"${{!{variable}}}", f"${value}")
+    if "${!" in made:
+        named = dict[str, str](re.findall(rf"(?:^|[\s;&])({NAME})=({NAME})(?=[\s;&]|$)", made))
+        made = re.sub(
+            rf"\$\{{!({NAME})\}}", lambda match: f"${named[match[1]]}" if match[1] in named else match[0], made
+        )
     for match in PRINTED.finditer(made):
         made = made.replace(match[0], f"{match[1]}={_unescaped(match[2])}")
     for match in FED.finditer(made):
         made = made.replace(match[0], _fed(match))
-    for match in ARRAY.finditer(made):
+    for match in islice(ARRAY.finditer(made), MOST):
         made = _spread(made.replace(match[0], " "), match[1], match[2])
-    for match in PARAMETERS.finditer(made):
+    for match in islice(PARAMETERS.finditer(made), MOST):
         made = re.sub(r"\"?\$(?:@|\*|\{[@*]\})\"?", lambda _, words=match[1]: words.strip(), made)
-    for match in FUNCTION.finditer(made):
+    for match in islice(FUNCTION.finditer(made), MOST):
         body = re.sub(r"\"?\$(?:@|\*|\{[@*]\})\"?", lambda _, words=match[3]: words.strip(), match[2])
         made = made.replace(match[0], body)
     return made
@@ -82,9 +89,7 @@ def _spread(text: str, name: str, inside: str) -> str:
     items = [re.fullmatch(r"(?:\[([^\]]*)\]=)?(.*)", word) for word in inside.split()]
     words = {item[1] or str(at): item[2] for at, item in enumerate(items) if item is not None}
     made = re.sub(rf"\"?\$\{{{name}\[[@*]\]\}}\"?", lambda _: " ".join(words.values()), text)
-    for key, word in words.items():
-        made = re.sub(rf"\"?\$\{{{name}\[{re.escape(key)}\]\}}\"?", lambda _, word=word: word, made)
-    return made
+    return re.sub(rf"\"?\$\{{{name}\[([^\]]*)\]\}}\"?", lambda match: words.get(match[1], match[0]), made)
 
 
 def _fed(match: re.Match[str]) -> str:

@@ -45,6 +45,8 @@ class Outline:
     comments: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
     opened: set[int] = field(default_factory=set[int])
     redirects: set[int] = field(default_factory=set[int])
+    # Of here-documents, behind the line that they begin in.
+    bodies: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     strange: str | None = None
 
 
@@ -225,7 +227,7 @@ class _Scan:
                 self.strange("a here-document begins in a group that ends before it")
             if self.open:
                 self.open.pop()
-            elif not CASE.search(self.text, 0, self.at):
+            elif self.found.strange is None and not CASE.search(self.text, 0, self.at):
                 self.strange("it closes something that is not open")
         elif letter == "\n" and self.pending is not None:
             self.body(*self.pending)
@@ -233,12 +235,14 @@ class _Scan:
 
     def body(self, end: str, expands: bool, tabs: bool) -> None:
         """Skip a here-document. One in which something may be expanded is not analysed."""
+        start = self.at
         while self.at < len(self.text):
             stop = self.text.find("\n", self.at)
             stop = stop if stop >= 0 else len(self.text)
             line = self.text[self.at : stop]
             self.at = min(stop + 1, len(self.text))
             if (line.lstrip("\t") if tabs else line) == end:
+                self.found.bodies.append((start, self.at))
                 return
             if expands and any(letter in PUBLIC_VARIABLE.sub("", line) for letter in "$`\\"):
                 self.strange("a here-document expands something")
