@@ -16,6 +16,8 @@ import pytest
 from tests.plugins.browser.site import Answer, Asked, Site, serving
 from tests.plugins.browser.working import browsing
 
+from handrail_browser.chromium.cdp import Connection, Socket
+
 PATIENCE_S = 60.0
 
 
@@ -118,3 +120,26 @@ async def test_a_page_that_asks_for_the_clipboard_is_not_given_it(site: Site) ->
         await hands.done("navigate", site.url("/asks"))
         await hands.done("click", name="Paste")
         await hands.done("wait", text="NotAllowedError")
+
+
+async def test_what_a_person_saves_in_a_browser_of_theirs_stays_theirs(
+    started: str, site: Site, tmp_path: Path
+) -> None:
+    site.pages["/saves"] = "<title>Saves</title><a download=theirs.txt href='data:text/plain,theirs'>Save</a>"
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    async with httpx.AsyncClient(trust_env=False) as client:
+        told = (await client.get(f"{started}/json/version")).json()
+    person = Connection(await Socket.to(told["webSocketDebuggerUrl"]))
+    await person.send("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(theirs)})
+    try:
+        async with browsing() as hands:
+            await hands.done("connect_cdp", started)
+            await hands.done("open_tab", site.url("/saves"))
+            await hands.done("click", name="Save")
+            async with asyncio.timeout(PATIENCE_S):
+                while not (theirs / "theirs.txt").exists():
+                    await asyncio.sleep(0.05)
+            await hands.done("close_tab")
+    finally:
+        await person.close()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 import pytest
-from tests.plugins.browser.site import Site, serving
+from tests.plugins.browser.site import Answer, Site, serving
 from tests.plugins.browser.working import Hands, browsing, shown
+
+TRIES = 5
 
 
 @pytest.fixture(scope="module")
@@ -135,3 +138,74 @@ async def test_files_count_as_given_where_the_field_holds_them(hands: Hands, sit
     await hands.refused("upload", "takes one file", paths=["a.txt", "b.txt"])
     assert (await hands.done("upload", paths=["b.txt"]))["effect"] == "confirmed"
     assert "a.txt" in await hands.lines()
+
+
+async def test_a_link_that_leads_nowhere_is_told_as_that(hands: Hands, site: Site) -> None:
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        dead = f"http://127.0.0.1:{held.getsockname()[1]}/"
+        await shown(
+            hands,
+            site,
+            f"<a href='{dead}'>Dead</a> <a href='http://127.0.0.2:{site.port}/'>Kept</a> <a href=/none>None</a>",
+        )
+        result = await hands.done("click", name="Dead")
+        assert (result["effect"], result["url"]) == ("unverified", dead)
+        assert "could not be opened" in result["content"]
+        await hands.refused("navigate", "cannot be reached", dead)
+    await hands.done("navigate", site.url())
+    result = await hands.done("click", name="Kept")
+    assert (result["effect"], "may not be gone to" in result["content"]) == ("unverified", True)
+    assert "127.0.0.2" in result["blocked"][0]
+    await hands.done("back")
+    assert (await hands.done("click", name="None"))["http_status"] == 404
+
+
+async def test_an_address_with_nothing_to_show_is_no_file(hands: Hands, site: Site) -> None:
+    site.pages["/nothing"] = Answer(status=204)
+    await shown(hands, site, "<p>here")
+    result = await hands.done("navigate", site.url("/nothing"))
+    assert (result["effect"], "nothing to show" in result["content"]) == ("none", True)
+    assert result["url"] == site.url()
+
+
+async def test_a_page_that_asks_whether_to_leave_it_has_not_been_left(hands: Hands, site: Site) -> None:
+    await shown(hands, site, "<input aria-label=Note><script>onbeforeunload = e => e.preventDefault()</script>")
+    await hands.done("fill", name="Note", text="mine")
+    result = await hands.done("navigate", site.url("/nothing"))
+    assert (result["effect"], result["content"]) == ("none", "the page asks whether to leave it")
+    await hands.done("dialog")
+
+
+async def test_a_page_that_did_not_come_in_time_was_not_gone_to(hands: Hands, site: Site) -> None:
+    site.pages["/next"] = "<title>Next</title>"
+    await shown(hands, site, "<button onclick='for (;;);'>Hang</button>")
+    assert (await hands.call("click", name="Hang", timeout=1))["status"] == "timeout"
+    assert (await hands.call("navigate", site.url("/next"), timeout=1))["status"] == "timeout"
+
+
+async def test_a_tab_that_closes_itself_is_said_to(hands: Hands, site: Site) -> None:
+    site.pages["/popup"] = "<title>Popup</title><button onclick='window.close()'>Enough</button>"
+    await shown(hands, site, "<button onclick=\"window.open('/popup')\">Open</button>")
+    opener = (await hands.done("list_tabs"))["tab_id"]
+    # The browser tells of it a little later than the page; on a machine that is busy with others that may be too late.
+    for _ in range(TRIES):
+        [popup] = (await hands.done("click", name="Open", tab_id=opener))["opened_tabs"]
+        result = await hands.done("click", name="Enough", tab_id=popup)
+        if result["effect"] == "confirmed":
+            break
+    assert (result["effect"], result["content"]) == ("confirmed", "the tab was closed")
+    await hands.done("snapshot", tab_id=opener)
+
+
+async def test_what_a_click_begins_to_download_is_told_and_not_kept(hands: Hands, site: Site, folder: Path) -> None:
+    made = "a.href = window.URL.createObjectURL(new Blob(['some text'])); a.click()"
+    await shown(hands, site, f'<a id=a download=made.txt></a><button onclick="{made}">Export</button>')
+    for _ in range(TRIES):
+        result = await hands.done("click", name="Export")
+        if result["effect"] == "confirmed":
+            break
+    assert "a download began: 'made.txt'" in result["evidence"]
+    assert "was not kept" in result["note"]
+    await hands.done("download", name="Export", path="made.txt")
+    assert (folder / "work" / "made.txt").read_text() == "some text"

@@ -60,7 +60,7 @@ def free(tab: Tab) -> Tab:
     if tab.state == "dialog":
         raise Downstream(
             f"the page in {tab.id} asks ({tab.asks.get('kind')}): {tab.asks.get('message')!r}",
-            hint="answer it by the action dialog, with params.accept true or false",
+            hint="answer it by the action dialog, with params.accept true or false; where it asks without end, close the tab",
             details={"dialog": dict(tab.asks)},
         )
     if tab.state == "file_chooser":

@@ -13,15 +13,17 @@ from typing import Any
 
 from handrail import Downstream, InvalidArguments, NotFound, StaleElement
 from handrail_browser.chromium import frames, keys, settling
-from handrail_browser.chromium.browser import Browser
+from handrail_browser.chromium.browser import UNREACHED, Browser
 from handrail_browser.chromium.cdp import Gone
 from handrail_browser.chromium.frames import Frame
-from handrail_browser.chromium.nodes import Handle, called
+from handrail_browser.chromium.nodes import Handle, called, shown
+from handrail_browser.chromium.proxy import REFUSED_BY
 from handrail_browser.chromium.tabs import Page
 from handrail_browser.driver import Done, Driver, Gotten, Interrupted, Node, Tab, Until
 
 # What a new tab is waited for.
 NEW_TAB_S = 3.0
+LATE_S = 0.3
 BUTTONS = {"left": 1, "right": 2, "middle": 4}
 
 
@@ -249,6 +251,8 @@ class Acting(Driver):
         rest, _ = await settling.settled(page, was)
         more: dict[str, Any] = {"dialog": dict(page.dialog)} if page.dialog is not None else {}
         evidence = ("accepted" if accept else "dismissed", *((f"now at {page.url}",) if page.url != was.url else ()))
+        if page.dialog is not None:
+            evidence += (settling.asked(page.dialog),)
         return Done("confirmed", evidence, rest, more)
 
     async def wait(
@@ -338,6 +342,25 @@ class Acting(Driver):
                     hint="wait, scroll, or close what is in the way; then try again",
                 )
 
+    def _led_to(self, page: Page, was: settling.Before, done: Done) -> Done:
+        """With what is to be said of a page or a file that the action has led to."""
+        more = dict(done.more)
+        if page.files:
+            done = replace(done, effect="confirmed", evidence=(f"a download began: {page.files[0]!r}", *done.evidence))
+        if page.files and self._browser.ours:
+            more["note"] = "What began to download was not kept: the action download, of the same element, saves it."
+        if page.documents == was.documents or page.dialog is not None:
+            return replace(done, more=more)
+        status = page.status or {}
+        if (error := page.failure) is None and status.get("status", 0) >= 400:
+            more["http_status"] = status["status"]
+            if status["by"] == REFUSED_BY:
+                error = "it may not be gone to" if status["status"] == 403 else UNREACHED
+        if error is not None:
+            told = f"{shown(page.url)!r} could not be opened: {self._browser.trouble(page.url, error)}"
+            return replace(done, effect="unverified", evidence=(told,), more=more)
+        return replace(done, more=more)
+
     async def _doing(
         self,
         page: Page,
@@ -348,9 +371,20 @@ class Acting(Driver):
         filling: bool = False,
     ) -> Done:
         was = settling.before(page, frozenset(self._browser.pages))
-        done = await settling.perform(
-            page, action, was, lambda: list(self._browser.pages), frame, target=target, filling=filling
-        )
+        try:
+            done = await settling.perform(
+                page, action, was, lambda: list(self._browser.pages), frame, target=target, filling=filling
+            )
+        except Gone:
+            if page.id in self._browser.pages:
+                raise
+            done = Done("unverified")
+        if done.effect == "unverified" and not filling:
+            # Files and closed tabs are told of by the browser, not by the page, and a little later.
+            await page.until(lambda: bool(page.files) or page.interrupted, LATE_S)
+        if page.id not in self._browser.pages:
+            return replace(done, effect="confirmed", evidence=("the tab was closed",), settled=True)
+        done = self._led_to(page, was, done)
         opened = [self._browser.pages[id] for id in done.more.get("opened_tabs", ()) if id in self._browser.pages]
         for each in opened:
             await each.until(

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import anyio
 
@@ -26,6 +27,14 @@ if TYPE_CHECKING:
 
 PAGES = {"autoAttach": True, "waitForDebuggerOnStart": True, "flatten": True, "filter": [{"type": "page"}]}
 MOST_TABS = 30
+UNREACHED = "ERR_TUNNEL_CONNECTION_FAILED"
+ERRORS = {
+    "ERR_NAME_NOT_RESOLVED": "the name is not known",
+    UNREACHED: "the server cannot be reached",
+    "ERR_CONNECTION_REFUSED": "nothing listens there",
+    "ERR_EMPTY_RESPONSE": "the server closed without an answer",
+    "ERR_TOO_MANY_REDIRECTS": "it leads on without end",
+}
 
 
 @dataclass(slots=True)
@@ -96,7 +105,7 @@ class Coming:
 
     def over(self) -> None:
         """Nobody waits for it any more."""
-        self.browser.waiting.discard(self)
+        self.browser.waited(self)
 
     __hash__ = object.__hash__
 
@@ -130,15 +139,19 @@ class Browser:
 
     async def start(self) -> None:
         """Take up the tabs that there are, and every one that is opened."""
-        send = self.connection.send
-        await asyncio.gather(
-            send("Target.setAutoAttach", PAGES),
-            send(
-                "Browser.setDownloadBehavior",
-                {"behavior": "allowAndName", "downloadPath": str(self.downloads), "eventsEnabled": True},
-            ),
-        )
+        if self.ours:
+            self._take_downloads()
+        await self.connection.send("Target.setAutoAttach", PAGES)
         await asyncio.gather(*self._preparing)
+
+    @property
+    def ours(self) -> bool:
+        """Whether it was started by us; what a person saves in a browser of theirs is theirs."""
+        return self.proxy is not None
+
+    def _take_downloads(self) -> None:
+        to = {"behavior": "allowAndName", "downloadPath": str(self.downloads), "eventsEnabled": True}
+        self.connection.tell("Browser.setDownloadBehavior", to)
 
     def page(self, id: str | None) -> Page:
         """The tab of that id, or the active one."""
@@ -187,16 +200,26 @@ class Browser:
     def coming(self, page: Page) -> Coming:
         """Wait for a download of a tab; to be said before what begins it."""
         coming = Coming(self, page)
+        if not self.ours:
+            self._take_downloads()
         self.waiting.add(coming)
         return coming
+
+    def waited(self, coming: Coming) -> None:
+        """Nobody waits for it any more."""
+        self.waiting.discard(coming)
+        if not self.ours and not self.waiting:
+            self.connection.tell("Browser.setDownloadBehavior", {"behavior": "default"})
 
     def refused(self) -> list[Refusal]:
         """Connections that pages wanted and did not get, since this was last asked."""
         return [] if self.proxy is None else self.proxy.taken()
 
-    def trouble(self, host: str) -> str | None:
-        """Why a host could not be reached, where that is known."""
-        return self.proxy.errors.pop(host, None) if self.proxy is not None else None
+    def trouble(self, url: str, error: str) -> str:
+        """Why an address could not be opened, in words."""
+        told = self.proxy.errors.pop(urlsplit(url).hostname or "", None) if self.proxy is not None else None
+        name = error.removeprefix("net::")
+        return told or ERRORS.get(name, name)
 
     async def close(self) -> None:
         """End the browser if it is ours; else close nothing but the connection."""
@@ -217,7 +240,18 @@ class Browser:
         elif method.startswith("Browser.download"):
             for coming in list(self.waiting):
                 coming.told(method, params)
+            if method == "Browser.downloadWillBegin" and all(each.guid != params["guid"] for each in self.waiting):
+                self._unasked(params)
         self._turn.set()
+
+    def _unasked(self, params: Mapping[str, Any]) -> None:
+        """A download that nobody waits for: it is told of, and fills no disk."""
+        page = next((each for each in self.pages.values() if params["frameId"] in each.frames), None)
+        if page is not None:
+            page.files.append(params.get("suggestedFilename", ""))
+            page.turned()
+        if self.ours:
+            self.connection.tell("Browser.cancelDownload", {"guid": params["guid"]})
 
     def _attached(self, params: dict[str, Any]) -> None:
         info, session = params["targetInfo"], params["sessionId"]

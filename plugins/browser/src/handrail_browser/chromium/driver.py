@@ -14,9 +14,11 @@ from handrail import Denied, Downstream, Element, InvalidArguments, NotFound, Re
 from handrail.net import addresses
 from handrail_browser.chromium import frames, piercing, settling
 from handrail_browser.chromium.acting import Acting
+from handrail_browser.chromium.browser import UNREACHED
 from handrail_browser.chromium.cdp import COMMAND_S, Gone
 from handrail_browser.chromium.frames import Frame
 from handrail_browser.chromium.nodes import Handle, frames_in, node_of, place_of, shown
+from handrail_browser.chromium.proxy import REFUSED_BY
 from handrail_browser.chromium.tabs import Page
 from handrail_browser.driver import (
     Done,
@@ -36,13 +38,7 @@ SHORTEST_S = 1.0
 FRAMES = 20
 MARKUP = 4_000_000
 TALLEST = 16_384
-ERRORS = {
-    "ERR_NAME_NOT_RESOLVED": "the name is not known",
-    "ERR_TUNNEL_CONNECTION_FAILED": "the server cannot be reached",
-    "ERR_CONNECTION_REFUSED": "nothing listens there",
-    "ERR_EMPTY_RESPONSE": "the server closed without an answer",
-    "ERR_TOO_MANY_REDIRECTS": "it leads on without end",
-}
+NOTHING_TO_SHOW = (204, 205)
 
 
 def _kept_from(why: Reason) -> Denied:
@@ -105,6 +101,8 @@ class ChromiumDriver(Acting):
         if error := (done or {}).get("errorText"):
             if error != "net::ERR_ABORTED":
                 raise self._failed(url, error)
+            if (status := (page.status or {}).get("status")) in NOTHING_TO_SHOW:
+                return Done("none", (f"the server answered that there is nothing to show ({status})",), True)
             # Nothing was shown in its place: it is a file that the browser would save.
             return Done(
                 "none",
@@ -117,6 +115,10 @@ class ChromiumDriver(Acting):
         whole = await settling.loaded(page, until, seconds)
         if page.failure is not None and not page.reached & {"load", "DOMContentLoaded"}:
             raise self._failed(url, page.failure)
+        if not whole and not page.arrived:
+            raise TimedOut(
+                f"{shown(url)!r} did not come within {seconds:g} s", hint="give a longer timeout, or close the tab"
+            )
         return self._arrived(page, url, whole)
 
     async def _go(self, page: Page, method: str, params: dict[str, Any], seconds: float) -> dict[str, Any] | None:
@@ -136,13 +138,18 @@ class ChromiumDriver(Acting):
         evidence, more = [f"now at {page.url[:300]}"], dict[str, Any]()
         if page.dialog is not None:
             more["dialog"] = dict(page.dialog)
-            evidence = [f"the page asks: {page.dialog['message'][:200]!r}"]
+            evidence = [settling.asked(page.dialog)]
+            if page.dialog["kind"] == "beforeunload":
+                return Done("none", tuple(evidence), whole, more)
         status = (page.status or {}).get("status")
         if status is not None and status >= 400:
             more["http_status"] = status
             refused = [each for each in self._browser.refused() if each.place == place_of(page.url)]
             if status == 403 and refused:
                 raise _kept_from(refused[-1].reason)
+            if (page.status or {})["by"] == REFUSED_BY:
+                # What is shown is our own word, and no page of that server.
+                raise self._failed(url, UNREACHED)
         if not whole:
             more["note"] = "The page had not come to its end in time; what there is can be used."
         return Done("confirmed", tuple(evidence), whole, more)
@@ -150,7 +157,7 @@ class ChromiumDriver(Acting):
     def _failed(self, url: str, error: str) -> Downstream:
         name = error.removeprefix("net::")
         refused = self._browser.refused()
-        if refused and name in ("ERR_TUNNEL_CONNECTION_FAILED", "ERR_BLOCKED_BY_RESPONSE", "ERR_FAILED"):
+        if refused and name in (UNREACHED, "ERR_BLOCKED_BY_RESPONSE", "ERR_FAILED"):
             raise _kept_from(refused[-1].reason)
         if name == "ERR_INVALID_AUTH_CREDENTIALS":
             return Downstream(
@@ -163,7 +170,7 @@ class ChromiumDriver(Acting):
                 f"{shown(url)!r} cannot prove who it is ({name})",
                 hint="its certificate is not valid here; nothing was sent to it",
             )
-        told = self._browser.trouble(urlsplit(url).hostname or "") or ERRORS.get(name, name)
+        told = self._browser.trouble(url, error)
         return Downstream(f"{shown(url)!r} could not be opened: {told}", details={"net_error": name})
 
     async def _log_in(self, page: Page, url: str, login: tuple[str, str]) -> None:

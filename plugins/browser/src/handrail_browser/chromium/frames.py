@@ -18,6 +18,10 @@ WORLD = "handrail"
 LOST = ("context with specified id", "context was destroyed", "Inspected target navigated", "uniqueContextId not found")
 
 
+# A page that leads on by itself may replace a document as soon as it is asked.
+TRIES = 3
+
+
 @cache
 def script() -> str:
     """What is asked of documents."""
@@ -50,15 +54,15 @@ async def ask(
     *,
     seconds: float | None = None,
 ) -> Any:
-    """What a function of ours gives in a frame; asked again once when the document was replaced meanwhile."""
-    for last in (False, True):
+    """What a function of ours gives in a frame; asked again when the document was replaced meanwhile."""
+    for _ in range(TRIES):
         try:
             return await _asked(connection, frame, function, args or {}, seconds)
         except Refused as exc:
-            if last or not any(each in str(exc) for each in LOST):
+            if not any(each in str(exc) for each in LOST):
                 raise
             frame.renewed()
-    raise AssertionError
+    raise Gone("the page was replaced by another one again and again while it was looked at", hint="try again")
 
 
 async def _asked(

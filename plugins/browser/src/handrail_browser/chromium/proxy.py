@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LONGEST_HEAD = 65_536
 CHUNK = 65_536
+# By what status line a page of the proxy itself is known from that of a server.
+REFUSED_BY = "Handrail"
 REMEMBERED = 200
 CONNECT_S = 20.0
 # Of one connection, not to be handed on.
@@ -265,5 +267,5 @@ async def _given(far: httpcore.AsyncNetworkStream, data: bytes) -> None:
 
 def _page(status: int, text: str) -> bytes:
     body = f"Handrail: {text}\n".encode()
-    head = f"HTTP/1.1 {status} Handrail\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
+    head = f"HTTP/1.1 {status} {REFUSED_BY}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
     return head.encode() + body

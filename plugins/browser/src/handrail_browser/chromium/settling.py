@@ -29,13 +29,15 @@ class Before:
     url: str
     title: str
     navigations: int
+    documents: int
     tabs: frozenset[str]
     began: float = field(default_factory=monotonic)
 
 
 def before(page: Page, tabs: frozenset[str]) -> Before:
     """How the tab is now."""
-    return Before(page.url, page.title, page.navigations, tabs)
+    page.files.clear()
+    return Before(page.url, page.title, page.navigations, page.documents, tabs)
 
 
 async def settled(page: Page, was: Before, frame: Frame | None = None) -> tuple[bool, dict[str, Any]]:
@@ -93,7 +95,7 @@ async def perform(
     evidence: list[str] = []
     if page.dialog is not None:
         more["dialog"] = dict(page.dialog)
-        evidence.append(f"the page asks: {page.dialog['message'][:200]!r}")
+        evidence.append(asked(page.dialog))
     if page.chooser is not None:
         more["file_chooser"] = page.seen.asks
         evidence.append("the page asks for a file")
@@ -107,6 +109,13 @@ async def perform(
         evidence.append(f"opened {len(opened)} tab{'s' if len(opened) > 1 else ''}")
     evidence += _seen(told)
     return Done("confirmed" if evidence else "unverified", (*evidence, *_aside(told)), rest, more)
+
+
+def asked(dialog: dict[str, Any]) -> str:
+    """What a dialog asks; one that a page opens before it is left has no words of its own."""
+    if dialog["kind"] == "beforeunload":
+        return "the page asks whether to leave it"
+    return f"the page asks: {dialog['message'][:200]!r}"
 
 
 def _seen(told: dict[str, Any]) -> list[str]:

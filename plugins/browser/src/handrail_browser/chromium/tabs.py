@@ -58,6 +58,9 @@ class Page:
         self._error = ""
         self.started = 0.0
         self.navigations = 0
+        # How many documents it has shown, and the files that it began to download with nobody waiting for them.
+        self.documents = 0
+        self.files: list[str] = []
         # Name and password for a server that asks for them, and the only one that gets them.
         self.login: tuple[str, str] | None = None
         self.login_origin = ""
@@ -184,6 +187,11 @@ class Page:
         """Whether it asks something, or has crashed."""
         return self.crashed or self.dialog is not None or self.chooser is not None
 
+    @property
+    def arrived(self) -> bool:
+        """Whether a document has come since one was asked for."""
+        return self._arrived
+
     def turned(self) -> None:
         """Wake whoever waits."""
         turn, self._turn = self._turn, asyncio.Event()
@@ -256,10 +264,11 @@ class Page:
         frame.renewed()
         if told["id"] == self.main:
             self._arrived = "unreachableUrl" not in told
-            self.url = told["url"] + told.get("urlFragment", "")
+            self.url = told.get("unreachableUrl") or told["url"] + told.get("urlFragment", "")
             self.failure = None if self._arrived else self._error or "unreachable"
             self.crashed = False
             self.navigations += 1
+            self.documents += 1
             self.reached.clear()
 
     def _on_page_navigated_within_document(self, session: str, params: dict[str, Any]) -> None:
@@ -317,6 +326,7 @@ class Page:
             response = params["response"]
             self.status = {
                 "status": response["status"],
+                "by": response.get("statusText", ""),
                 "content_type": response.get("mimeType", ""),
                 "headers": {name.lower(): value for name, value in response.get("headers", {}).items()},
             }
