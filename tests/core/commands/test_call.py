@@ -22,6 +22,14 @@ def test_arguments_come_from_a_file_or_from_stdin(handrail):
     assert handrail("call", "greet", "--args", "-", input='{"name": "S"}', plugins="stage").stdout == "hello, S\n"
 
 
+def test_who_gives_arguments_as_words_or_none_is_told_how_they_are_given(handrail):
+    cure = """a tool's arguments are one object, as in --args '{"seconds": 1}'"""
+    done = handrail("call", "wait", "seconds=1")
+    assert (done.returncode, f"'seconds=1' is too much: {cure}" in done.stderr) == (2, True)
+    done = handrail("call", "set_switch", plugins="stage")
+    assert (done.returncode, f"Hint: {cure}" in done.stderr) == (1, True)
+
+
 @pytest.mark.parametrize("given", ["{", "[1]", "@nowhere.json", '"text"'])
 def test_arguments_that_are_no_object_are_a_misuse(handrail, given):
     assert handrail("call", "wait", "--args", given).returncode == 2

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from importlib.metadata import distribution
@@ -10,6 +11,7 @@ import pytest
 
 from handrail.commands._packages import distribution_of
 
+PLUGINS = Path(__file__).parents[2] / "fixtures/plugins"
 PROGRAM = "import sys; from handrail.commands import main; main(sys.argv[1:])"
 
 
@@ -53,6 +55,19 @@ def test_a_plugin_is_installed_and_removed_by_its_own_name(elsewhere, plugin_whe
     done = elsewhere("uninstall", "stage")
     assert done.stdout == "removed the plugin stage\n", done.stderr
     assert elsewhere("bow", HANDRAIL_PLUGINS="stage").returncode == 2
+
+
+def test_what_is_changed_in_a_folder_that_is_installed_as_it_stands_counts_at_once(elsewhere, tmp_path: Path):
+    folder = tmp_path / "stage"
+    shutil.copytree(PLUGINS / "stage", folder)
+    unbuilt = {"UV_NO_BUILD_ISOLATION": "1", "PIP_NO_BUILD_ISOLATION": "0"}
+    done = elsewhere("install", "-e", "./stage", **unbuilt)
+    assert done.stdout == "installed the plugin stage; see `handrail plugins`\n", done.stderr
+    (hooks,) = [file for file in folder.rglob("*.py") if "bows" in file.read_text()]
+    hooks.write_text(hooks.read_text().replace("bows", "bows deeper"))
+    assert elsewhere("bow", HANDRAIL_PLUGINS="stage").stdout == "bows deeper\n"
+    refused = elsewhere("install", "-e", "-U", "stage")
+    assert (refused.returncode, "exclude each other" in refused.stderr) == (2, True)
 
 
 def test_what_cannot_be_installed_is_an_error_and_the_installer_says_why(elsewhere):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ ROOT = Path(__file__).parents[3]
 def test_a_package_is_made_and_the_next_step_is_told(handrail, kind: str) -> None:
     done = handrail("new", kind, "my_first")
     assert done.returncode == 0, done.stderr
-    assert "next: cd handrail-my-first && pip install -e '.[test]' && pytest" in done.stdout
+    assert f"next: cd handrail-my-first && handrail install -e '.[test]' && {sys.executable} -m pytest" in done.stdout
     made = handrail.folder / "handrail-my-first"
     assert {file.name for file in made.rglob("*.py")} == {"__init__.py", "test_my_first.py"}
     assert 'my_first = "handrail_my_first"' in (made / "pyproject.toml").read_text()

@@ -17,6 +17,8 @@ from typing import Any, Protocol, cast
 from handrail.errors import HandrailError
 
 Command = Sequence[str | Path]
+# What stands before another package in `uv tool install`.
+BESIDE, EDITABLE = "--with", "--with-editable"
 
 
 class Installer(Protocol):
@@ -24,7 +26,7 @@ class Installer(Protocol):
 
     @property
     def variables(self) -> Mapping[str, str]: ...
-    def installing(self, packages: Sequence[str]) -> Command: ...
+    def installing(self, packages: Sequence[str], *, editable: bool = False) -> Command: ...
     def uninstalling(self, packages: Sequence[str]) -> Command: ...
     def upgrading(self, packages: Sequence[str], *, everything: bool) -> Command: ...
     def removing(self, packages: Sequence[str]) -> Command: ...
@@ -60,8 +62,9 @@ class Pip:
     def variables(self) -> Mapping[str, str]:
         return {}
 
-    def installing(self, packages: Sequence[str]) -> Command:
-        return [*self.program, "install", *self.options, *packages]
+    def installing(self, packages: Sequence[str], *, editable: bool = False) -> Command:
+        mark = ("-e",) if editable else ()
+        return [*self.program, "install", *self.options, *(word for package in packages for word in (*mark, package))]
 
     def uninstalling(self, packages: Sequence[str]) -> Command:
         return [*self.program, "uninstall", *self.unasked, *self.options, *packages]
@@ -86,9 +89,10 @@ class Pipx:
     def variables(self) -> Mapping[str, str]:
         return {"PIPX_HOME": str(self.prefix.parents[1])}
 
-    def installing(self, packages: Sequence[str]) -> Command:
+    def installing(self, packages: Sequence[str], *, editable: bool = False) -> Command:
         options = (f"--pip-args={shlex.join(self._options)}",) if self._options else ()
-        return [self.program, "inject", *options, self.prefix.name, *packages]
+        mark = ("--editable",) if editable else ()
+        return [self.program, "inject", *options, *mark, self.prefix.name, *packages]
 
     def uninstalling(self, packages: Sequence[str]) -> Command:
         if self._uninjects():
@@ -128,8 +132,9 @@ class UvTool:
         programs = Path(self.receipt["entrypoints"][0]["install-path"]).parent
         return {"UV_TOOL_DIR": str(self.prefix.parent), "UV_TOOL_BIN_DIR": str(programs)}
 
-    def installing(self, packages: Sequence[str]) -> Command:
-        return self._with([*self._beside.values(), *packages])
+    def installing(self, packages: Sequence[str], *, editable: bool = False) -> Command:
+        option = EDITABLE if editable else BESIDE
+        return self._with([*self._beside.values(), *((option, package) for package in packages)])
 
     def uninstalling(self, packages: Sequence[str]) -> Command:
         gone = {normal(package) for package in packages}
@@ -138,7 +143,7 @@ class UvTool:
                 f"{', '.join(unnamed)} came with {_requirement(self._main)}, and goes only with it",
                 hint="turn the plugin off by `disabled` in [plugins], or install with another extra",
             )
-        return self._with([text for name, text in self._beside.items() if name not in gone])
+        return self._with([words for name, words in self._beside.items() if name not in gone])
 
     def upgrading(self, packages: Sequence[str], *, everything: bool) -> Command:
         if everything:
@@ -150,14 +155,14 @@ class UvTool:
         """The environment, whatever is in it."""
         return [self.program, "tool", "uninstall", self.prefix.name]
 
-    def _with(self, beside: Sequence[str]) -> Command:
+    def _with(self, beside: Sequence[tuple[str, str]]) -> Command:
         return [
             self.program,
             "tool",
             "install",
             *self._options,
             _requirement(self._main),
-            *(word for requirement in beside for word in ("--with", requirement)),
+            *(word for words in beside for word in words),
         ]
 
     @property
@@ -169,9 +174,9 @@ class UvTool:
         return next(each for each in self._requirements if each["name"] == self.prefix.name)
 
     @property
-    def _beside(self) -> dict[str, str]:
-        """The requirements that were added, by name."""
-        return {each["name"]: _requirement(each) for each in self._requirements if each["name"] != self.prefix.name}
+    def _beside(self) -> dict[str, tuple[str, str]]:
+        """The options for the requirements that were added, by name."""
+        return {each["name"]: _option(each) for each in self._requirements if each["name"] != self.prefix.name}
 
     @property
     def _options(self) -> list[str]:
@@ -185,9 +190,20 @@ def normal(package: str) -> str:
     return re.sub(r"[-_.]+", "-", package).lower()
 
 
+def _option(told: Mapping[str, Any]) -> tuple[str, str]:
+    """A requirement of a receipt that stands beside the main one, with what says so on a command line."""
+    if (folder := told.get("editable")) is not None:
+        return EDITABLE, f"{folder}{_extras(told)}"
+    return BESIDE, _requirement(told)
+
+
+def _extras(told: Mapping[str, Any]) -> str:
+    return f"[{','.join(told['extras'])}]" if told.get("extras") else ""
+
+
 def _requirement(told: Mapping[str, Any]) -> str:
     """A requirement of a receipt as it is written on a command line."""
-    extras = f"[{','.join(told['extras'])}]" if told.get("extras") else ""
+    extras = _extras(told)
     name = f"{told['name']}{extras}"
     marker = f" ; {told['marker']}" if told.get("marker") else ""
     where = told.get("url") or told.get("path") or told.get("directory") or told.get("editable")

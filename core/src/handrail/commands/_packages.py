@@ -21,10 +21,10 @@ from handrail.words import nearest
 METAPACKAGE = "handrail"
 
 
-def install(packages: Sequence[str]) -> list[str]:
-    """Install packages; the names of the plugins that came."""
+def install(packages: Sequence[str], *, editable: bool = False) -> list[str]:
+    """Install packages, as `editable` folders where they stand; the names of the plugins that came."""
     chosen = _checked(packages)
-    appeared, _ = _change(chosen.installing(packages), chosen)
+    appeared, _ = _change(chosen.installing(packages, editable=editable), chosen)
     return appeared
 
 

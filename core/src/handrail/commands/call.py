@@ -34,16 +34,27 @@ QUIET_S = 1.0
 # Keys that are shown by themselves, or say nothing to a person.
 APART = frozenset({"status", "stdout", "stderr", "content", "error", "voice_message", "duration_ms"})
 BULKY = 1_000
+HOW = """a tool's arguments are one object, as in --args '{"seconds": 1}'"""
+
+
+def _no_loose_words(context: click.Context, argument: click.Parameter, words: Sequence[str]) -> Sequence[str]:
+    """None: a tool's arguments are one object."""
+    if words:
+        raise click.UsageError(f"{words[0]!r} is too much: {HOW}", context)
+    return words
 
 
 @click.command("call")
 @click.argument("name", shell_complete=completed_by("tools"))
+@click.argument("loose", nargs=-1, metavar="", callback=_no_loose_words)
 @click.option("--args", "given", metavar="JSON", default="{}", help="An object; @FILE reads a file, - stdin.")
 @click.option("--yes", is_flag=True, help="Say yes to ordinary questions, never to a catastrophic one.")
 @session_options
 @json_option
 @click.pass_context
-def command(context: click.Context, name: str, given: str, yes: bool, choices: Choices, as_json: bool) -> None:
+def command(
+    context: click.Context, name: str, loose: Sequence[str], given: str, yes: bool, choices: Choices, as_json: bool
+) -> None:
     """Call one tool in a session of its own.
 
     What it leaves running ends with the session, and the result says so. Exits with 0 on success, 1 on an error or a denial, 2 when misused, 130
@@ -52,7 +63,7 @@ def command(context: click.Context, name: str, given: str, yes: bool, choices: C
     Example: handrail call execute_cli --args '{"command": "ls"}'
     """
     from handrail.commands._stdio import own_stdio
-    from handrail.errors import NoConfirmer
+    from handrail.errors import InvalidArguments, NoConfirmer
 
     args = _arguments(given)
     with own_stdio():
@@ -63,6 +74,8 @@ def command(context: click.Context, name: str, given: str, yes: bool, choices: C
         _show(result)
         if result.error_code == NoConfirmer.code and not yes:
             click.echo("Hint: run it at a terminal to be asked, or add --yes", err=True)
+        elif result.error_code == InvalidArguments.code and not args:
+            click.echo(f"Hint: {HOW}; `handrail tools --json` tells those of each tool", err=True)
     context.exit(128 + caught if caught else 0 if result.ok else 1)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+import sys
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any
@@ -38,7 +40,8 @@ def command(kind: str, name: str, into: Path) -> None:
     if folder.exists():
         raise HandrailError(f"{str(folder)!r} exists already, and nothing was written", hint="choose another name")
     _render(folder, kind, name)
-    click.echo(f"made {folder}; next: cd {folder} && pip install -e '.[test]' && pytest")
+    python = shlex.quote(sys.executable)
+    click.echo(f"made {folder}; next: cd {folder} && handrail install -e '.[test]' && {python} -m pytest")
 
 
 def _render(folder: Path, kind: str, name: str) -> None:
