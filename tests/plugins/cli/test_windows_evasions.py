@@ -179,3 +179,20 @@ def test_long_text_is_judged_in_bounded_time(shell: str, unit: str) -> None:
 @pytest.mark.parametrize("shell", ["powershell", "cmd"])
 def test_what_is_too_long_is_asked_about(shell: str) -> None:
     assert reach("echo " + "a" * 10_000, "cmd" if shell == "cmd" else "powershell") == "dangerous"
+
+
+@pytest.mark.parametrize("shell", ["powershell", "cmd"])
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("git clean -fdx", "dangerous"),
+        ("git -C src clean -ff", "dangerous"),
+        ("git -C ../.. clean -fd", "fatal"),
+        ("git -C C:/Users/user clean -fd", "fatal"),
+        ('bash -c "rm -rf ~"', "fatal"),
+        ('bash -c "rm -rf /c"', "fatal"),
+        ('bash -c "rm -rf ../.."', "fatal"),
+    ],
+)
+def test_the_workspace_is_no_home_and_no_drive(shell: str, command: str, expected: str) -> None:
+    assert reach(command, "cmd" if shell == "cmd" else "powershell") == expected

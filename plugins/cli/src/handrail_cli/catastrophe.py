@@ -91,6 +91,8 @@ class _Judge:
         self.written: dict[str, str] = {}
         self.copies: set[str] = set()
         self.feeders = _feeders(analysis)
+        # The commands whose output a variable holds.
+        self.holders = {name: word.inner for name, word in analysis.assigned}
         # What stands behind plain wrappers, for each command.
         self.innermost = [innermost(command.guess) for command in analysis.commands]
         self.names = [words[0].rpartition("/")[2] if words else "" for words in self.innermost]
@@ -285,7 +287,9 @@ class _Judge:
         if not connected and not sends(self.innermost[number]):
             return
         commands = self.analysis.commands
-        near = [n for n in (*self.feeders.get(number, ()), number, *substitutions(command.words)) if n < len(commands)]
+        held = [n for variable in _variables(self.analysis.text, command) for n in self.holders.get(variable, ())]
+        near = (*self.feeders.get(number, ()), number, *substitutions(command.words), *held)
+        near = [n for n in near if n < len(commands)]
         words = [word for n in near for word in (*commands[n].guess, *read_targets(commands[n]))]
         copied = any(self.scene.place(re.sub(r"^(\w+=)?@", "", word)) in self.copies for word in command.guess[1:])
         tells = any(SECRET_PRINTERS.match(" ".join(commands[n].guess)) for n in near if n != number)
@@ -309,8 +313,12 @@ class _Judge:
         for redirect in command.redirects:
             if redirect.body is not None:
                 return redirect.body.guess
-        earlier = self.feeders.get(number)
-        return constant_output([self.analysis.commands[n] for n in earlier]) if earlier else None
+        earlier = [self.analysis.commands[n] for n in self.feeders.get(number, ())]
+        if (text := constant_output(earlier) if earlier else None) is not None:
+            return text
+        # Of several whose output comes together (`(crontab -l; echo …)`), what can be told.
+        told = [text for command in earlier if (text := constant_output([command])) is not None]
+        return "\n".join(told) if told else None
 
     def remember_written(self, number: int, command: Command) -> None:
         """The text that a redirection puts into a file, and copies of credentials."""

@@ -22,6 +22,8 @@ class Word(NamedTuple):
     inner: tuple[int, ...] = ()
     # A process substitution and nothing else.
     process: bool = False
+    # What it certainly begins with, where the rest is not certain.
+    start: str = ""
 
 
 @dataclass(frozen=True, slots=True)

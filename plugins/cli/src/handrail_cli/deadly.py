@@ -15,6 +15,7 @@ MAX_NESTING = 6
 BLOCK_DEVICE = re.compile(
     r"/dev/(sd|hd|vd|xvd|nvme|mmcblk|disk|mapper/|md|dm-|loop|mtd|nbd|zd|rdisk|mem$|kmem$|port$|root$|block/|sr\d)"
 )
+DRIVE = re.compile(r"([A-Za-z]):[\\/]*")
 VITAL_FILE = re.compile(
     r"/etc/(passwd|shadow|gshadow|group|sudoers|master\.passwd)-?|/etc/sudoers\.d/.*|/boot/.*|/proc/sysrq-trigger"
 )
@@ -22,13 +23,16 @@ VITAL_FILE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Where a command runs: the folders that relative paths and `~` mean."""
+    """Where a command runs: the folders that relative paths and `~` mean. With `drives`, `C:\\x` is `/c/x`, as shells on Windows have it."""
 
     cwd: str
     home: str
+    drives: bool = False
 
     def place(self, text: str) -> str:
         """The absolute path without `.` and `..`; links are not followed."""
+        if self.drives:
+            return Scene(_unix(self.cwd), _unix(self.home)).place(_unix(text))
         if text.startswith("~"):
             user, _, rest = text[1:].partition("/")
             text = os.path.join(self.home if not user else f"{os.path.dirname(self.home)}/{user}", rest)
@@ -40,12 +44,19 @@ class Scene:
         place = self.place(text)
         while (name := place.rpartition("/")[2]) and set(name) <= set("*.?[]!{},"):
             place = place.rpartition("/")[0] or "/"
-        if place in ("/", self.home, "/root"):
+        home = self.place("~")
+        if place in ("/", home, "/root"):
             return True
         parent = place.rpartition("/")[0] or "/"
         if parent == "/":
             return place not in ("/tmp", "/workspace")
-        return parent in ("/home", "/Users")
+        homes = home.rpartition("/")[0]
+        return parent in ("/home", "/Users", homes) or place == homes
+
+
+def _unix(text: str) -> str:
+    drive = DRIVE.match(text)
+    return text if drive is None else f"/{drive[1].lower()}/{text[drive.end() :]}".replace("\\", "/")
 
 
 def innermost(argv: Sequence[str]) -> Sequence[str]:

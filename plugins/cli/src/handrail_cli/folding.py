@@ -15,7 +15,7 @@ INNERMOST = re.compile(r"(?<!\$)\{([^{}]*)\}")
 RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])")
 
 # A variable with a plain operator: what follows the operator holds nothing that is expanded.
-PARAMETER = re.compile(r"\$\{([A-Za-z_]\w*)(:?[-+]|##?|%%?|//?|/[#%]|\^\^?|,,?|:(?=\d))([\w ./:@%+,*?-]*)\}", re.ASCII)
+PARAMETER = re.compile(r"\$\{([A-Za-z_]\w*)(:?[-+?]|##?|%%?|//?|/[#%]|\^\^?|,,?|:(?=\d))([\w ./:@%+,*?-]*)\}", re.ASCII)
 SLICE = re.compile(r"(\d{1,5})(?::(\d{1,5}))?")
 
 
@@ -23,6 +23,9 @@ def parameter(value: str, operator: str, word: str) -> str:
     """What `${name<operator>word}` gives for a value (bash manual, "Shell Parameter Expansion"); unset counts as empty."""
     if operator in (":-", "-"):
         return value or word
+    if operator in (":?", "?"):
+        # Without a value nothing goes on.
+        return value or "?"
     if operator in (":+", "+"):
         return word if value else ""
     if operator[0] in "^,":

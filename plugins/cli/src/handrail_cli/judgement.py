@@ -48,7 +48,7 @@ def judge(
     codes = Codes()
     weighing = Weighing(judging, (cwd,), around or surroundings(judging), variables, codes)
     weighing.line(analysis)
-    scene = Scene(variables["PWD"], variables["HOME"])
+    scene = Scene(variables["PWD"], variables["HOME"], drives=judging.platform == "win32")
     fatal = tuple(dict.fromkeys(catastrophes(analysis, scene, variables=variables, codes=codes)))
     if stdin is not None and any(reads_code(command.guess) for command in analysis.commands):
         given = analyse(stdin, variables=variables)

@@ -23,7 +23,7 @@ QUOTED = re.compile(r"[\\$`\"\n]")
 PUBLIC_VARIABLE = re.compile(r"\$(USER|LOGNAME|HOME|PWD|HOSTNAME|LANG)(?!\w)")
 EXPANSION = re.compile(
     r"\$\{(?:#?[A-Za-z_]\w*(?:\[(?:\d+|@|\*)\])?|"
-    r"\d+|[A-Za-z_]\w*(?::?-[\w ./:=@%+,-]*|(?::?\+|##?|%%?|//?|/[#%]|\^\^?|,,?|:(?=\d))[\w ./:@%+,*?-]*))\}",
+    r"\d+|[A-Za-z_]\w*(?::?-[\w ./:=@%+,-]*|(?::?[+?]|##?|%%?|//?|/[#%]|\^\^?|,,?|:(?=\d))[\w ./:@%+,*?-]*))\}",
     re.ASCII,
 )
 NAME = re.compile(r"\$(?:[A-Za-z_]\w*|[0-9$?#!@*-])", re.ASCII)

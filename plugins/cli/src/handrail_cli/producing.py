@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from handrail_cli.commandline import Command, Word
 
 MAX_OUTPUT = 20_000
+FORMAT = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?(?P<kind>[sbqcdiouxX]))")
+SPAN = re.compile(r"([ -~])-([ -~])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +62,31 @@ def _echo(words: Sequence[str], fed: str | None) -> str | None:
 
 
 def _printf(words: Sequence[str], fed: str | None) -> str | None:
+    """The format, once more for as long as there are words for it."""
     from handrail_cli.folding import ansi_c
 
-    if not words:
+    if not words or words[0] == "-v":
         return None
-    form = ansi_c(words[0])
-    for value in words[1:]:
-        form = form.replace("%s", value, 1).replace("%b", ansi_c(value), 1)
-    return form
+    form, *left = words[1:] if words[0] == "--" and len(words) > 1 else words
+    text = ""
+    while True:
+        before = len(left)
+        text += FORMAT.sub(lambda match: _formatted(match, left), ansi_c(form))
+        if not left or len(left) == before:
+            return text
+
+
+def _formatted(match: re.Match[str], left: list[str]) -> str:
+    from handrail_cli.folding import ansi_c
+
+    if match["kind"] is None:
+        return "%"
+    value = left.pop(0) if left else ""
+    if match["kind"] in "sq":
+        return value
+    if match["kind"] in "bc":
+        return ansi_c(value) if match["kind"] == "b" else value[:1]
+    return format(int(value), match["kind"].replace("i", "d")) if value.isdecimal() and len(value) < 10 else value
 
 
 def _base64(words: Sequence[str], fed: str | None) -> str | None:
@@ -104,16 +124,17 @@ def _translated(words: Sequence[str], fed: str | None) -> str | None:
     if fed is None or len(words) != 2:
         return None
     if words[0] == "-d":
-        return "".join(letter for letter in fed if letter not in words[1])
-    if len(words[0]) == len(words[1]):
-        return fed.translate(str.maketrans(words[0], words[1]))
-    return _rot13(fed) if words[0].lower() == "a-za-z" else None
+        return "".join(letter for letter in fed if letter not in _letters(words[1]))
+    some, others = _letters(words[0]), _letters(words[1])
+    return fed.translate(str.maketrans(some, others.ljust(len(some), others[-1])[: len(some)])) if others else None
 
 
-def _rot13(text: str) -> str:
-    import codecs
+def _letters(word: str) -> str:
+    """The letters that a word means to `tr`: `a-z`, `[:upper:]`, `\\n`."""
+    from handrail_cli.folding import ansi_c
 
-    return codecs.encode(text, "rot13")
+    word = ansi_c(word.replace("[:lower:]", "a-z").replace("[:upper:]", "A-Z").replace("[:digit:]", "0-9"))
+    return SPAN.sub(lambda match: "".join(map(chr, range(ord(match[1]), ord(match[2]) + 1))), word)
 
 
 def _decoded(decode: Callable[[], bytes]) -> str | None:

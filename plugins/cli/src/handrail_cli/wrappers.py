@@ -275,11 +275,18 @@ def _tar(argv: Words, fed: str | None) -> list[Inside]:
     return found + [Inside(code=argv[at + 1]) for at, word in enumerate(argv[:-1]) if word in ("-I", "-F")]
 
 
+# Settings of git that hold a command.
+RUN_BY_GIT = re.compile(
+    r"alias\..*|.*\.(pager|editor|cmd|helper|command|sshcommand|driver|textconv|clean|smudge|process)", re.IGNORECASE
+)
+
+
 def _git(argv: Words, fed: str | None) -> list[Inside]:
     values = [argv[at + 1].partition("=")[2] for at, word in enumerate(argv[:-1]) if word == "-c"]
     execs = [argv[at + 1] for at, word in enumerate(argv[:-1]) if word in ("-x", "--exec", "--tree-filter")]
     rest = [" ".join(argv[3:])] if argv[2:3] and argv[2] in ("foreach", "run") else []
-    return [Inside(code=value.removeprefix("!")) for value in (*values, *execs, *rest) if " " in value]
+    kept = [argv[-1]] if "config" in argv[1:4] and any(map(RUN_BY_GIT.fullmatch, argv[2:-1])) else []
+    return [Inside(code=value.removeprefix("!")) for value in (*values, *execs, *rest, *kept) if " " in value]
 
 
 def _editor(argv: Words, fed: str | None) -> list[Inside]:
@@ -298,9 +305,10 @@ def _timed(argv: Words, fed: str | None) -> list[Inside]:
 
 def _make(argv: Words, fed: str | None) -> list[Inside]:
     reads = any(word in ("-f-", "--file=-", "--makefile=-") for word in argv) or ("-f" in argv and "-" in argv)
-    return (
-        [Inside(code=line.strip()) for line in (fed or "").splitlines()[:20] if line.startswith("\t")] if reads else []
-    )
+    lines = (fed or "").splitlines()[:20] if reads else []
+    # `all: ; recipe` has its recipe behind the names.
+    recipes = [line if line.startswith("\t") else line.partition(";")[2] for line in lines]
+    return [Inside(code=recipe.strip()) for recipe in recipes if recipe.strip()]
 
 
 SPECIAL: Mapping[str, Callable[[Words, str | None], list[Inside]]] = {

@@ -115,7 +115,8 @@ def taken(words: Sequence[Word], fed: str | None = None) -> Use | None:
 
 def asks_for_help(words: Sequence[Word], row: Row) -> bool:
     """Whether it is asked for nothing but its version or help."""
-    return len(words) == 2 and words[1].text in HELP and ("plain" not in row.flags or row.kind == "dangerous")
+    asked = len(words) > 1 and words[1].text in HELP and all(word.text == "--verbose" for word in words[2:])
+    return asked and ("plain" not in row.flags or row.kind == "dangerous")
 
 
 def take(
@@ -138,6 +139,8 @@ def take(
         text = word.text
         if only_operands or row.plain:
             taken.append(at)
+        elif text is None and word.start.startswith("-") and _begun(taking, at, outer):
+            pass
         elif text is None or (word.glob and text.startswith(GLOB_START) and text != "{}"):
             if "tame" not in row.flags:
                 taking.doubt(at)
@@ -218,6 +221,23 @@ def _option(taking: Taking, at: int, outer: Sequence[Row]) -> int:
             return found[-1][1] - at
     taking.doubt(at)
     return 0
+
+
+# Last looks at what was taken that ask nothing of values that may be any text.
+READING_NO_VALUES = (None, "make")
+
+
+def _begun(taking: Taking, at: int, outer: Sequence[Row]) -> bool:
+    """Take an option whose value is not known, where any value is text: `--author="$(…)"`, `-j$(nproc)`."""
+    word = taking.words[at]
+    name, equals, _ = word.start.partition("=")
+    if word.glob or taking.row.then not in READING_NO_VALUES or not (len(name) == 2 or (equals and name[:2] == "--")):
+        return False
+    option = next((row.options[name] for row in (taking.row, *reversed(outer)) if name in row.options), None)
+    if option is None or option.value == "no" or option.role not in (None, "text", "none"):
+        return False
+    _given(taking, option, at, None)
+    return True
 
 
 Given = list[tuple[Option, int, str | None]]

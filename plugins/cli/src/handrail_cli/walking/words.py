@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from handrail_cli.commandline import Word
@@ -27,6 +28,10 @@ UNJOINED = re.compile(r"(?:[^\\\s;&|()<>]|\\.)*", re.DOTALL)
 DEFAULTED = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*:?[-=]")
 # Few enough numbers, without a step.
 RANGE = re.compile(r"\{\d{1,2}\.\.\d{1,2}\}", re.ASCII)
+# Programs that print one word, a number or a date.
+ONE_WORD = re.compile(
+    r"(?:\$\(|`)\s*(nproc|getconf|date)(?:(?<=nproc)(?:\s+--all)?|(?<=getconf)\s+_NPROCESSORS_ONLN|(?<=date)(?:\s+-u)?\s+[\"']?\+(?:%[sYmdHMSFTjVy]|[-_.:])+[\"']?)\s*[)`]"
+)
 SPLIT = "\x1f"
 QUOTED = frozenset(("raw_string", "ansi_c_string", "string"))
 EXPANDING = frozenset(
@@ -87,7 +92,8 @@ class Words(Reading):
             glob = False
         if SPLIT in guess:
             return [Word(None, part, span, glob, inner) for part in guess.split(SPLIT) if part]
-        return [Word(text, guess, span, glob, inner, node.type == "process_substitution")]
+        start = "" if text is not None else "".join(part for part in takewhile(bool, texts) if part is not None)
+        return [Word(text, guess, span, glob, inner, node.type == "process_substitution", start)]
 
     def pieces(self, node: Node) -> list[Piece]:
         handler = PIECES.get(node.type)
@@ -222,6 +228,9 @@ class Words(Reading):
         from handrail_cli.producing import constant_output
 
         guess = constant_output(self.commands[first:]) or ""
+        printed = ONE_WORD.fullmatch(self.raw(node))
+        if printed is not None and printed[1] not in self.functions:
+            return [Piece(None, guess or "1")]
         quoted = node.parent is not None and node.parent.type in ("string", "heredoc_body")
         return [Piece(None, guess if quoted else SPLIT.join(guess.split()), glob=not quoted)]
 

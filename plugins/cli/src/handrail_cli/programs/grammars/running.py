@@ -134,6 +134,9 @@ def go_tool(taking: Taking) -> None:
 def make(taking: Taking) -> None:
     """`NAME=VALUE` of the command line goes into the recipes, before whatever the project says."""
     tasks(taking)
+    files = [o for o in taking.options if o[0].name in ("-f", "--file", "--makefile")]
+    if any((value or taking.words[at].text) in ("-", "/dev/stdin") for _, at, value in files):
+        taking.worsen("dangerous", code="hidden_code", why="it runs recipes from its standard input", at=0)
     for at in taking.operands:
         text = taking.words[at].text
         if text is not None and INSTALLING.fullmatch(text):
