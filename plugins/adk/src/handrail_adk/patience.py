@@ -8,7 +8,7 @@ import math
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from google.adk.models._capabilities import LlmCapabilities
 from google.adk.models.base_llm import BaseLlm
@@ -18,6 +18,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 from pydantic import PrivateAttr
 
+from handrail.plain import is_list, is_mapping
 from handrail_adk.budgets import Ending, Ends, Meter
 
 if TYPE_CHECKING:
@@ -194,11 +195,11 @@ def _asked_pause(exc: Exception) -> float | None:
 
 def _details(exc: Exception) -> Sequence[Mapping[str, Any]]:
     told: object = getattr(exc, "details", None)
-    error: object = cast("Mapping[str, Any]", told).get("error") if isinstance(told, Mapping) else None
-    details: object = cast("Mapping[str, Any]", error).get("details") if isinstance(error, Mapping) else None
-    if not isinstance(details, list):
+    error: object = told.get("error") if is_mapping(told) else None
+    details: object = error.get("details") if is_mapping(error) else None
+    if not is_list(details):
         return []
-    return [cast("Mapping[str, Any]", each) for each in cast("list[object]", details) if isinstance(each, Mapping)]
+    return [each for each in details if is_mapping(each)]
 
 
 def thinking(config: RunConfig) -> types.GenerateContentConfig | None:

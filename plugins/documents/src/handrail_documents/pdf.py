@@ -13,6 +13,7 @@ from pypdf.errors import PdfReadError
 from pypdf.generic import DictionaryObject, PdfObject
 
 from handrail.parsing.refusing import Refused
+from handrail.plain import is_list
 from handrail_documents.cut_off import what_is_left
 from handrail_documents.pages import pages_in
 from handrail_documents.reading_order import in_reading_order
@@ -187,8 +188,8 @@ def _fields(reader: PdfReader) -> tuple[dict[str, Any], str | None]:
 
 def _value(value: Any) -> str | list[str] | None:
     """What a field holds; a list where several lines of a list may be chosen."""
-    if isinstance(value, list):
-        return [_text(each) for each in islice(cast("list[Any]", value), MAX_FIELDS)]
+    if is_list(value):
+        return [_text(each) for each in islice(value, MAX_FIELDS)]
     return None if value is None else _text(value)
 
 

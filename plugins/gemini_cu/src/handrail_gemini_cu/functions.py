@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Literal, Protocol, cast
+from typing import Any, Final, Literal, Protocol
 from urllib.parse import urlsplit
 
 from handrail import TO_999, Frame, OutOfRange, PlannedAction, Size, Transform
+from handrail.plain import is_mapping
 
 # What the model is told that it works on.
 Environment = Literal["desktop", "browser", "mobile"]
@@ -154,7 +155,7 @@ def _decision(call: Called) -> tuple[str, str] | None:
     given = call.args.get("safety_decision")
     if given is None:
         return None
-    said = cast("Mapping[str, Any]", given) if isinstance(given, Mapping) else {"decision": given}
+    said = given if is_mapping(given) else {"decision": given}
     return str(said.get("decision") or "").lower(), str(said.get("explanation") or "").strip()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 import anyio
 from mcp import types
@@ -13,6 +13,7 @@ from mcp import types
 from handrail import Answer, Approval, Asked, Choice, Inquiry, Question, Reply, Session
 from handrail.asking.questions import data, question, short
 from handrail.errors import DeniedByUser
+from handrail.plain import is_object
 
 log = logging.getLogger(__name__)
 
@@ -134,9 +135,9 @@ def _edited(text: object, approval: Approval) -> Answer:
         changed = json.loads(text) if isinstance(text, str) else None
     except (ValueError, RecursionError):
         changed = None
-    if not isinstance(changed, dict):
+    if not is_object(changed):
         return Answer(Choice.DENY, feedback="the changed arguments were no JSON object")
-    return Answer(Choice.EDIT, args={**approval.args, **cast("dict[str, Any]", changed)})
+    return Answer(Choice.EDIT, args={**approval.args, **changed})
 
 
 def _labels(approval: Approval) -> list[str]:

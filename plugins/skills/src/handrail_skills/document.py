@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
 from handrail import HandrailError
 from handrail.files.yamls import traps
+from handrail.plain import is_object
 from handrail.tools import mistakes
 from handrail.words import nearest
 
@@ -60,10 +60,9 @@ class Frontmatter(BaseModel):
     @field_validator("metadata", mode="before")
     @classmethod
     def _texts(cls, given: Any) -> Any:
-        if not isinstance(given, dict):
+        if not is_object(given):
             return given
-        plain = cast("dict[str, Any]", given)
-        return {key: str(value) if isinstance(value, int | float) else value for key, value in plain.items()}
+        return {key: str(value) if isinstance(value, int | float) else value for key, value in given.items()}
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -114,10 +113,10 @@ def _frontmatter(text: str) -> Frontmatter:
         raise SkillError(f"{FILE}{line}: {exc.problem}") from exc
     except (yaml.YAMLError, RecursionError) as exc:
         raise SkillError(f"{FILE}: the frontmatter is not YAML ({type(exc).__name__})") from exc
-    if not isinstance(content, dict):
+    if not is_object(content):
         raise SkillError(f"{FILE}: the frontmatter is not a mapping of keys and values")
     try:
-        return Frontmatter.model_validate(cast("Mapping[str, Any]", content))
+        return Frontmatter.model_validate(content)
     except ValidationError as exc:
         raise SkillError(f"{FILE}: {mistakes.told(mistakes.first(exc), Frontmatter)}") from exc
 

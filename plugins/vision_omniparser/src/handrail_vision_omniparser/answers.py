@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 from handrail import UNIT, BackendUnavailable, Element, Rect, Size
+from handrail.plain import is_list, is_mapping
 
 # How far beyond an edge a box may lie and still be meant to end there: the server rounds.
 SLACK = 0.01
@@ -20,12 +21,11 @@ def elements(answered: Mapping[str, Any], sent: Size, shown: Rect) -> list[Eleme
     Boxes are ratios of that picture. What has no box, and what lies outside, is left out; the rest keeps its number.
     """
     listed = answered.get("parsed_content_list")
-    if not isinstance(listed, list):
+    if not is_list(listed):
         raise BackendUnavailable("what answers is no OmniParser: it gave no parsed_content_list")
     found: list[Element] = []
-    for number, item in enumerate(cast("list[object]", listed)[:MOST]):
-        if isinstance(item, Mapping):
-            item = cast("Mapping[str, Any]", item)
+    for number, item in enumerate(listed[:MOST]):
+        if is_mapping(item):
             rect = _rect(item.get("bbox"), sent)
             rect = Rect(shown.x + rect.x, shown.y + rect.y, rect.width, rect.height).intersect(shown)
             if not rect.empty:
@@ -51,9 +51,9 @@ def _element(number: int, item: Mapping[str, Any], rect: Rect) -> Element:
 def _rect(box: object, sent: Size) -> Rect:
     """The pixels of a box of ratios; empty where it is none."""
     nothing = Rect(0, 0, 0, 0)
-    if not isinstance(box, list) or len(cast("list[object]", box)) != 4:
+    if not is_list(box) or len(box) != 4:
         return nothing
-    sides = [_ratio(side) for side in cast("list[object]", box)]
+    sides = [_ratio(side) for side in box]
     if any(side is None for side in sides):
         return nothing
     x1, y1, x2, y2 = (side for side in sides if side is not None)

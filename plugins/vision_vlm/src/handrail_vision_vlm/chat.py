@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from handrail import BackendUnavailable, Cost, OutOfRange
+from handrail.plain import is_list, is_mapping
 from handrail_vision_vlm.picture import Picture
 from handrail_vision_vlm.places import Unreadable
 
@@ -133,8 +134,8 @@ def _cost(usage: object) -> Cost:
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
-    return cast("Mapping[str, Any]", value) if isinstance(value, Mapping) else {}
+    return value if is_mapping(value) else {}
 
 
 def _list(value: object) -> list[object]:
-    return cast("list[object]", value) if isinstance(value, list) else []
+    return value if is_list(value) else []

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from handrail.plain import is_list, is_mapping
 from handrail_vision_vlm.config import Coordinates
 
 MOST = 1_000
@@ -117,16 +118,14 @@ def _json(answer: str) -> Iterator[Any]:
 
 
 def _in_value(value: object, depth: int) -> Iterator[Place]:
-    if isinstance(value, Mapping):
-        value = cast("Mapping[str, Any]", value)
+    if is_mapping(value):
         numbers = _numbers_of(value)
         if numbers is not None:
             yield Place(numbers, _first(value, LABELS), _first(value, ROLES))
         elif depth:
             for inner in value.values():
                 yield from _in_value(inner, depth - 1)
-    elif isinstance(value, list):
-        value = cast("list[object]", value)
+    elif is_list(value):
         numbers = _numbers(value)
         if numbers is not None:
             yield Place(numbers)
@@ -154,15 +153,15 @@ def _numbers(value: object) -> tuple[float, ...] | None:
     """Two or four numbers; two points are a box."""
     if isinstance(value, str):
         value = [float(number) for number in NUMBERS.findall(value[:200])]
-    if isinstance(value, Mapping):
-        return _numbers_of(cast("Mapping[str, Any]", value))
-    if not isinstance(value, list):
+    if is_mapping(value):
+        return _numbers_of(value)
+    if not is_list(value):
         return None
-    items = cast("list[object]", value)
-    if len(items) == 1 and isinstance(items[0], list):
-        return _numbers(cast("list[object]", items[0]))
-    if len(items) == 2 and all(isinstance(item, list) for item in items):
-        items = [number for item in items for number in cast("list[object]", item)]
+    items = value
+    if len(items) == 1 and is_list(items[0]):
+        return _numbers(items[0])
+    if len(items) == 2 and all(is_list(item) for item in items):
+        items = [number for item in items for number in item]
     if len(items) not in (2, 4):
         return None
     if any(isinstance(item, bool) or not isinstance(item, int | float) for item in items):
@@ -173,9 +172,7 @@ def _numbers(value: object) -> tuple[float, ...] | None:
 
 def _empty(value: object) -> bool:
     """An empty list, or an object that holds one and says nothing else of places."""
-    return value == [] or (
-        isinstance(value, Mapping) and any(_empty(v) for v in cast("Mapping[str, Any]", value).values())
-    )
+    return value == [] or (is_mapping(value) and any(_empty(v) for v in value.values()))
 
 
 def _first(value: Mapping[str, Any], names: tuple[str, ...]) -> str:

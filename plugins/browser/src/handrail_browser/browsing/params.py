@@ -5,10 +5,12 @@ three times as much, and what does not fit is told with what does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, ClassVar, Literal, cast, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema, model_validator
 from pydantic.json_schema import SkipJsonSchema
+
+from handrail.plain import is_mapping
 
 Text = Annotated[str, Field(max_length=200_000)]
 # Fields by which an element is named, and those that nearly all actions take: told once.
@@ -249,9 +251,9 @@ class BrowserParams(BaseModel):
     @classmethod
     def _judged(cls, data: Any) -> Any:
         """What is judged is made here alone: nobody can say it in the place of the arguments that it is about."""
-        if not isinstance(data, Mapping):
+        if not is_mapping(data):
             return data
-        told = dict(cast("Mapping[str, Any]", data))
+        told = dict(data)
         for name in ("goes_to", "acts_on", "reads", "writes"):
             if name in told:
                 raise ValueError(f"there is no such argument: {name}")

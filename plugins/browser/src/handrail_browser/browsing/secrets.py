@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 from handrail import Denied
 from handrail.net.hostnames import under
+from handrail.plain import is_mapping, is_sequence
 
 NAMED = re.compile(r"(?<![A-Za-z0-9_])secret:([A-Za-z][A-Za-z0-9_-]{0,63})")
 
@@ -40,9 +41,9 @@ def _same(name: str) -> str:
 def _texts(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, Mapping):
-        for each in cast("Mapping[Any, Any]", value).values():
+    elif is_mapping(value):
+        for each in value.values():
             yield from _texts(each)
-    elif isinstance(value, list | tuple):
-        for each in cast("Sequence[Any]", value):
+    elif is_sequence(value):
+        for each in value:
             yield from _texts(each)

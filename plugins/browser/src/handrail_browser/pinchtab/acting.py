@@ -12,12 +12,13 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
-from typing import Any, cast
+from typing import Any
 
 import anyio
 import anyio.to_thread
 
 from handrail import Downstream, InvalidArguments, NotFound, TimedOut
+from handrail.plain import is_object
 from handrail_browser.driver import Done, Driver, Interrupted, Node, Tab, Until
 from handrail_browser.pinchtab.client import Client, tab_path
 from handrail_browser.pinchtab.nodes import FIELDS, LISTS, Handle, called, changes, focus, signature
@@ -316,7 +317,7 @@ class Acting(Driver):
         """What PinchTab says of an action that it did."""
         told = await self._client.post(tab_path(page.there, "action"), {"kind": kind, **body}, seconds=max(seconds, 1))
         did(kind, told)
-        return cast("Mapping[str, Any]", found) if isinstance(found := told.get("result"), dict) else {}
+        return found if is_object(found := told.get("result")) else {}
 
     async def _doing(self, page: Page, action: Callable[[], Awaitable[Any]]) -> Done:
         """Do it, wait until the page is still, and say what is different then."""

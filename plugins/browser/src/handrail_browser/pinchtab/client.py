@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from time import monotonic
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
 import anyio
 import httpx
 
 from handrail import Denied, Downstream, InvalidArguments, NotFound, StaleElement, TimedOut
+from handrail.plain import is_list, is_object
 from handrail.records.redaction import redact_text
 from handrail_browser.driver import Interrupted
 
@@ -89,9 +90,9 @@ class Client:
     async def rows(self, path: str) -> Sequence[Any]:
         """The list that a path gives, as JSON."""
         found = _json(path, await self._asked("GET", path, 15))
-        if not isinstance(found, list):
+        if not is_list(found):
             raise _strange(path)
-        return cast("Sequence[Any]", found)
+        return found
 
     async def post(self, path: str, body: Mapping[str, Any] | None = None, *, seconds: float = 15) -> Mapping[str, Any]:
         """What comes of an action, as JSON."""
@@ -165,7 +166,7 @@ def refusal(path: str, answer: httpx.Response, content: bytes) -> Exception:
 
 def _cure(status: int, code: str, told: Mapping[str, Any]) -> str | None:
     more = told.get("details")
-    setting = cast("Mapping[str, Any]", more).get("setting") if isinstance(more, dict) else None
+    setting = more.get("setting") if is_object(more) else None
     if setting:
         return f"a person can allow it by `pinchtab config set {str(setting)[:60]} true`, and a restart of PinchTab"
     if status == 403 and "domain" in code + str(told.get("error", "")):
@@ -179,7 +180,7 @@ def _told(content: bytes) -> Mapping[str, Any]:
         found = json.loads(content[:100_000])
     except (ValueError, RecursionError):
         return {}
-    return cast("Mapping[str, Any]", found) if isinstance(found, dict) else {}
+    return found if is_object(found) else {}
 
 
 def _json(path: str, content: bytes) -> Any:
@@ -191,9 +192,9 @@ def _json(path: str, content: bytes) -> Any:
 
 def _object(path: str, content: bytes) -> Mapping[str, Any]:
     found = _json(path, content)
-    if not isinstance(found, dict):
+    if not is_object(found):
         raise _strange(path)
-    return cast("Mapping[str, Any]", found)
+    return found
 
 
 def _strange(path: str) -> Downstream:

@@ -10,6 +10,7 @@ from time import monotonic
 from typing import Any, Literal, cast
 
 from handrail import Downstream, Element, InvalidArguments, NotFound, StaleElement, TimedOut
+from handrail.plain import is_list, is_object
 from handrail.records.redaction import redact_text
 from handrail_browser.chromium.proxy import Refusal
 from handrail_browser.driver import (
@@ -168,11 +169,11 @@ class PinchTabDriver(Acting):
     async def _look(self, page: Page, selector: str | None = None) -> Sequence[Node]:
         query = {"filter": "all"} | ({"selector": f"css:{selector}"} if selector else {})
         told = await self._pages.unless_asked(page, self._client.get(tab_path(page.there, "snapshot"), query))
-        if not isinstance(rows := told.get("nodes"), list):
+        if not is_list(rows := told.get("nodes")):
             raise Downstream("PinchTab's snapshot is not of its protocol")
         page.shows = str(told.get("url") or "")
         page.url = page.shows or page.url
-        found = [cast("dict[str, Any]", each) for each in cast("list[Any]", rows) if isinstance(each, dict)]
+        found = [each for each in rows if is_object(each)]
         if selector and found and found[0].get("role") == "RootWebArea":
             # It gives the whole page when what the selector names is not in its tree.
             raise NotFound(f"what the selector {selector!r} names is not among what PinchTab sees")

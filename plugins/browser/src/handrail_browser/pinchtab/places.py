@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from time import monotonic
-from typing import Any, cast
+from typing import Any
 
 import anyio
 
 from handrail import Downstream
+from handrail.plain import is_list, is_object
 from handrail_browser.pinchtab.client import Client, Unknown, tab_path
 
 START_S = 30.0
@@ -86,9 +87,9 @@ class Instance(Place):
 
 
 def _rows(found: Any) -> Sequence[Mapping[str, Any]]:
-    if not isinstance(found, list):
+    if not is_list(found):
         raise Downstream("PinchTab's list of tabs is not of its protocol")
-    rows = [cast("Mapping[str, Any]", each) for each in cast("list[Any]", found) if isinstance(each, dict)]
+    rows = [each for each in found if is_object(each)]
     return [each for each in rows if isinstance(each.get("id"), str)]
 
 

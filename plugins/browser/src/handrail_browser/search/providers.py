@@ -8,8 +8,10 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar
 from urllib.parse import quote, urlencode, urlsplit
+
+from handrail.plain import is_list
 
 TAG = re.compile(r"</?[a-zA-Z][^>]{0,200}>")
 LONGEST_TITLE, LONGEST_SNIPPET, LONGEST_ANSWER = 200, 500, 4_000
@@ -162,6 +164,6 @@ def _plain(text: object, most: int) -> str:
 def _list(value: object) -> list[Any]:
     if value is None:
         return []
-    if not isinstance(value, list):
+    if not is_list(value):
         raise TypeError("no list")
-    return cast("list[Any]", value)
+    return value

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema, model_validator
+
+from handrail.plain import is_mapping
 
 MOST = 20
 ADDRESS = re.compile(r"https?://[^\s<>\"'`|\\^{}]+", re.IGNORECASE)
@@ -37,9 +38,9 @@ class WebFetchParams(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _found(cls, data: Any) -> Any:
-        if not isinstance(data, Mapping):
+        if not is_mapping(data):
             return data
-        given = dict(cast("Mapping[str, Any]", data))
+        given = dict(data)
         url, prompt = given.get("url"), given.get("prompt")
         if url is None and "url" in given:
             given.pop("url")

@@ -23,6 +23,7 @@ from handrail import (
 )
 from handrail.asking.confirming import confirm
 from handrail.calls.running import Running
+from handrail.plain import is_mapping
 from handrail.tools.schema import GivenArguments
 from handrail.untrusted.envelope import clean
 from handrail_mcp.client.schemas import schema
@@ -105,8 +106,8 @@ def _question(params: types.ElicitRequestParams, *, server: str, context: ToolCo
 
 def _properties(fields: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     found = cast("object", fields.get("properties"))
-    items = cast("Mapping[str, Any]", found).items() if isinstance(found, Mapping) else ()
-    return {name: cast("Mapping[str, Any]", field) for name, field in items if isinstance(field, Mapping)}
+    items = found.items() if is_mapping(found) else ()
+    return {name: field for name, field in items if is_mapping(field)}
 
 
 def _fields(fields: Mapping[str, Any]) -> list[str]:

@@ -8,13 +8,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import anyio
 import anyio.to_thread
 from mcp import types
 
 from handrail import Downstream, Media, ToolResult
+from handrail.plain import is_object
 from handrail.untrusted.envelope import clean
 from handrail_mcp.client.declaring import Declared
 from handrail_mcp.client.schemas import STEPS_BESIDE, Schema, Unusable
@@ -56,12 +57,11 @@ def _failed(found: dict[str, Any], declared: types.Tool, *, server: str) -> Mapp
 async def _check_output(structured: object, schema: Schema | Unusable, *, tool: str, server: str) -> None:
     if isinstance(schema, Unusable):
         raise Downstream(f"the output schema of {tool!r} cannot be used: {schema}")
-    if not isinstance(structured, dict):
+    if not is_object(structured):
         raise Downstream(f"the server {server!r} gave no structured output, which it declares for {tool!r}")
-    output = cast("dict[str, Any]", structured)
     # Most are checked at once; where that takes long, nothing else waits for it.
-    problems = schema.problems(output, steps=STEPS_AT_ONCE) and await anyio.to_thread.run_sync(
-        partial(schema.problems, output, steps=STEPS_BESIDE), abandon_on_cancel=True
+    problems = schema.problems(structured, steps=STEPS_AT_ONCE) and await anyio.to_thread.run_sync(
+        partial(schema.problems, structured, steps=STEPS_BESIDE), abandon_on_cancel=True
     )
     if problems:
         told = "; ".join(f"{each['field']}: {each['problem']}" for each in problems[:3])

@@ -10,6 +10,7 @@ from itertools import islice
 from time import perf_counter
 from typing import Any, cast
 
+from handrail.plain import is_list, is_object
 from handrail.untrusted.envelope import clean
 from handrail_mcp.client.matching import Untellable, matcher
 
@@ -123,7 +124,7 @@ class Schema:
                     found = resolver.lookup(reference).contents
                 except Unresolvable as exc:
                     raise Unusable(f"{_short(reference)!r} leads nowhere in it") from exc
-                following = cast("dict[str, Any]", found).get("$ref") if isinstance(found, dict) else None
+                following = found.get("$ref") if is_object(found) else None
                 if not isinstance(following, str):
                     break
                 if following in seen:
@@ -180,9 +181,9 @@ def _bounded(node: Any, depth: int = DEEPEST) -> None:
 
 
 def _items(node: Any) -> Sequence[Any]:
-    if isinstance(node, dict):
-        return list(cast("dict[str, Any]", node).values())
-    return cast("list[Any]", node) if isinstance(node, list) else ()
+    if is_object(node):
+        return list(node.values())
+    return node if is_list(node) else ()
 
 
 def _cleaned(node: Any, key: str = "") -> Any:
@@ -193,16 +194,16 @@ def _cleaned(node: Any, key: str = "") -> Any:
         if clean(node, foreign=False).text != node:
             raise Unusable(f"{_short(repr(node))} in it is not what it looks like")
         return node
-    if isinstance(node, dict):
-        items = cast("dict[str, Any]", node).items()
+    if is_object(node):
+        items = node.items()
         return {_cleaned(name): _cleaned(value, name) for name, value in items}
-    return [_cleaned(item, key) for item in cast("list[Any]", node)] if isinstance(node, list) else node
+    return [_cleaned(item, key) for item in node] if is_list(node) else node
 
 
 def _references(node: Any) -> Iterator[str]:
-    if isinstance(node, dict):
+    if is_object(node):
         for key in ("$ref", "$dynamicRef", "$recursiveRef"):
-            value = cast("dict[str, Any]", node).get(key)
+            value = node.get(key)
             if isinstance(value, str):
                 yield value
     for item in _items(node):
@@ -210,13 +211,12 @@ def _references(node: Any) -> Iterator[str]:
 
 
 def _patterns(node: Any) -> Iterator[str]:
-    if isinstance(node, dict):
-        table = cast("dict[str, Any]", node)
-        if isinstance(table.get("pattern"), str):
-            yield table["pattern"]
-        by_pattern = table.get("patternProperties")
-        if isinstance(by_pattern, dict):
-            yield from cast("dict[str, Any]", by_pattern)
+    if is_object(node):
+        if isinstance(node.get("pattern"), str):
+            yield node["pattern"]
+        by_pattern = node.get("patternProperties")
+        if is_object(by_pattern):
+            yield from by_pattern
     for item in _items(node):
         yield from _patterns(item)
 

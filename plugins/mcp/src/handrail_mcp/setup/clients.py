@@ -10,7 +10,9 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PureWindowsPath
-from typing import Any, Literal, cast
+from typing import Any, Literal
+
+from handrail.plain import is_list, is_object
 
 Scope = Literal["user", "project"]
 Format = Literal["json", "toml", "yaml"]
@@ -77,13 +79,12 @@ class Client:
 
     def server(self, entry: Any) -> Server | None:
         """What such an entry starts; None where it is no program of this machine."""
-        if not isinstance(entry, dict):
+        if not is_object(entry):
             return None
-        parts = cast("dict[str, Any]", entry)
-        command, args = parts.get(self.names.command), parts.get(self.names.args, [])
-        if not isinstance(command, str) or not isinstance(args, list):
+        command, args = entry.get(self.names.command), entry.get(self.names.args, [])
+        if not isinstance(command, str) or not is_list(args):
             return None
-        return Server(command, tuple(str(arg) for arg in cast("list[Any]", args)))
+        return Server(command, tuple(str(arg) for arg in args))
 
     @property
     def scopes(self) -> tuple[Scope, ...]:

@@ -6,8 +6,9 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
+from handrail.plain import is_object
 from handrail_mcp.setup.texts import BrokenError, Text, value_under
 
 STRING = r'"(?:[^"\\\n]|\\.)*"'
@@ -56,9 +57,9 @@ class Jsonc(Text):
             raise BrokenError(exc.msg, exc.lineno) from exc
         except RecursionError as exc:
             raise BrokenError("it is nested too deep") from exc
-        if not isinstance(content, dict):
+        if not is_object(content):
             raise BrokenError("it is not an object", 1)
-        return cast("dict[str, Any]", content)
+        return content
 
     def put(self, text: str, path: Sequence[str], value: Any) -> str:
         plain = _plain(text)
@@ -195,11 +196,10 @@ def _next_start(parent: _Object, index: int) -> int:
 
 def _rendered(value: Any, indent: str, unit: str) -> str:
     """JSON with a line for each member, and lists on one."""
-    if not isinstance(value, dict) or not value:
+    if not is_object(value) or not value:
         return json.dumps(value, ensure_ascii=False)
     inner = indent + unit
-    members = cast("dict[str, Any]", value)
     lines = (
-        f"{inner}{json.dumps(key, ensure_ascii=False)}: {_rendered(item, inner, unit)}" for key, item in members.items()
+        f"{inner}{json.dumps(key, ensure_ascii=False)}: {_rendered(item, inner, unit)}" for key, item in value.items()
     )
     return "{\n" + ",\n".join(lines) + f"\n{indent}}}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
+
+from handrail.plain import is_object
 
 
 class BrokenError(Exception):
@@ -38,9 +40,9 @@ def table_at(content: Mapping[str, Any], path: Sequence[str]) -> dict[str, Any]:
         below: Any = found.get(key)
         if below is None:
             return {}
-        if not isinstance(below, dict):
+        if not is_object(below):
             raise BrokenError(f"{'.'.join(path[:index])!r} is not a table of servers")
-        found = cast("dict[str, Any]", below)
+        found = below
     return dict(found)
 
 

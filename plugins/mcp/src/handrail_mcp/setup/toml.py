@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import tomlkit
 from tomlkit.container import Container
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Table, Whitespace
 
+from handrail.plain import is_mapping
 from handrail_mcp.setup.texts import BrokenError, Text, table_at
 
 
@@ -26,8 +27,8 @@ class Toml(Text):
             raise BrokenError("it is nested too deep") from exc
 
     def put(self, text: str, path: Sequence[str], value: Any) -> str:
-        if isinstance(value, Mapping) and not table_at(self.read(text), path):
-            added = f"{_ended(text)}{_table(path, cast('Mapping[str, Any]', value))}"
+        if is_mapping(value) and not table_at(self.read(text), path):
+            added = f"{_ended(text)}{_table(path, value)}"
             try:
                 self.read(added)
             except BrokenError:
@@ -66,11 +67,11 @@ def _table(path: Sequence[str], value: Mapping[str, Any]) -> str:
 
 
 def _item(value: Any) -> Any:
-    if not isinstance(value, Mapping):
+    if not is_mapping(value):
         made: Any = tomlkit.item
         return made(value)
     inline = tomlkit.inline_table()
-    for key, item in cast("Mapping[str, Any]", value).items():
+    for key, item in value.items():
         inline.append(key, item)
     return inline
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import yaml
 
+from handrail.plain import is_object
 from handrail_mcp.setup.texts import BrokenError, Text, table_at, value_under
 
 # How far what is below a key is set in.
@@ -28,9 +29,9 @@ class Yaml(Text):
             raise BrokenError(str(exc) or "it is nested too deep") from exc
         if content is None:
             return {}
-        if not isinstance(content, dict):
+        if not is_object(content):
             raise BrokenError("it is not a mapping", 1)
-        return cast("dict[str, Any]", content)
+        return content
 
     def put(self, text: str, path: Sequence[str], value: Any) -> str:
         parent = yaml.compose(text, yaml.SafeLoader)
