@@ -27,7 +27,6 @@ class State(IntEnum):
     MODAL = 16
     MULTI_LINE = 17
     PRESSED = 20
-    SELECTABLE = 22
     SELECTED = 23
     SENSITIVE = 24
     SHOWING = 25
@@ -36,8 +35,6 @@ class State(IntEnum):
     REQUIRED = 33
     INVALID_ENTRY = 36
     IS_DEFAULT = 39
-    CHECKABLE = 41
-    HAS_POPUP = 42
     READ_ONLY = 43
 
 

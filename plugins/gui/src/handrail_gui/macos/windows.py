@@ -17,9 +17,8 @@ from handrail_gui.native.system import Monitor, WindowState
 from handrail_gui.terminals import Terminal
 
 ON_SCREEN, NO_DESKTOP = 1, 16
-MOST_DISPLAYS = 32
-# Layers of CGWindowLevel: programs' windows; from menus on, what a person opens; the pointer and beyond are no windows.
-NORMAL, DOCK, POPUP_MENU, CURSOR = 0, 20, 101, 2147483630
+# Layers of CGWindowLevel: from programs' windows on; the pointer and beyond are no windows.
+NORMAL, CURSOR = 0, 2147483630
 POINT, SIZE = 1, 2
 # Seconds that a program is given for each answer.
 ANSWER_S = 1.0

@@ -18,7 +18,7 @@ from handrail import Downstream
 from handrail_gui.win32.api import WNDPROC, Message, WindowClass, failed, kernel32, user32
 
 CF_BITMAP, CF_METAFILEPICT, CF_PALETTE, CF_ENHMETAFILE = 2, 3, 9, 14
-CF_TEXT, CF_OEMTEXT, CF_DIB, CF_UNICODETEXT, CF_HDROP, CF_LOCALE, CF_DIBV5 = 1, 7, 8, 13, 15, 16, 17
+CF_DIB, CF_UNICODETEXT, CF_HDROP, CF_DIBV5 = 8, 13, 15, 17
 # Predefined formats have no name that Windows tells.
 NAMES = {
     1: "CF_TEXT",
@@ -50,7 +50,7 @@ MADE_OF = {
 PRIVATE = range(0x0200, 0x0400)
 GMEM_MOVEABLE = 0x2
 HWND_MESSAGE = -3
-WM_DESTROYCLIPBOARD, WM_RENDERFORMAT, WM_RENDERALLFORMATS, PM_REMOVE = 0x307, 0x305, 0x306, 0x1
+WM_DESTROYCLIPBOARD, WM_RENDERFORMAT, PM_REMOVE = 0x307, 0x305, 0x1
 # Managers of clipboards keep away from what has this format; what is lent is nobody's to keep.
 UNKEPT = "ExcludeClipboardContentFromMonitorProcessing"
 
