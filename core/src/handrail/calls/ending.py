@@ -13,7 +13,6 @@ from handrail.calls.invocation import Invocation, ToolCall
 from handrail.calls.presenting import presented
 from handrail.calls.running import Running
 from handrail.errors import Downstream, HandrailError, InvalidArguments, Stopped
-from handrail.judging.verdicts import Verdict
 from handrail.plain import is_object
 from handrail.results.values import ToolResult
 from handrail.watching.events import Finished, Output
@@ -27,33 +26,27 @@ log = logging.getLogger(__name__)
 
 
 async def finish(
-    session: Session,
-    call: ToolCall,
-    invocation: Invocation | None,
-    verdict: Verdict | None,
-    result: ToolResult,
-    began: float,
-    running: Running | None = None,
+    session: Session, running: Running, result: ToolResult, began: float, *, over: bool = True
 ) -> ToolResult:
     """Take secrets out of what came of a call, let observers look at it, and record it.
 
-    `running`: they can be stopped by it; None: whoever awaits this can.
+    `over`: nothing of the call goes on but this, and a cancellation of it ends this, too; else whoever awaits this can end it.
     """
     if session.secrets.forms:
         result = _without_secrets(session, result)
-    if session.watch is None or invocation is None:
-        return record(session, call, invocation, verdict, result, began)
+    if session.watch is None or running.invocation is None:
+        return record(session, running, result, began)
     try:
-        looked = await session.watch.finish(invocation, verdict, result, running)
+        looked = await session.watch.finish(running.invocation, running.verdict, result, running if over else None)
     except asyncio.CancelledError:
         # Nobody is given a result any more, and what happened is kept.
-        record(session, call, invocation, verdict, result, began)
+        record(session, running, result, began)
         raise
-    if looked.original is not None and (gone := session.artifacts.withdraw(call.call_id)):
+    if looked.original is not None and (gone := session.artifacts.withdraw(running.call.call_id)):
         # They hold what an observer has rewritten or withheld.
         kept = {key: value for key, value in looked.result.items() if not _names(value, gone)}
         looked = replace(looked, result=ToolResult(kept))
-    return record(session, call, invocation, verdict, looked.result, began, looked)
+    return record(session, running, looked.result, began, looked)
 
 
 def _without_secrets(session: Session, result: ToolResult) -> ToolResult:
@@ -75,15 +68,10 @@ def _names(value: Any, handles: Collection[str]) -> bool:
 
 
 def record(
-    session: Session,
-    call: ToolCall,
-    invocation: Invocation | None,
-    verdict: Verdict | None,
-    result: ToolResult,
-    began: float,
-    looked: Outcome | None = None,
+    session: Session, running: Running, result: ToolResult, began: float, looked: Outcome | None = None
 ) -> ToolResult:
     """Keep what happened, whatever it was, and give the result back."""
+    call, invocation, verdict = running.call, running.invocation, running.verdict
     if invocation is not None and not invocation.tool.trusted:
         try:
             result = presented(session, invocation, verdict, result)
@@ -132,13 +120,14 @@ def failed(running: Running, error: HandrailError) -> ToolResult:
 def refuse_second(session: Session, call: ToolCall) -> ToolResult:
     """The result of a call whose id another one has: nobody could say which of the two is to be cancelled."""
     twice = InvalidArguments(f"a call with the id {call.call_id!r} is under way", hint="give each call its own id")
-    return record(session, call, None, None, failed(Running(call), twice), perf_counter())
+    running = Running(call)
+    return record(session, running, failed(running, twice), perf_counter())
 
 
 def not_begun(session: Session, running: Running) -> None:
     """Record a call that was cancelled before its task took a step."""
     cancelled = failed(running, Stopped("the host cancelled the call"))
-    record(session, running.call, None, None, cancelled, perf_counter())
+    record(session, running, cancelled, perf_counter())
     del session.running[running.call.call_id]
     session.scheduler.leave(running)
 

@@ -78,15 +78,15 @@ async def through(session: Session, call: ToolCall, parent: Invocation | None, r
         except asyncio.CancelledError as exc:
             if is_cancelled():
                 cancelled = failed(running, Stopped("the host cancelled the call"))
-                record(session, running.call, running.invocation, running.verdict, cancelled, began)
+                record(session, running, cancelled, began)
                 raise
             result = failed(running, running.why or masked(exc, call.name))
         # Handlers are plugin code, and none of them ends the program.
         except (Exception, SystemExit) as exc:  # noqa: BLE001
             result = failed(running, masked(exc, call.name))
         if session.watch is None and not session.secrets.forms:
-            return record(session, running.call, running.invocation, running.verdict, result, began)
-        return await finish(session, running.call, running.invocation, running.verdict, result, began, running)
+            return record(session, running, result, began)
+        return await finish(session, running, result, began)
     finally:
         del under_way[call.call_id]
         if running.claim is not None or running.waiters is not None:
@@ -167,12 +167,11 @@ async def _once_more(
     session: Session, running: Running, call: ToolCall, denied: ToolResult, began: float
 ) -> ToolResult:
     """The result on the host of a call that the sandbox has refused something, when a person says yes to that; else the one it had."""
-    invocation, verdict = running.invocation, running.verdict
-    assert invocation is not None
-    again = await on_host(session, running, invocation, denied)
+    assert running.invocation is not None
+    again = await on_host(session, running, running.invocation, denied)
     if again is None:
         return denied
-    await finish(session, call, invocation, verdict, denied, began)
+    await finish(session, running, denied, began, over=False)
     running.invocation, running.verdict = again
     session.recorder.decided(*again, asked_for=call.name)
     result = await run(session, running, *again)
