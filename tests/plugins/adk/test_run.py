@@ -105,13 +105,16 @@ def test_a_script_that_is_none_says_where(tmp_path: Path, steps: Any, said: str)
     assert said in done.stderr
 
 
-def test_a_model_without_its_key_is_refused_with_the_cure(tmp_path: Path) -> None:
+@pytest.mark.parametrize("model", [[], ["--model", "gpt-5"]], ids=["the one that is set", "one of another service"])
+def test_a_model_without_its_key_is_refused_with_the_cure(tmp_path: Path, model: list[str]) -> None:
     without = {name: value for name, value in os.environ.items() if name not in ("GEMINI_API_KEY", "GOOGLE_API_KEY")}
     done = subprocess.run(
-        [HANDRAIL, "run", "x"], cwd=tmp_path, env=without, capture_output=True, text=True, timeout=100
+        [HANDRAIL, "run", "x", *model], cwd=tmp_path, env=without, capture_output=True, text=True, timeout=100
     )
     assert done.returncode == 2
+    assert "of the Gemini API needs a key" in done.stderr
     assert "set GEMINI_API_KEY" in done.stderr
+    assert "SERVICE/NAME" in done.stderr
 
 
 @pytest.mark.parametrize("name", ["scrpt:x.yaml", "scrpt:/tmp/x.yaml"])

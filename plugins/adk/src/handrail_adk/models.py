@@ -88,7 +88,7 @@ async def open_model(config: RunConfig, *, key: str | None) -> AsyncGenerator[Ba
         async with _client(config, key) as client:
             yield Gemini(model=name, client=client)
     else:
-        raise NoModel(f"the model {name!r} needs a key", hint="set GEMINI_API_KEY, or name another with --model")
+        raise NoModel(f"the model {name!r} of the Gemini API needs a key", hint=f"set GEMINI_API_KEY; {FORMS}")
 
 
 def _prefix(name: str) -> str:
