@@ -21,10 +21,13 @@ from handrail.asking.confirm import Answer, Approval, Choice, yes
 from handrail.config import loading as config, trust
 from handrail.config.places import Places
 from handrail.plugins.loading import load
-from handrail.runtime import open_runtime
+from handrail.runtime import WATCH_S, open_runtime
 from handrail.testing import open_test_session
 from handrail_cli import hooks
 from handrail_files import hooks as file_hooks
+
+# A changed configuration is taken over within this.
+NOTICED_S = 3 * WATCH_S
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 
@@ -423,6 +426,11 @@ async def test_doctor_says_which_sandbox_is_used_and_why_others_are_not(tmp_path
     assert not told["sandbox windows_job"]["needed"]
 
 
+def _until(name: str) -> str:
+    """What waits in a shell until there is such a file."""
+    return f"until test -e {name}; do sleep 0.05; done"
+
+
 @pytest.mark.parametrize("place", ["handrail.toml", "state/config/config.toml"])
 async def test_no_command_gives_itself_leave_while_it_runs(tmp_path: Path, place: str) -> None:
     work = tmp_path / "work"
@@ -432,7 +440,8 @@ async def test_no_command_gives_itself_leave_while_it_runs(tmp_path: Path, place
     trust.trust(work, places=places)
     read = functools.partial(config.load, places=places, folder=work, environment=environment, admin=tmp_path / "none")
     rule = '[[policy.rules]]\\ntool = "execute_cli"\\ndecision = "deny"\\nreason = "forged"\\n'
-    (work / "forge.sh").write_text(f"sleep 1; mkdir -p $(dirname {place}); printf '{rule}' > {place}; sleep 2\n")
+    forge = f"mkdir -p $(dirname {place}); printf '{rule}' > {place}"
+    (work / "forge.sh").write_text(f"{_until('begin')}; {forge}; {_until('end')}\n")
     command = "bash ./forge.sh"
     async with (
         open_runtime(
@@ -442,13 +451,15 @@ async def test_no_command_gives_itself_leave_while_it_runs(tmp_path: Path, place
     ):
         background = await session.call("execute_cli", {"command": command, "background": True})
         assert background.ok, background
+        (work / "begin").touch()
         with anyio.fail_after(30):
             while not (work / place).exists():
                 await anyio.sleep(0.05)
-        await anyio.sleep(0.6)
+        await anyio.sleep(NOTICED_S)
         assert (await session.call("execute_cli", {"command": "echo hi"})).ok
+        (work / "end").touch()
         with anyio.fail_after(30):
             while os.path.lexists(work / place):
                 await anyio.sleep(0.05)
-        await anyio.sleep(1)
+        await anyio.sleep(NOTICED_S)
         assert (await session.call("execute_cli", {"command": "echo hi"})).ok
