@@ -171,7 +171,21 @@ async def test_credentials_of_the_host_do_not_reach_commands(run: Run) -> None:
 async def test_bytes_that_are_no_text_are_replaced(run: Run) -> None:
     result = await run(r"printf 'a\0b\xffc\xed\xa0\x80d'")
     assert result["stdout"] == "a\nb\ufffdc\ufffd\ufffd\ufffdd"
-    assert result["note"] == "NUL bytes of stdout are shown as line ends."
+    assert result["note"].startswith("stdout is not all in UTF-8, kept in the artifact a1; `iconv -f` reads it")
+    assert result["note"].endswith("NUL bytes of stdout are shown as line ends.")
+
+
+@pytest.mark.parametrize(
+    ("text", "charset"), [("テスト日本語の出力です。", "shift_jis"), ("中文输出测试文件", "gb18030")]
+)
+async def test_what_could_not_be_read_is_said_and_kept_whole(run: Run, text: str, charset: str) -> None:
+    result = await run(
+        f"echo ok; printf '%s' '{text}' | iconv -f utf-8 -t {charset}; echo bad; printf '%s' '{text}' >&2"
+    )
+    assert result.ok
+    assert "stdout is not all in UTF-8, kept in the artifact a1" in result["note"]
+    assert "stderr" not in result["note"]
+    assert Path(result["artifact"]["path"]).read_bytes() == f"ok\n{text}bad\n".encode(charset)
 
 
 async def test_long_output_is_shown_as_head_and_tail_and_kept_whole(run: Run) -> None:
@@ -284,7 +298,8 @@ async def test_a_command_with_a_nul_is_refused(run: Run) -> None:
 
 
 async def test_nothing_is_left_open_after_many_commands(run: Run) -> None:
-    await run("true")
+    # A command that takes a moment is told to the watcher, which is started for the first one.
+    await run("sleep 0.3")
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(20):
         await run("echo x")

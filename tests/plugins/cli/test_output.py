@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from itertools import pairwise
 
 from hypothesis import given, strategies as st
 
@@ -52,6 +53,24 @@ def test_a_cut_never_goes_through_a_letter(word: str, shift: int) -> None:
     output = HeadTail()
     output.feed(data)
     assert "\ufffd" not in output.shown().text
+
+
+@given(st.text(alphabet="aéł€日😀", max_size=12), st.lists(st.integers(0, 40), max_size=6))
+def test_taking_never_goes_through_a_letter(text: str, places: list[int]) -> None:
+    data = text.encode()
+    cuts = [0, *sorted(min(place, len(data)) for place in places), len(data)]
+    output, taken = HeadTail(), ""
+    for start, end in pairwise(cuts):
+        output.feed(data[start:end])
+        taken += output.take().text
+    assert taken == text
+
+
+def test_what_begins_a_letter_is_shown_when_no_more_will_come() -> None:
+    output = HeadTail()
+    output.feed(b"caf\xc3")
+    assert output.take().text == "caf"
+    assert output.take(last=True).text != ""
 
 
 def test_taking_forgets_what_was_taken() -> None:

@@ -47,9 +47,9 @@ class Drawn:
         """Whether the program draws on a screen of its own: then that is what there is to see."""
         return self._screen.alternate
 
-    def take(self) -> Shown:
+    def take(self, *, last: bool = False) -> Shown:
         """What came since the last time: lines, and the rows of the screen that are new or other ones."""
-        return self._with_rows(self._lines.take())
+        return self._with_rows(self._lines.take(last=last))
 
     def finish(self) -> Shown:
         """Everything, as `take`, and no more lines are kept whole."""

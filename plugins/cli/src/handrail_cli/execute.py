@@ -456,7 +456,8 @@ def _report(
     from handrail_cli.reporting import told
 
     outputs = {
-        stream.name: stream.kept.finish() if process_id is None else stream.kept.take() for stream in process.streams
+        stream.name: stream.kept.finish() if process_id is None else stream.kept.take(last=stream.fd is None)
+        for stream in process.streams
     }
     keys, said = told(outputs)
     report = {**keys, "exit_code": exit_code, "cwd": str(context.cwd)}

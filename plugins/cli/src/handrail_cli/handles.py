@@ -132,7 +132,7 @@ def _state(process: Process) -> dict[str, Any]:
     from handrail_cli.waiting import waits_at
 
     prompt = waits_at(process)
-    keys, notes = told({stream.name: stream.kept.take() for stream in process.streams})
+    keys, notes = told({stream.name: stream.kept.take(last=stream.fd is None) for stream in process.streams})
     state = {**_summary(process), **keys}
     if prompt is not None:
         state["prompt"] = prompt.wire()

@@ -21,6 +21,7 @@ LARGE = 262_144
 # No command may fill the disk: an artifact ends here, if nothing else is configured, and says so.
 MAX_WHOLE = 256 * 1024 * 1024
 LIMITED = "plugins.cli.output_limit allows no more"
+REPLACED = "\N{REPLACEMENT CHARACTER}"
 CONTINUATION = range(0x80, 0xC0)
 # So many of the last bytes tell whether a program waits for an answer.
 ENDING = 2_000
@@ -87,14 +88,15 @@ class PassingThrough:
 class Shown:
     """Text for the model: `text` has a marked gap when `truncated`, and only says how much there is when the output is `binary`.
 
-    `charset` is how it was read, `lists` that NUL ends its lines. `artifact` names what holds the whole, where that is
-    more than the text; `cut` says why it is not quite the whole.
+    `charset` is how it was read, `lossy` that some of it is not written in that, `lists` that NUL ends its lines. `artifact` names what
+    holds the whole, where that is more than the text; `cut` says why it is not quite the whole.
     """
 
     text: str
     truncated: bool = False
     binary: bool = False
     charset: str = UTF_8
+    lossy: bool = False
     lists: bool = False
     artifact: dict[str, Any] | None = None
     cut: str | None = None
@@ -107,7 +109,7 @@ class Kept(Protocol):
     def whole_screen(self) -> bool: ...
     def space(self) -> memoryview: ...
     def took(self, size: int) -> None: ...
-    def take(self) -> Shown: ...
+    def take(self, *, last: bool = False) -> Shown: ...
     def finish(self) -> Shown: ...
     def close(self) -> None: ...
     def beginning(self) -> bytes: ...
@@ -218,28 +220,34 @@ class HeadTail:
         if is_binary(head, charset):
             return Shown(f"[{self.total} bytes of binary data]", cut, binary=True)
         if tail is None:
-            return _text(head.decode(charset, "replace"), charset, cut=False)
+            return _text(head.decode(charset, "replace"), charset, cut=False, given=head)
         if charset == UTF_8:
             head, tail = _whole_at_end(head), _whole_at_start(tail)
         gap = self.total - HEAD - TAIL
         # What marks the order of the bytes stands only at the start.
         rest = tail.decode({"utf-16": "utf-16-le", "utf-32": "utf-32-le"}.get(charset, charset), "replace")
-        return _text(f"{head.decode(charset, 'replace')}\n[… {gap} bytes left out …]\n{rest}", charset, cut=True)
+        text = f"{head.decode(charset, 'replace')}\n[… {gap} bytes left out …]\n{rest}"
+        return _text(text, charset, cut=True, given=head + tail)
 
-    def take(self) -> Shown:
-        """What came since the last time, which is forgotten by that."""
+    def take(self, *, last: bool = False) -> Shown:
+        """What came since the last time, which is forgotten by that. Of a letter that is not there whole nothing, unless no more will come."""
+        here = bytes(memoryview(self._buffer)[max(0, self._filled - 3) : self._filled])
+        begun = b"" if last else _begun(here)
+        self._filled -= len(begun)
+        self.total -= len(begun)
         shown = self.finish()
         self._before = self.ending()
         self._head = self._tail = b""
         self._filled = self.total = 0
         self._sink = self.cut = None
         self._ended = self._closed = False
+        self.feed(begun)
         return shown
 
     def finish(self) -> Shown:
         """What is kept, as text; the whole is in the artifact now, where that is more."""
         shown = self.shown()
-        if shown.binary and self._filled and not self._ended:
+        if (shown.binary or shown.lossy) and self._filled and not self._ended:
             self._flush()
         self.close()
         if self._sink is None:
@@ -255,10 +263,21 @@ class HeadTail:
             self._closed = self._ended = True
 
 
-def _text(text: str, charset: str, *, cut: bool) -> Shown:
+def _text(text: str, charset: str, *, cut: bool, given: bytes) -> Shown:
     """NUL ends the lines of some lists; where it is shown as nothing, they run together."""
     lists = "\0" in text
-    return Shown(text.replace("\0", "\n") if lists else text, cut, charset=charset, lists=lists)
+    lossy = charset == UTF_8 and text.count(REPLACED) > given.count(REPLACED.encode())
+    return Shown(text.replace("\0", "\n") if lists else text, cut, charset=charset, lossy=lossy, lists=lists)
+
+
+def _begun(data: bytes) -> bytes:
+    """The bytes at the end that only begin a character of UTF-8."""
+    for back in range(1, len(data) + 1):
+        byte = data[-back]
+        if byte not in CONTINUATION:
+            length = 2 if 0xC2 <= byte < 0xE0 else 3 if 0xE0 <= byte < 0xF0 else 4 if 0xF0 <= byte < 0xF5 else 1
+            return data[-back:] if length > back else b""
+    return b""
 
 
 def _whole_at_end(data: bytes) -> bytes:

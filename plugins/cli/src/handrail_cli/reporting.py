@@ -21,9 +21,11 @@ def told(outputs: Mapping[str, Shown]) -> tuple[dict[str, Any], list[str]]:
     for name, shown in outputs.items():
         if shown.artifact is not None:
             keys[ARTIFACT[name]] = shown.artifact
+        where = "" if shown.artifact is None else f", kept in the artifact {shown.artifact['id']}"
         if shown.binary:
-            where = "" if shown.artifact is None else f", kept in the artifact {shown.artifact['id']}"
             notes.append(f"{name} is no text{where}.")
+        elif shown.lossy:
+            notes.append(f"{name} is not all in UTF-8{where}; `iconv -f` reads it where its encoding is known.")
         elif shown.charset != UTF_8:
             notes.append(f"{name} was read as {shown.charset}.")
         if shown.lists:
