@@ -118,6 +118,17 @@ def test_quotes_around_a_substitution_do_not_hide_it(before: str, after: str) ->
         "y=$(cat notes.txt); for ((x = y; x < 3; x++)); do ls; done",
         "((SECONDS=1)); ((HOME))",
         "sh -c '((ls)); rm=1; ((rm))'",
+        "x=1; r\\ead x < notes.txt; ((x))",
+        'x=1; "read" x < notes.txt; ((x))',
+        "x=1; c=read; $c x < notes.txt; ((x))",
+        "x=1; read -p ';' x < notes.txt; ((x))",
+        "x=1; read <&3 x; ((x))",
+        "x=1; read \\\nx < notes.txt; ((x))",
+        "x=1; re{ad,} x < notes.txt; ((x))",
+        "x=1; command read x < notes.txt; ((x))",
+        "x=1; o=-v; printf $o x 'a[$(touch PWN)]'; ((x))",
+        "x='5\" + a[$(touch PWN)]'; ((x))",
+        "x=1; for \\\nx in 'a[$(touch PWN)]'; do ((x)); done",
     ],
 )
 def test_arithmetic_by_value_is_asked_about(command: str) -> None:
@@ -345,6 +356,8 @@ def test_what_handrail_judges_by_is_not_written(command: str) -> None:
     [
         "a=aaaaaaaaaa;b0=$a$a;" + "a=$b0$b0;b0=$a$a;" * 20 + "echo $a",
         "a=aaaaaaaaaa\n" + "a=$a$a\n" * 40 + "echo $a",
+        "read " * 1_500 + ";" + "".join(f"((a{n}++));" for n in range(150)),
+        "((" * 4_500,
         "for a in 1 2 3 4; do " * 12 + "x=$x$x; " + "done; " * 12,
     ],
 )

@@ -16,24 +16,32 @@ TERMS = rf"(?:{ATOM}|\((?:{ATOM})*+\))*+"
 # `((…))`, and the three parts of `for ((…; …; …))`.
 COMPUTED = re.compile(rf"\(\({TERMS}\)\)", re.ASCII)
 HEADER = re.compile(rf"\(\({TERMS};{TERMS};{TERMS}\)\)", re.ASCII)
+NEAR = 20
 COUNTING = re.compile(r"\bfor\s*\Z")
 NUMBER = re.compile(r"%?(?:0[xX][0-9a-fA-F]+|\d+#\w+|\d+)", re.ASCII)
 LENGTH = re.compile(r"\$\{#\w+(?:\[[@*]\])?\}|\$[#?$]", re.ASCII)
 NAME = re.compile(r"(?<![\w#$])[A-Za-z_]\w*", re.ASCII)
 ASSIGNING = re.compile(r"\+\+|--|(?<![<>=!])=(?!=)|[<>]{2}=")
-VALUE = r"[\"']?-?\d+[\"']?(?=[\s;&|)}]|\Z)"
-ASSIGNED = re.compile(rf"(?<![\w$])([A-Za-z_]\w*)=(?:{VALUE})", re.ASCII)
-LISTED = re.compile(r"\bfor\s+([A-Za-z_]\w*)\s+in(?:\s+(?:-?\d+|\{-?\d+\.\.-?\d+\}))+\s*[;\n]", re.ASCII)
-# What may set variables in ways that are not followed here.
+VALUE = r"(?:-?\d+|\"-?\d+\"|'-?\d+')(?=[ \t\n;&|)]|\Z)"
+ASSIGNED = re.compile(rf"(?<![\w$])([A-Za-z_]\w*)={VALUE}", re.ASCII)
+LISTED = re.compile(r"\bfor[ \t]+([A-Za-z_]\w*)[ \t]+in(?:[ \t]+(?:-?\d+|\{-?\d+\.\.-?\d+\}))+[ \t]*[;\n]", re.ASCII)
+READ = re.compile(r"\bread\b((?:'[^']*'|\"[^\"]*\"|\\.|[<>][&|]|[^;\n|&'\"\\])*+)")
+EACH = re.compile(r"\bfor\s+([A-Za-z_]\w*)", re.ASCII)
+SET_OTHERWISE = re.compile(rf"(?<![\w$])([A-Za-z_]\w*)(?:\[|\+?=(?!{VALUE}))", re.ASCII)
+# What may set variables in ways that are not followed here, and names of commands that are not plain letters.
 UNSURE = re.compile(
-    r"""\b(eval|source|trap|mapfile|readarray|getopts|declare|typeset|unset|let|enable|select|coproc|wait|printf\s+-v)\b|(^|[\s;&|(])\.\s"""
-    r"""|\$\[|[$]\{[^}]*:?=|\b(local|readonly)\s+-\w*n|\bread\b[^;\n|&<]*\$|["'\s]\w*\$\{?\w+\}?\w*["']?\+?=|(?<!\$)\{\w+\}[<>]"""
+    r"""\b(eval|source|trap|mapfile|readarray|getopts|declare|typeset|unset|let|enable|select|coproc|wait|alias|command|builtin|exec)\b"""
+    r"""|\bprintf\s+["']?[-$]|\blocal\s+["']?-|(^|[\s;&|(])\.\s|\$\[|[$]\{[^}]*:?=|["'\s]\w*\$\{?\w+\}?\w*["']?\+?=|(?<!\$)\{\w+\}[<>]"""
+    r"""|(?:^|[;&|(){\n!]|\b(?:do|then|else|elif|if|while|until|time|in)\b)\s*["']?\$(?!\(\()|=\S*[ \t]+["']?\$|[<>]\s*\S+\s+["']?\$"""
+    r"""|`|["']read["']|\$['"]|\w["']+\w|\w\\\w|\{[^}\s]*,|\\\n"""
 )
 
 
 def computed(text: str, at: int) -> int:
     """Where the plain arithmetic ends that begins at `((`; -1 where there is none."""
-    found = COMPUTED.match(text, at) or (HEADER.match(text, at) if COUNTING.search(text, 0, at) else None)
+    found = COMPUTED.match(text, at) or (
+        HEADER.match(text, at) if COUNTING.search(text, max(0, at - NEAR), at) else None
+    )
     return found.end() if found is not None else -1
 
 
@@ -45,15 +53,11 @@ def assigned_in(arithmetic: str) -> Iterator[str]:
 
 def counters(text: str) -> frozenset[str]:
     """The variables that nothing in the text sets to anything but a number."""
-    if UNSURE.search(text):
+    read = " ".join(READ.findall(text))
+    if "$" in read or "(" in read or UNSURE.search(text):
         return frozenset()
     rest = COMPUTED.sub("0", HEADER.sub("0", text).replace("$((", "(("))
     names = {*ASSIGNED.findall(rest), *LISTED.findall(rest)}
     names |= {name for span in (*COMPUTED.findall(text), *HEADER.findall(text)) for name in assigned_in(span)}
-    rest = LISTED.sub(" ", rest)
-    return frozenset(name for name in names if not RISKY.fullmatch(name) and not _set_otherwise(name, rest))
-
-
-def _set_otherwise(name: str, text: str) -> bool:
-    other = rf"(?<![\w$]){name}(?:\[|\+?=(?!{VALUE}))|\b(?:for|read\b[^;\n|&<]*)\s{name}\b"
-    return re.search(other, text, re.ASCII) is not None
+    others = {*SET_OTHERWISE.findall(rest), *NAME.findall(read), *EACH.findall(LISTED.sub(" ", rest))}
+    return frozenset(name for name in names - others if not RISKY.fullmatch(name))
