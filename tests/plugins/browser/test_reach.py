@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterator
+from pathlib import Path
 
 import pytest
 from tests.plugins.browser.site import Site, serving
@@ -90,3 +91,67 @@ async def test_a_picture_of_a_thing_far_down_the_page_shows_it(hands: Hands, sit
         image = Image.open(kept["path"]).convert("RGB")
         assert image.size == (80, 50)
         assert {image.getpixel(each) for each in ((2, 2), (77, 47))} == {(0, 0, 255)}
+
+
+async def test_what_stands_in_a_frame_is_waited_for_and_not_said_to_be_gone(
+    hands: Hands, site: Site, other: Site
+) -> None:
+    other.pages["/words"] = "<p id=words>inside words</p>"
+    await shown(hands, site, f"<p>outside</p><iframe src='{other.url('/words')}'></iframe>")
+    assert (await hands.done("wait", text="inside words"))["met"] is True
+    assert (await hands.done("wait", selector="#words"))["met"] is True
+    assert (await hands.done("wait", text="inside words", gone=True, timeout=0.3))["met"] is False
+    assert (await hands.done("wait", text="not there", gone=True))["met"] is True
+    await hands.refused("wait", "no CSS selector", selector="[")
+
+
+async def test_what_scrolls_is_scrolled_whatever_box_it_is_in(hands: Hands, site: Site) -> None:
+    lines = "".join(f"<p>{n}" for n in range(300))
+    await shown(hands, site, f"<style>html{{scroll-behavior:smooth}}</style>{lines}")
+    for direction in ("bottom", "top"):
+        assert (await hands.done("scroll", direction=direction))["effect"] == "confirmed"
+    assert (await hands.done("scroll", direction="up"))["effect"] == "none"
+    application = "<style>html,body{margin:0;height:100%;overflow:hidden}main{height:100vh;overflow:auto}</style>"
+    await shown(hands, site, f"{application}<main>{lines}</main>")
+    assert (await hands.done("scroll"))["at"] > 100
+    row = "".join(f"<button>B{n}</button>" for n in range(90))
+    await shown(hands, site, f"<div style='overflow-x:auto;white-space:nowrap;width:300px'>{row}</div>")
+    assert (await hands.done("scroll", direction="right", name="B1"))["effect"] == "confirmed"
+
+
+async def test_a_box_that_is_drawn_by_its_label_is_seen_and_worked(hands: Hands, site: Site) -> None:
+    none = "style='display:none'"
+    await shown(
+        hands,
+        site,
+        f"<input type=checkbox id=terms {none}><label for=terms>Terms</label><label for=file>Picture</label>"
+        f"<input type=file id=file {none}><label><input type=radio name=size {none}> Large</label>"
+        "<label for=name>Name</label><input id=name>",
+    )
+    assert [line.partition(" [")[0] for line in (await hands.lines()).splitlines()] == [
+        'checkbox "Terms"',
+        'file "Picture"',
+        'radio "Large"',
+        'textbox "Name"',
+    ]
+    assert "is checked" in (await hands.done("click", name="Terms"))["content"]
+    assert "checked" in (await hands.lines()).splitlines()[0]
+    assert "is checked" in (await hands.done("click", name="Large"))["content"]
+    Path(hands.session.workspace[0], "a.txt").write_text("a")
+    assert (await hands.done("upload", name="Picture", paths=["a.txt"]))["effect"] == "confirmed"
+    assert '= "a.txt"' in await hands.lines()
+
+
+async def test_a_list_is_not_called_by_its_only_choice_and_rich_text_is_a_textbox(hands: Hands, site: Site) -> None:
+    choice = "<li role=option onclick=\"this.textContent='chosen'\">Apple</li>"
+    await shown(hands, site, f"<ul role=listbox tabindex=0>{choice}</ul><div contenteditable aria-label=Body>old</div>")
+    assert "chosen" in (await hands.done("click", name="Apple"))["content"]
+    assert 'textbox "Body"' in await hands.lines()
+    assert (await hands.done("fill", name="Body", text="one\n\ntwo"))["effect"] == "confirmed"
+
+
+async def test_of_a_page_of_one_endless_text_the_beginning_is_read(hands: Hands, site: Site) -> None:
+    await shown(hands, site, "<p>" + "endless words " * 800_000)
+    read = await hands.done("extract_text", timeout=60)
+    assert "endless words" in read["content"]
+    assert read["truncated"] is True

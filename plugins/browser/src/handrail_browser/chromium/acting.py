@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from handrail import Downstream, InvalidArguments, NotFound, StaleElement
+from handrail import Downstream, InvalidArguments, NotFound, StaleElement, TimedOut
 from handrail_browser.chromium import frames, keys, settling
 from handrail_browser.chromium.browser import UNREACHED, Browser
 from handrail_browser.chromium.cdp import Gone
@@ -24,6 +24,9 @@ from handrail_browser.driver import Done, Driver, Gotten, Interrupted, Node, Tab
 # What a new tab is waited for.
 NEW_TAB_S = 3.0
 LATE_S = 0.3
+# Frames may come while something is waited for.
+WAIT_TURN_S = 1.0
+FRAMES = 20
 BUTTONS = {"left": 1, "right": 2, "middle": 4}
 
 
@@ -225,12 +228,11 @@ class Acting(Driver):
             args = {"n": handle.number if handle else None, "x": x, "y": y, "to": direction}
             told.update(await page.ask("scroll", args, frame=self._frame(page, handle) if handle else None))
 
-        done = await self._doing(page, move())
+        done = await self._doing(page, move(), filling=True)
         if not told.get("moved"):
             return replace(done, effect="none", evidence=("it is at its end already", *done.evidence))
-        return replace(
-            done, effect="confirmed", more={**done.more, **{k: told[k] for k in ("at", "height", "view") if k in told}}
-        )
+        more = {**done.more, **{k: told[k] for k in ("at", "height", "view") if k in told}}
+        return replace(done, effect="confirmed", evidence=done.evidence or ("it was scrolled",), more=more)
 
     async def dialog(self, tab: Tab, *, accept: bool, text: str | None, seconds: float) -> Done:
         page = self._browser.page(tab.id)
@@ -273,17 +275,46 @@ class Acting(Driver):
         if until is not None and not await settling.reached(page, until, ends - monotonic()):
             return False
         while (text is not None or selector is not None) and (left := ends - monotonic()) > 0:
-            args = {"text": text, "gone": gone, "selector": selector, "ms": left * 1000}
-            try:
-                met = await page.ask("waited", args, seconds=left + 2)
-            except Gone:
-                if page.crashed:
-                    raise
-                continue
-            if isinstance(met, dict):
-                raise InvalidArguments(f"{selector!r} is no CSS selector")
-            return met is True
+            args = {"text": text, "gone": gone, "selector": selector, "ms": min(left, WAIT_TURN_S) * 1000}
+            if await self._waited(page, args):
+                return True
         return text is None and selector is None
+
+    async def _waited(self, page: Page, args: dict[str, Any]) -> bool:
+        """Whether it came to be so in a frame of the page; of what is to be gone, whether it is in none."""
+        frames = [page.document, *(each for each in page.frames.values() if each.id != page.main)][:FRAMES]
+        asked = [asyncio.ensure_future(self._waited_in(page, frame, args)) for frame in frames]
+        try:
+            if args["gone"]:
+                met = all(await asyncio.gather(*asked))
+                # They came to be so one after the other: now they have to be all at once.
+                return met and (
+                    len(frames) == 1 or all([await self._waited_in(page, each, {**args, "ms": 0}) for each in frames])
+                )
+            for each in asyncio.as_completed(asked):
+                if await each:
+                    return True
+            return False
+        finally:
+            for each in asked:
+                each.cancel()
+            await asyncio.gather(*asked, return_exceptions=True)
+
+    async def _waited_in(self, page: Page, frame: Frame, args: dict[str, Any]) -> bool:
+        try:
+            met = await page.ask("waited", args, frame=frame, seconds=args["ms"] / 1000 + 2)
+        except Gone:
+            if page.crashed:
+                raise
+            # The page itself is asked again; a frame that is gone shows nothing.
+            return bool(args["gone"]) and frame.id != page.main
+        except (Downstream, TimedOut):
+            if frame.id == page.main:
+                raise
+            return bool(args["gone"])
+        if isinstance(met, dict):
+            raise InvalidArguments(f"{args['selector']!r} is no CSS selector")
+        return met is True
 
     async def download(self, tab: Tab, node: Node | None, url: str | None, *, seconds: float) -> Gotten:
         page = self._browser.page(tab.id)

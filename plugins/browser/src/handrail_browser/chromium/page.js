@@ -75,6 +75,13 @@
   };
   const hidden = (element) => !element.checkVisibility({ visibilityProperty: true, contentVisibilityAuto: false });
 
+  // The label of a box that is not seen is what a person uses in its place.
+  const standsFor = (element) => {
+    const field = element.tagName === "LABEL" ? element.control : null;
+    if (!field || !["checkbox", "radio", "file"].includes(field.type)) return null;
+    return !field.checkVisibility() || (hidden(field) && field.type !== "file") ? field : null;
+  };
+  const editing = (element) => element.hasAttribute("contenteditable") && element.isContentEditable && !element.parentElement?.isContentEditable;
   const roleOf = (element) => {
     const given = (element.getAttribute("role") || "").trim().split(/\s+/)[0];
     if (given && given !== "presentation" && given !== "none") return given;
@@ -90,7 +97,8 @@
       case "IMG": return "image";
       case "IFRAME": case "FRAME": return "frame";
       case "TR": return "row";
-      default: return HEADINGS.test(element.tagName) ? "heading" : "generic";
+      case "LABEL": return standsFor(element) ? INPUTS[element.control.type] : "generic";
+      default: return HEADINGS.test(element.tagName) ? "heading" : editing(element) ? "textbox" : "generic";
     }
   };
   const textOf = (element, most) => squeezed(element.innerText ?? element.textContent, most);
@@ -131,10 +139,12 @@
     if (["INPUT", "TEXTAREA", "SELECT", "IFRAME"].includes(element.tagName) || role === "textbox") {
       return squeezed(element.getAttribute("placeholder") || element.title || element.getAttribute("name"), most);
     }
-    return spoken(element, most) || squeezed(element.title, most);
+    // A list is not called by what it holds.
+    return (role === "listbox" ? "" : spoken(element, most)) || squeezed(element.title, most);
   };
   const secret = (element) => element.tagName === "INPUT" && (element.type === "password" || /password|one-time-code|cc-(number|csc)/.test(element.autocomplete || ""));
   const valueOf = (element) => {
+    if (standsFor(element)) return valueOf(element.control);
     if (secret(element)) return element.value ? "•••" : "";
     if (element.tagName === "SELECT") return Array.from(element.selectedOptions, (each) => squeezed(each.label, 60)).join(", ");
     if (element.tagName === "INPUT" && element.type === "file") return Array.from(element.files || [], (each) => each.name).join(", ");
@@ -149,6 +159,7 @@
     return false;
   };
   const statesOf = (element) => {
+    if (standsFor(element)) return statesOf(element.control);
     const states = [];
     const aria = (name) => element.getAttribute(`aria-${name}`);
     if (disabled(element)) states.push("disabled");
@@ -172,7 +183,8 @@
       case "A": case "AREA": if (element.hasAttribute("href")) return true; break;
       case "INPUT": return element.type !== "hidden";
       case "BUTTON": case "SELECT": case "TEXTAREA": case "SUMMARY": return true;
-      case "OPTION": case "BODY": case "HTML": case "LABEL": return false;
+      case "OPTION": case "BODY": case "HTML": return false;
+      case "LABEL": return standsFor(element) !== null;
     }
     if (WIDGETS.has(role) || element.hasAttribute("onclick")) return true;
     if (element.isContentEditable) return !element.parentElement?.isContentEditable;
@@ -636,17 +648,26 @@
     element.focus({ preventScroll: false });
     return element.getRootNode().activeElement === element;
   };
+  const scrolls = (element, across) => {
+    const style = getComputedStyle(element);
+    return across ? element.scrollWidth > element.clientWidth + 1 && /auto|scroll/.test(style.overflowX)
+      : element.scrollHeight > element.clientHeight + 1 && /auto|scroll/.test(style.overflowY);
+  };
+  // What scrolls for an element; without one the page, or the box in its middle where an application has one in its place.
+  const boxOf = (element, across) => {
+    const whole = document.scrollingElement || document.documentElement;
+    const fits = across ? whole.scrollWidth <= whole.clientWidth + 1 : whole.scrollHeight <= whole.clientHeight + 1;
+    const from = element || (fits ? deepest(innerWidth / 2, innerHeight / 2) : null);
+    for (let each = from; each; each = parentOf(each)) if (scrolls(each, across)) return each;
+    return whole;
+  };
   const scroll = ({ n, x, y, to }) => {
     const element = n ? elementOf(n) : null;
     if (n && !element) return { gone: true };
     if (element && to === "into") { element.scrollIntoView({ block: "center", behavior: "instant" }); return { moved: true }; }
-    let box = element || document.scrollingElement || document.documentElement;
-    for (let each = element; each; each = parentOf(each)) {
-      if (each.scrollHeight > each.clientHeight + 1 && /auto|scroll/.test(getComputedStyle(each).overflowY)) { box = each; break; }
-    }
+    const box = boxOf(element, x !== 0);
     const before = [box.scrollLeft, box.scrollTop];
-    if (to === "top") box.scrollTop = 0;
-    else if (to === "bottom") box.scrollTop = box.scrollHeight;
+    if (to === "top" || to === "bottom") box.scrollTo({ top: to === "top" ? 0 : box.scrollHeight, behavior: "instant" });
     else box.scrollBy({ left: x * box.clientWidth, top: y * box.clientHeight, behavior: "instant" });
     return { moved: before[0] !== box.scrollLeft || before[1] !== box.scrollTop, at: Math.round(box.scrollTop), height: box.scrollHeight, view: box.clientHeight };
   };
@@ -658,7 +679,8 @@
         if (text == null) return true;
         return found.some((each) => (each.innerText || "").includes(text)) !== Boolean(gone);
       }
-      const shown = document.body?.innerText || "";
+      // Of a frame that is not shown nothing is read.
+      const shown = document.documentElement.checkVisibility() ? document.body?.innerText || "" : "";
       return (shown.includes(text) || allRoots().some((root) => Array.from(root.children).some((each) => (each.innerText || "").includes(text)))) !== Boolean(gone);
     };
     try {
@@ -720,7 +742,7 @@
       if (typeof node === "string") { write(node); continue; }
       if (node.nodeType === 3) {
         if (node.data.trim() && node.parentElement && hidden(node.parentElement)) unseen += node.data.trim().length;
-        else write(escaped(node.data));
+        else write(escaped(node.data.slice(0, most)));
         continue;
       }
       if (node.nodeType !== 1 || SKIPPED.has(node.tagName)) continue;
