@@ -209,3 +209,18 @@ async def test_what_a_click_begins_to_download_is_told_and_not_kept(hands: Hands
     assert "was not kept" in result["note"]
     await hands.done("download", name="Export", path="made.txt")
     assert (folder / "work" / "made.txt").read_text() == "some text"
+
+
+async def test_what_comes_under_the_pointer_in_place_of_its_target_is_not_clicked(hands: Hands, site: Site) -> None:
+    decoy = "<button style='position:absolute;left:10px;top:60px' onclick=\"document.title='paid'\">Pay</button>"
+    dodge = "<button style='position:absolute;left:10px;top:60px' onmouseover=\"this.style.left='300px'\">Free</button>"
+    await shown(hands, site, decoy + dodge)
+    await hands.refused("click", "button 'Pay' came in between", name="Free")
+    over = "<div id=over onclick=\"document.title='paid'\" style='display:none;position:fixed;inset:0'></div>"
+    await shown(hands, site, f"<button onmouseover=\"over.style.display='block'\">Real</button>{over}")
+    await hands.refused("click", "came in between", name="Real")
+    assert "paid" not in (await hands.done("list_tabs"))["content"]
+    # What is drawn anew under the pointer is the same thing.
+    again = "this.outerHTML = `<button onclick=\"this.textContent='hit'\">Again</button>`"
+    await shown(hands, site, f"<button onmouseover='{again.replace(chr(39), '&#39;')}'>Again</button>")
+    assert "'hit'" in (await hands.done("click", name="Again"))["content"]

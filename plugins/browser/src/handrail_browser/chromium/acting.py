@@ -40,7 +40,7 @@ class Acting(Driver):
         page, handle = self._of(tab, node)
         x, y = await self._ready(page, handle, node, seconds, enabled=True)
         clicked = self._clicked(page, x, y, button, count, seconds)
-        return await self._doing(page, clicked, self._frame(page, handle), target=handle.number)
+        return await self._doing(page, clicked, self._frame(page, handle), target=handle.number, pressing=True)
 
     async def _clicked(self, page: Page, x: float, y: float, button: str, count: int, seconds: float) -> None:
         mouse = {"x": x, "y": y, "button": button, "modifiers": 0}
@@ -400,11 +400,19 @@ class Acting(Driver):
         *,
         target: int | None = None,
         filling: bool = False,
+        pressing: bool = False,
     ) -> Done:
         was = settling.before(page, frozenset(self._browser.pages))
         try:
             done = await settling.perform(
-                page, action, was, lambda: list(self._browser.pages), frame, target=target, filling=filling
+                page,
+                action,
+                was,
+                lambda: list(self._browser.pages),
+                frame,
+                target=target,
+                filling=filling,
+                pressing=pressing,
             )
         except Gone:
             if page.id in self._browser.pages:

@@ -398,6 +398,8 @@
     for (let each = inner; each; each = parentOf(each)) if (each === outer) return true;
     return false;
   };
+  const hits = (element, at) =>
+    within(element, at) || (within(at, element) && at.tagName === "LABEL") || Array.from(element.labels || []).some((label) => within(label, at));
   const frameTurn = () => new Promise((done) => {
     const late = setTimeout(done, 50);
     requestAnimationFrame(() => { clearTimeout(late); done(); });
@@ -438,7 +440,7 @@
         const at = spot && deepest(spot[0], spot[1]);
         const place = spot && spot.map(Math.round).join();
         if (!spot) why = "it has no size or is outside the page";
-        else if (!at || !(within(element, at) || within(at, element) && at.tagName === "LABEL" || Array.from(element.labels || []).some((label) => within(label, at)))) {
+        else if (!at || !hits(element, at)) {
           why = overIt(at);
           // It may be in a box that scrolls, or under what stays where it is.
           if (moves < PLACES.length) element.scrollIntoView({ block: PLACES[moves++], inline: "center", behavior: "instant" });
@@ -515,21 +517,41 @@
       }
     }
   };
+  // A page may put another thing under the pointer once that is there: what would be pressed then hears nothing of it.
+  const PRESSES = ["pointerdown", "mousedown", "pointerup", "mouseup", "click", "auxclick", "dblclick", "contextmenu"];
+  const pressed = (event) => {
+    const state = watching;
+    if (!state?.pressing || !event.isTrusted) return;
+    if (state.missed === undefined) {
+      const at = deepest(event.clientX, event.clientY);
+      state.missed = !at || hits(state.target, at) || drawnAnew(state, at) ? null : describe(at);
+    }
+    if (!state.missed) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  };
+  // What was drawn anew meanwhile is the same thing to a person.
+  const drawnAnew = (state, at) => {
+    if (state.target.isConnected) return false;
+    for (let each = at; each; each = parentOf(each)) if (each.tagName === state.target.tagName && nameOf(each, roleOf(each)) === state.called) return true;
+    return false;
+  };
   const ticks = (element) => element.type === "checkbox" || element.type === "radio";
   const held = (element) => {
     if (element.tagName === "SELECT") return Array.from(element.selectedOptions, (each) => each.index).join();
     return ticks(element) ? String(element.checked) : element.value;
   };
-  // `n` is what is acted on; `filling` says that it is read back by itself.
-  const watch = ({ n, filling }) => {
+  // `n` is what is acted on; `filling` says that it is read back by itself, `pressing` that it is clicked.
+  const watch = ({ n, filling, pressing }) => {
     if (!acting) idled(changes.takeRecords());
     acting = true;
     const roots = [document, ...allRoots()];
     for (const root of roots) changes.observe(root, ALL);
     const target = n ? elementOf(n) : null;
+    if (pressing) for (const each of PRESSES) addEventListener(each, pressed, true);
     const fields = roots.flatMap((root) => Array.from(root.querySelectorAll("input, select, textarea"))).slice(0, MOST_FIELDS);
     const now = performance.now();
-    watching = { count: 0, began: now, ended: now, last: now, texts: [], itself: [], target, focus: document.activeElement, scroll: [scrollX, scrollY],
+    watching = { pressing: pressing && target !== null, called: target && nameOf(target, roleOf(target)), count: 0, began: now, ended: now, last: now, texts: [], itself: [], target, focus: document.activeElement, scroll: [scrollX, scrollY],
       fields: fields.filter((each) => !(filling && each === target)).map((each) => [each, held(each)]) };
     return true;
   };
@@ -544,6 +566,7 @@
     }
     witnessed(state, changes.takeRecords());
     acting = false;
+    state.pressing = false;
     state.ended = performance.now();
     return { settled: performance.now() - state.last >= still, ...told(state) };
   };
@@ -554,7 +577,7 @@
     // What is clicked gets the focus, whether it does anything or not; only of a field is that all there is to be had.
     const own = moved && state.target && (within(state.target, focus) || within(focus, state.target)) && !focus.matches(TAKES_TEXT) && !focus.isContentEditable;
     return {
-      count: state.count, texts: state.texts, itself: state.itself, own: Boolean(own),
+      count: state.count, texts: state.texts, itself: state.itself, own: Boolean(own), missed: state.missed || null,
       focus: moved ? describe(focus) : null,
       fields: state.fields.filter(([each, was]) => each.isConnected && held(each) !== was).slice(0, 4).map(([each]) => ({ ...describe(each), ticked: ticks(each) ? each.checked : null })),
       scrolled: state.scroll[0] !== Math.round(scrollX) && state.scroll[0] !== scrollX || state.scroll[1] !== scrollY,

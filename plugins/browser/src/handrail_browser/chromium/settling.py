@@ -80,17 +80,23 @@ async def perform(
     *,
     target: int | None = None,
     filling: bool = False,
+    pressing: bool = False,
 ) -> Done:
     """Do it and see what comes of it: where the page went, what it asks, what opened and what changed.
 
-    `target` is the number of what it is done to; `filling` says that the caller reads that back.
+    `target` is the number of what it is done to; `filling` says that the caller reads that back, `pressing` that it is clicked.
     """
-    await page.ask("watch", {"n": target, "filling": filling}, frame=frame)
+    await page.ask("watch", {"n": target, "filling": filling, "pressing": pressing}, frame=frame)
     try:
         await page.unless_asked(action)
         rest, told = await settled(page, was, frame)
     except Interrupted:
         rest, told = True, {}
+    if came := told.get("missed"):
+        raise Downstream(
+            f"it was not clicked: {came['role']} {came['name'][:60]!r} came in between once the pointer was there",
+            hint="take a new snapshot: the page changes under the pointer",
+        )
     more: dict[str, Any] = {}
     evidence: list[str] = []
     if page.dialog is not None:
