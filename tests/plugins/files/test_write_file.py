@@ -133,6 +133,23 @@ async def test_a_file_that_changed_since_it_was_read_is_not_written_over(
     assert (await write("a", "four\n")).ok
 
 
+async def test_a_file_that_became_a_link_to_one_never_read_is_not_written_over(
+    session: Session, write: Write, folder: Path
+) -> None:
+    (folder / "a").write_text("one\n")
+    (folder / "other").write_text("one\nand more\n")
+    await session.call("read_file", {"file_path": "a"})
+    (folder / "a").unlink()
+    (folder / "a").symlink_to("other")
+    assert (await write("a", "new\n"))["error"]["details"] == {"reason": "stale"}
+    changed = {"file_path": "a", "old_string": "one", "new_string": "two"}
+    assert (await session.call("edit_file", changed))["error"]["details"] == {"reason": "stale"}
+    assert (folder / "other").read_text() == "one\nand more\n"
+    await session.call("read_file", {"file_path": "a"})
+    assert (await write("a", "new\n")).ok
+    assert (folder / "other").read_text() == "new\n"
+
+
 async def test_a_touched_file_is_not_a_changed_one(session: Session, write: Write, folder: Path) -> None:
     (folder / "a").write_text("one\n")
     await session.call("read_file", {"file_path": "a"})

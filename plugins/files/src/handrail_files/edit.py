@@ -308,7 +308,7 @@ async def edit_file(edit: Edit, context: ToolContext) -> Mapping[str, Any]:
     write = partial(opened.replace, path, plan.data, create_dirs=before is None, expected=expected)
     # It is not left alone when the call is stopped: what it does is done, or not, when the call ends.
     status = await anyio.to_thread.run_sync(write)
-    known.note(path, status, plan.data)
+    known.note(path, edit.file_path, status, plan.data)
     return _told(plan)
 
 

@@ -26,10 +26,13 @@ class Version:
 
 
 class Known:
-    """The versions that one session knows, the newest of them at most 10,000. A service of scope session."""
+    """The versions that one session knows, by real paths and by the names that were given; the newest of them, at most 10,000.
+
+    A service of scope session.
+    """
 
     def __init__(self) -> None:
-        self._versions: OrderedDict[Path, Version] = OrderedDict()
+        self._versions: OrderedDict[Path | str, Version] = OrderedDict()
 
     @classmethod
     async def open(cls, context: ServiceContext) -> Known:
@@ -38,16 +41,21 @@ class Known:
     async def close(self) -> None:
         self._versions.clear()
 
-    def note(self, path: Path, status: os.stat_result, data: bytes | None = None) -> None:
-        """Remember what the session has seen; `data` where that was all of it."""
-        self._versions[path] = Version(status, digest(data) if data is not None and len(data) <= CHEAP else None)
-        self._versions.move_to_end(path)
-        if len(self._versions) > MOST:
+    def note(self, path: Path, text: str, status: os.stat_result, data: bytes | None = None) -> None:
+        """Remember what the session has seen under the name `text`; `data` where that was all of it."""
+        version = Version(status, digest(data) if data is not None and len(data) <= CHEAP else None)
+        for key in (path, text):
+            self._versions[key] = version
+            self._versions.move_to_end(key)
+        while len(self._versions) > MOST:
             self._versions.popitem(last=False)
 
     def check(self, path: Path, text: str, status: os.stat_result, data: bytes) -> None:
-        """Raise `Downstream` when the file, which is now `data`, is not what the session has read."""
-        version = self._versions.get(path)
+        """Raise `Downstream` when the file, which is now `data`, is not what the session has read.
+
+        What was never read itself, as what a name leads to since it became a link, is held against what was read under that name.
+        """
+        version = self._versions.get(path) or self._versions.get(text)
         if version is None:
             return
         same = unchanged(status, version.status) if version.digest is None else digest(data) == version.digest

@@ -134,7 +134,7 @@ def _read(
     with _opened(path, text) as file:
         try:
             sample = os.read(file.fd, SAMPLE)
-            known.note(path, file.status, sample if len(sample) == file.size else None)
+            known.note(path, text, file.status, sample if len(sample) == file.size else None)
             if (media := next((magic for magic in MAGIC if magic.fits(sample)), None)) is not None:
                 return _media(file, sample, media, text, go_on)
             return _text(file, sample, offset, limit, text, go_on)

@@ -159,7 +159,7 @@ async def write_file(new: NewFile, context: ToolContext) -> Mapping[str, Any]:
         status = await anyio.to_thread.run_sync(write)
     except NotFound as exc:
         raise NotFound(str(exc), hint=f"{exc.hint}; create_dirs=true makes it") from exc
-    known.note(path, status, plan.data)
+    known.note(path, new.file_path, status, plan.data)
     # What was there is only told to those who may read it.
     diff = {"diff": plan.diff} if before is None or await Permitted(context).is_open(str(path)) else {}
     return {"path": str(path), "bytes": len(plan.data), "created": before is None, **diff, **_notes(plan)}
