@@ -10,13 +10,16 @@ import pytest
 from handrail import Session
 from handrail_accessibility.control import Control
 
-from .conftest import begin, shows, until
+from .conftest import Use, begin, shows, until
 
 pytestmark = pytest.mark.anyio
 
 ROWS = 2_000
 PAGE = """<!doctype html><title>Long page</title>
 <button style="margin: 2em" onclick="this.textContent = 'Pressed'">Press me</button>
+<select aria-label="Fruit" onchange="document.title = 'Took ' + this.value"><option>Apple<option>Pear</select>
+<input aria-label="Share" type="range" min="0" max="1" step="0.1" value="0.5">
+<button onclick="document.title = 'Renamed page'">Rename</button>
 <div role="alert">Stock is low</div>
 <table>{rows}</table>"""
 ROW = '<tr><td>row {n}<td><a href="#{n}">link {n}</a><td><button>button {n}</button></tr>'
@@ -66,6 +69,20 @@ async def test_a_long_page_is_told_as_far_as_it_shows(session: Session, page: No
     assert links == [f"link {n}" for n in range(len(links))]
     assert 2 < len(links) < 100
     assert all(e["bbox"] for e in seen if e["role"] == "link")
+
+
+async def test_choices_and_numbers_of_a_page_are_set_and_its_new_title_is_no_new_window(
+    session: Session, page: None, use: Use
+) -> None:
+    """A choice with a label tells no value, and numbers have four bytes: 0.3 is none of them."""
+    await loaded(session)
+    chosen = await use(action="select", element_name="Fruit", value="Pear")
+    assert chosen["effect"] == "confirmed", chosen
+    await until(lambda: _titled(session, "Took Pear"), "what the page does with its choice")
+    stands = await use(action="set_value", element_name="Share", value="0.3")
+    assert stands["evidence"] == ["it now stands at 0.3"], stands
+    renamed = await use(action="click", element_name="Rename")
+    assert "is now called 'Renamed page" in renamed["evidence"][0], renamed
 
 
 async def test_pages_and_the_browser_around_them_are_clicked_where_they_show(session: Session, page: None) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import anyio
 
@@ -85,8 +86,7 @@ def _look(element: Element) -> tuple[object, ...]:
 
 def changes(before: Scene, after: Scene) -> tuple[str, ...]:
     """One sentence for each change that a person could see, the most telling first; a focus that moved is none."""
-    told = [f"window {titled(title)!r} opened" for title in after.titles if title not in before.titles]
-    told += [f"window {titled(title)!r} closed" for title in before.titles if title not in after.titles]
+    told = _windows(before.titles, after.titles)
     if not after.open:
         return tuple(told) if told or not before.open else ("its window closed",)
     old, new = _by_identity(before), _by_identity(after)
@@ -99,6 +99,16 @@ def changes(before: Scene, after: Scene) -> tuple[str, ...]:
         told.append("its window was scrolled or laid out anew")
     rest = len(told) - MOST_TOLD
     return (*told[:MOST_TOLD], f"and {rest} more changes") if rest > 0 else tuple(told)
+
+
+def _windows(before: Mapping[Any, str], after: Mapping[Any, str]) -> list[str]:
+    opened = [title for key, title in after.items() if key not in before]
+    closed = [title for key, title in before.items() if key not in after]
+    renamed = [(before[key], title) for key, title in after.items() if before.get(key, title) != title]
+    # A window that a program has made anew is no other to a person.
+    told = [f"window {titled(title)!r} opened" for title in opened if title not in closed]
+    told += [f"window {titled(title)!r} closed" for title in closed if title not in opened]
+    return told + [f"window {titled(was)!r} is now called {titled(now)!r}" for was, now in renamed]
 
 
 def named(element: Element) -> str:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from handrail import Accessibility, Element
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """One look at a window, to compare with a later one: the titles of all windows, and all that shows in the window of interest.
+    """One look at a window, to compare with a later one: the titles of all windows, by what each is, and all that shows in the window of interest.
 
     `open` is False when that window is gone.
     """
 
-    titles: tuple[str, ...]
+    titles: Mapping[Any, str]
     elements: tuple[Element, ...]
     open: bool = True
 

@@ -73,10 +73,16 @@ async def choose(act: Act, choice: str) -> Outcome:
         )
     (option,) = fitting
 
+    # A box that has a label, and no value, does not say which of its choices it shows; the choice does.
+    silent = not act.element.value and all(act.element.text != option.text for option in options)
+
     async def holds() -> bool:
         box, item = await act.control.now(act.element), await act.control.now(option)
-        chosen = box is not None and option.text in (box.text, box.value)
-        return chosen or (act.element.role != "combo box" and item is not None and _is_selected(item))
+        if box is not None and option.text in (box.text, box.value):
+            return True
+        if act.element.role == "combo box" and (not silent or box is None or "expanded" in box.states):
+            return False
+        return item is not None and _is_selected(item)
 
     if await holds():
         return already(act, f"at {option.text!r}")

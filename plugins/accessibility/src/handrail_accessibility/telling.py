@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from ctypes import c_float
+
 from handrail.words import visible
 
 # Characters of a window's title.
 TITLE = 200
+# Characters of a number that nobody has written.
+LONG = 14
 
 
 def titled(title: str) -> str:
@@ -17,7 +21,17 @@ def titled(title: str) -> str:
 
 def number_told(number: float) -> str:
     """What a slider or spin button stands at, with every digit that its program means."""
-    return f"{number:.15g}"
+    told = f"{number:.15g}"
+    if len(told) < LONG or number != _in_four_bytes(number):
+        return told
+    # Chromium keeps numbers in four bytes, in which 0.3 is 0.300000011920929.
+    return next(
+        (short for digits in range(1, 10) if _in_four_bytes(float(short := f"{number:.{digits}g}")) == number), told
+    )
+
+
+def _in_four_bytes(number: float) -> float:
+    return c_float(number).value
 
 
 def seen(text: str) -> str:

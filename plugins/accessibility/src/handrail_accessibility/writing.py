@@ -100,14 +100,15 @@ async def _set_number(act: Act, value: str) -> Outcome:
         wanted = math.nan
     if not math.isfinite(wanted):
         raise InvalidArguments(f"{named(act.element)} takes a number, not {value!r}")
-    if await act.control.number(act.element) == wanted:
+
+    async def holds() -> bool:
+        found = await act.control.number(act.element)
+        return found is not None and number_told(found) == number_told(wanted)
+
+    if await holds():
         return already(act, f"at {number_told(wanted)}")
     act.context.checkpoint()
     await act.control.set_number(act.element, wanted)
-
-    async def holds() -> bool:
-        return await act.control.number(act.element) == wanted
-
     if await soon(holds):
         return Outcome("confirmed", "action", (f"it now stands at {number_told(wanted)}",))
     found = await act.control.number(act.element)

@@ -60,17 +60,21 @@ class Menus:
 
     steps: Steps
     fewest: int = sys.maxsize
+    # Whether one of them has the focus, as Qt's bar has when its menu has been closed.
+    focused: bool = False
 
     async def items(self) -> list[Part]:
         """What shows now, the bar's own included; the items of an open menu come behind the bar that it hangs on."""
-        shown = [part for part in await parts(self.steps) if part.role in ITEMS and "offscreen" not in part.states]
+        seen = await parts(self.steps)
+        shown = [part for part in seen if part.role in ITEMS and "offscreen" not in part.states]
         self.fewest = min(self.fewest, len(shown))
+        self.focused = any(part.has("focused") for part in (*shown, *(p for p in seen if p.role == "menu bar")))
         return shown
 
     async def close(self, levels: int) -> None:
         """Close what was opened, and nothing else: escape closes a dialog as well."""
-        for _ in range(levels):
-            if len(await self.items()) <= self.fewest:
+        for _ in range(levels + 1):
+            if len(await self.items()) <= self.fewest and not self.focused:
                 return
             await self.steps.attempt("execute_gui", action="press_key", key="escape")
 
@@ -104,8 +108,9 @@ async def _item(menus: Menus, name: str, *, below: Part | None) -> Part:
         return (fitting[-1] if below else fitting[0]) if fitting else None
 
     item = await until(found, OPENED_S)
-    if item is None and below is not None and shown and shown[-1].name == below.name:
-        # Some menus close again when they are asked to open by their action; what hangs on them has not shown.
+    if item is None and below is not None and shown and (len(shown) <= menus.fewest or shown[-1].name == below.name):
+        # Some menus close again when they are asked to open by their action, and GTK's do not open in a window that is just coming up; what
+        # hangs on them has not shown.
         await menus.steps.take("execute_gui", action="click", element_id=below.id)
         item = await until(found, OPENED_S)
     if item is None:

@@ -30,21 +30,41 @@ PRESS = (
 PRESS_CELL = ("toggle", "click", "press")
 EXPAND = ("expand or contract", "expand", "showmenu", "show menu", "open", "press", "click", "toggle", "activate")
 COLLAPSE = ("expand or contract", "collapse", "close", "press", "click", "toggle", "activate")
+# One of them is among the actions of whatever has any, where they are not in another language.
+KNOWN = frozenset((*PRESS, *EXPAND, *COLLAPSE))
 
 SCROLL_ANYWHERE = 6
 MOST_OPTIONS = 500
 
 
 async def act(bus: Bus, node: Node, names: Sequence[str]) -> str | None:
-    """Do the first of the object's actions that has one of these names; the name, or None when there is none or it was refused."""
+    """Do the first of the object's actions that has one of these names; the name, or None when there is none or it was refused.
+
+    What is pressed in another language is left to the pointer: a menu of GTK does not always open for its action.
+    """
     if not node.offers("Action"):
         return None
-    reply = await maybe(bus.call, node.app, node.path, A11Y + "Action", "GetActions")
-    offered = [str(action[0]).casefold() for action in reply[0]] if reply else []
+    offered = await (_told if names is PRESS else action_names)(bus, node)
     name = next((name for name in names if name in offered), None)
     if name is None:
         return None
     return (name or "action") if await _ask(bus, node, "Action", "DoAction", offered.index(name)) else None
+
+
+async def action_names(bus: Bus, node: Node) -> list[str]:
+    """What its actions are called in programs, in their order, in small letters; GTK 3 lists them in the language of the person."""
+    told = await _told(bus, node)
+    if not told or not KNOWN.isdisjoint(told):
+        return told
+    names = [
+        await maybe(bus.call, node.app, node.path, A11Y + "Action", "GetName", "i", [at]) for at in range(len(told))
+    ]
+    return [str(name[0]).casefold() if name else word for name, word in zip(names, told, strict=True)]
+
+
+async def _told(bus: Bus, node: Node) -> list[str]:
+    reply = await maybe(bus.call, node.app, node.path, A11Y + "Action", "GetActions")
+    return [str(action[0]).casefold() for action in reply[0]] if reply else []
 
 
 async def _ask(bus: Bus, node: Node, interface: str, member: str, number: int) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from handrail import Element, Rect
-from handrail_accessibility.atspi.bus import A11Y, Bus, maybe
+from handrail_accessibility.atspi.actions import action_names
+from handrail_accessibility.atspi.bus import Bus, maybe
 from handrail_accessibility.atspi.forest import Forest
 from handrail_accessibility.atspi.nodes import ACCESSIBLE, Handle, Node, extents, number_of, text_of
 from handrail_accessibility.atspi.places import Spot
@@ -135,8 +136,7 @@ async def _toggles(bus: Bus, node: Node) -> bool:
     """Whether it is a box to tick in a table; GTK gives these no role of their own."""
     if node.role != CELL or node.name or not node.offers("Action"):
         return False
-    reply = await maybe(bus.call, node.app, node.path, A11Y + "Action", "GetActions")
-    return any(str(action[0]).casefold() == "toggle" for action in (reply[0] if reply else ()))
+    return "toggle" in await action_names(bus, node)
 
 
 async def _value(bus: Bus, node: Node, forest: Forest | None) -> str | None:

@@ -154,11 +154,11 @@ class AtSpi:
                 raise NoAnswer(f"{element.window!r} belongs to {' or '.join(windows.silent)}")
             top = next((w for w in windows.windows if w.node.ref == (handle.app, handle.window)), None)
             if top is None or not top.shown:
-                return Scene(windows.titles, (), open=False)
+                return Scene(windows.named, (), open=False)
             reading = Reading(bus, top, windows.popups_of(handle.app), Wanted(full=True), self._places(bus))
             with anyio.move_on_after(patience(SCENE_DEADLINE_S)):
                 await reading.run()
-            return Scene(windows.titles, reading.elements)
+            return Scene(windows.named, reading.elements)
 
     async def refresh(self, element: Element) -> Element | None:
         """The same element as it is now, or None when it is gone or something else is in its place."""

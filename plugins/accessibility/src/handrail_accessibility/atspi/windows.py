@@ -58,7 +58,12 @@ class Windows:
     @property
     def titles(self) -> tuple[str, ...]:
         """Of every window a person would count; one whose application hangs is still there."""
-        return tuple(window.title for window in (*self.shown, *self.unanswered) if window.shown)
+        return tuple(self.named.values())
+
+    @property
+    def named(self) -> dict[tuple[str, str], str]:
+        """The same, by each window's reference."""
+        return {window.node.ref: window.title for window in (*self.shown, *self.unanswered) if window.shown}
 
     def popups_of(self, app: str) -> list[TopLevel]:
         return [w for w in self.windows if w.node.app == app and w.popup and w.node.has(State.SHOWING)]

@@ -105,7 +105,7 @@ class NativeTree:
     async def scene(self, element: Element) -> Scene:
         """The element's window as it is now."""
         windows = await self._windows()
-        titles = tuple(window.title for window in windows)
+        titles = {window.id: window.title for window in windows}
         top = next((window for window in windows if window.id == ref_of(element, Handle).window), None)
         if top is None or top.state == "minimized":
             return Scene(titles, (), open=False)
