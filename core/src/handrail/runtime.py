@@ -240,9 +240,13 @@ class Runtime:
         config = self._backend_config(chosen)
         backend = chosen(config)
         try:
-            await backend.open(Opened(self, config, session, await session.desktop()))
+            context = Opened(self, config, session, await session.desktop())
+            with anyio.move_on_after(backend.deadline) as opening:
+                await backend.open(context)
+            if opening.cancelled_caught:
+                raise BackendUnavailable(f"it did not open within {backend.deadline:g} s")
         except BaseException as exc:
-            with anyio.CancelScope(shield=True):
+            with anyio.move_on_after(backend.deadline, shield=True):
                 await close(backend, f"vision backend {name}")
             if isinstance(exc, HandrailError) or not isinstance(exc, Exception):
                 raise

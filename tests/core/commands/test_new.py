@@ -40,6 +40,23 @@ def test_a_name_that_no_plugin_can_have_is_refused_with_one_that_it_can(handrail
     assert not list(handrail.folder.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "told"),
+    [
+        ("backend", "core", "'handrail-core' is a package of Handrail's own"),
+        ("tool", "gemini_cu", "'handrail-gemini-cu' is a package of Handrail's own"),
+        ("backend", "ocr", "the plugin 'vision_ocr' supplies a backend 'ocr' already"),
+    ],
+)
+def test_a_name_that_would_take_the_place_of_a_part_of_handrail_is_refused(
+    handrail, kind: str, name: str, told: str
+) -> None:
+    done = handrail("new", kind, name)
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert not list(handrail.folder.iterdir())
+
+
 def test_without_the_extra_it_says_how_to_get_it(handrail) -> None:
     # A package of that name that cannot be imported stands for one that is not there.
     (handrail.folder / "copier.py").write_text("raise ImportError\n")

@@ -349,3 +349,27 @@ async def test_a_backend_that_its_settings_make_useless_says_why_when_it_is_aske
             await session.vision.parse(frame())
     async with open_test_session(backends=[Picky], settings={"backend": "picky"}) as session:
         assert (await session.vision.parse(frame())).value == (BUTTON,)
+
+
+class NeverOpens(Eye):
+    name = "never"
+    deadline = 0.05
+
+    async def open(self, context: Any) -> None:
+        await anyio.sleep_forever()
+
+    async def close(self) -> None:
+        await anyio.sleep_forever()
+
+
+async def test_a_backend_that_never_opens_nor_closes_is_passed_over_at_its_deadline() -> None:
+    async def capture() -> Frame:
+        return frame()
+
+    settings = {"backend": "never", "backend_fallback": ["other"]}
+    other = fake_backend("other", capabilities=["ocr"], elements=[BUTTON])
+    async with open_test_session(backends=[NeverOpens, other], settings=settings) as session:
+        with anyio.fail_after(20):
+            answered = await session.vision.look(capture)
+    assert answered.backend == "other"
+    assert "never: it did not open within 0.05 s" in answered.note

@@ -12,11 +12,13 @@ from typing import Any
 import click
 
 from handrail.errors import HandrailError
+from handrail.plugins.supplied import supplier, taken
 
 TEMPLATE = Path(__file__).parents[1] / "templates" / "plugin"
 SUFFIX = "_test.py.jinja"
 KINDS = sorted(part.name.removesuffix(SUFFIX) for part in TEMPLATE.glob(f"parts/*{SUFFIX}"))
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+ANOTHER = "choose another name"
 
 
 @click.command("new")
@@ -37,8 +39,14 @@ def command(kind: str, name: str, into: Path) -> None:
             f"{name!r} is no name for a plugin; take lower-case letters, digits and underscores, and no keyword of Python, like {_proposed(name)!r}"
         )
     folder = into / f"handrail-{name.replace('_', '-')}"
+    if taken(name):
+        raise HandrailError(
+            f"{folder.name!r} is a package of Handrail's own, and yours would take its place", hint=ANOTHER
+        )
+    if kind == "backend" and (plugin := supplier("backends", name)) is not None:
+        raise HandrailError(f"the plugin {plugin!r} supplies a backend {name!r} already", hint=ANOTHER)
     if folder.exists():
-        raise HandrailError(f"{str(folder)!r} exists already, and nothing was written", hint="choose another name")
+        raise HandrailError(f"{str(folder)!r} exists already, and nothing was written", hint=ANOTHER)
     _render(folder, kind, name)
     python = shlex.quote(sys.executable)
     click.echo(f"made {folder}; next: cd {folder} && handrail install -e '.[test]' && {python} -m pytest")

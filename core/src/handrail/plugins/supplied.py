@@ -17,6 +17,11 @@ def supplier(kind: Kind, name: str) -> str | None:
     return next((plugin for plugin, supplies in _supplied().items() if name in supplies[kind]), None)
 
 
+def taken(plugin: str) -> bool:
+    """Whether a package of this project has the name: another one under it would take its place."""
+    return plugin == "core" or plugin in _supplied()
+
+
 def install(plugin: str) -> str:
     """The cure where a plugin of this project is not installed; what else there is to do where it is not one of them."""
     known = plugin in _supplied()
