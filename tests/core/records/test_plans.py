@@ -27,6 +27,9 @@ def written(folder: Path, text: str) -> Path:
         pytest.param("name: x\nsteps: []", "steps", id="no-steps"),
         pytest.param("name: x\nsteps: [{tool: wait, arg: {}}]", "did you mean 'args'", id="misspelt"),
         pytest.param(
+            "name: x\nsteps: [{tool: wait, expect: {a: {not: {containz: b}}}}]", "did you mean 'contains'", id="form"
+        ),
+        pytest.param(
             "name: x\nsteps: [{tool: wait, expect: {a: {matches: '(('}}}]", "regular expression", id="pattern"
         ),
         pytest.param("name: x\nsteps: [{tool: wait, set: {a: 1}}]", "exactly one", id="two-things"),

@@ -14,6 +14,8 @@ from handrail.words import nearest
 VARIABLE = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FILLED = re.compile(rf"\$(\$+\{{[A-Za-z_][A-Za-z0-9_]*\}})|{VARIABLE.pattern}")
 _LITERAL = re.compile(r"(\$+\{[A-Za-z_][A-Za-z0-9_]*\})")
+# Expectations whose name is long enough to be told from a key of a value that is meant as it is.
+_FORMS = ("contains", "matches", "one_of")
 
 
 def fill(value: Any, variables: Mapping[str, Any]) -> Any:
@@ -102,9 +104,20 @@ def unsound(wanted: Any) -> str | None:
             return f"'any' takes a mapping of what an item must fulfil, not {_brief(inner)}"
         case {"not": inner, **rest} if not rest:
             return unsound(inner)
+        case {**rest} if len(rest) == 1 and (near := _misspelled(next(iter(rest)))) is not None:
+            return f"{next(iter(rest))!r} is no expectation; did you mean {near!r}?"
         case _:
             pass
     return None
+
+
+def _misspelled(name: object) -> str | None:
+    """The expectation that somebody meant who wrote this; None for one of them, and for any other word."""
+    import difflib
+
+    if not isinstance(name, str) or name in _FORMS:
+        return None
+    return next(iter(difflib.get_close_matches(name, _FORMS, n=1, cutoff=0.83)), None)
 
 
 def _holds(found: Any, wanted: Any) -> bool:
