@@ -25,6 +25,8 @@ async def test_files_and_patterns_are_read_once_each(session: Session, folder: P
     assert (result["skipped"], result["truncated"]) == ([], True)
     deep = await session.call("read_many_files", {"paths": ["**/d.py"]})
     assert [file["path"] for file in deep["files"]] == ["src/deep/d.py"]
+    below = await session.call("read_many_files", {"paths": ["src/**"]})
+    assert [file["path"] for file in below["files"]] == ["src/b.py", "src/c.py", "src/deep/d.py"]
 
 
 async def test_what_cannot_be_shown_is_skipped_with_its_reason(session: Session, folder: Path) -> None:

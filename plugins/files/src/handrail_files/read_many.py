@@ -63,8 +63,10 @@ async def _matching(pattern: str, context: ToolContext) -> tuple[list[str], str 
     assert wild is not None
     base = re.match(r"(.*/)?", pattern[: wild.start()], re.DOTALL)
     folder = base[0] if base is not None else ""
-    # A slash at its beginning ties the pattern to the folder.
-    args = {"path": folder or ".", "pattern": f"/{pattern[len(folder) :]}", "max_results": NAMES}
+    rest = pattern[len(folder) :]
+    # A slash at its beginning ties the pattern to the folder, unless it means every folder below.
+    tied = rest if rest.split("/")[0] == "**" else f"/{rest}"
+    args = {"path": folder or ".", "pattern": tied, "max_results": NAMES}
     result = await context.call("find_files", args)
     if not result.ok:
         return [], str(result["error"]["message"])

@@ -77,8 +77,11 @@ def active_id(client: Client) -> int | None:
 
 
 def activate(client: Client, number: int) -> None:
-    """Ask the window manager to raise a window and give it the focus, on whatever workspace it is."""
-    on = next(iter(client.numbers(client.window(number), "_NET_WM_DESKTOP")), EVERYWHERE)
+    """Ask the window manager to raise a window and give it the focus, on whatever workspace it is. Of one that has gone nothing comes."""
+    try:
+        on = next(iter(client.numbers(client.window(number), "_NET_WM_DESKTOP")), EVERYWHERE)
+    except GONE:
+        return
     # Not every window manager goes to another workspace for it.
     if on != EVERYWHERE and [on] != client.numbers(client.root, "_NET_CURRENT_DESKTOP"):
         _ask(client, client.root.id, "_NET_CURRENT_DESKTOP", on, X.CurrentTime)
