@@ -155,7 +155,11 @@ def _peer(name: str, shown: Mapping[str, str]) -> Contender:
     argv = [SYSTEM_PYTHON, str(Path(atspi_peers.__file__)), name]
 
     async def contender() -> float:
-        done = await anyio.run_process(argv, env=variables, check=False, stdin=subprocess.DEVNULL)
+        try:
+            with anyio.fail_after(PATIENCE_S):
+                done = await anyio.run_process(argv, env=variables, check=False, stdin=subprocess.DEVNULL)
+        except TimeoutError:
+            raise Absent(f"its walk takes more than {PATIENCE_S:g} s") from None
         if done.returncode:
             said = (done.stderr + done.stdout).decode(errors="replace")
             raise Absent(said.strip().rpartition("\n")[2] or f"it ended with {done.returncode}")

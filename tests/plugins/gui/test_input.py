@@ -41,8 +41,8 @@ def outside(private: PrivateDesktop, *argv: str, data: bytes | None = None) -> b
     return done.stdout
 
 
-def copy(private: PrivateDesktop, target: str, data: bytes, path: Path) -> None:
-    """Let another program own the clipboard. It goes on in the background, so it gets no pipe of ours."""
+def start_owner(private: PrivateDesktop, target: str, data: bytes, path: Path) -> None:
+    """Start a program that comes to own the clipboard. It goes on in the background, so it gets no pipe of ours."""
     path.write_bytes(data)
     subprocess.run(
         ["xclip", "-selection", "clipboard", "-t", target, "-i", str(path)],
@@ -52,6 +52,16 @@ def copy(private: PrivateDesktop, target: str, data: bytes, path: Path) -> None:
         check=True,
         timeout=20,
     )
+
+
+async def copy(private: PrivateDesktop, target: str, data: bytes, path: Path) -> None:
+    """Let another program own the clipboard."""
+    start_owner(private, target, data, path)
+
+    async def owned() -> bool:
+        return outside(private, "xclip", "-selection", "clipboard", "-t", target, "-o") == data
+
+    await until(owned, what="the clipboard to be another program's")
 
 
 async def content(hands: X11Hands) -> str | None:
@@ -99,7 +109,7 @@ async def test_a_paste_is_taken_and_the_clipboard_is_as_before(
     private: PrivateDesktop, hands: X11Hands, editor: Any, tmp_path: Path
 ):
     picture = bytes(range(256)) * 2000
-    copy(private, "image/png", picture, tmp_path / "picture")
+    await copy(private, "image/png", picture, tmp_path / "picture")
     assert await hands.paste(TEXT, chord_of("ctrl+v"))
     assert outside(private, "xclip", "-selection", "clipboard", "-t", "image/png", "-o") == picture
     assert await hands.clipboard_formats() == ["image/png"]
@@ -136,7 +146,7 @@ async def test_large_texts_go_both_ways_in_pieces(private: PrivateDesktop, hands
     environment = {**os.environ, **private.desktop.environment}
     read = await anyio.run_process(["xclip", "-selection", "clipboard", "-o"], env=environment)
     assert read.stdout.decode() == large
-    copy(private, "UTF8_STRING", large.encode(), tmp_path / "large")
+    await copy(private, "UTF8_STRING", large.encode(), tmp_path / "large")
     assert await hands.clipboard_text() == large
 
 

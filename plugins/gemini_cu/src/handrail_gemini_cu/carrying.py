@@ -29,6 +29,7 @@ from handrail import (
     Turn,
     Window,
 )
+from handrail.desktops.patience import patience
 from handrail.errors import DeniedByUser, LimitReached, NoConfirmer, UnknownTool
 from handrail_gemini_cu.config import ComputerUseConfig
 
@@ -36,6 +37,9 @@ from handrail_gemini_cu.config import ComputerUseConfig
 ABSENT: Final = frozenset({UnknownTool.code, ToolUnavailable.code})
 # Pictures that are kept of what was seen; planners send no more.
 PICTURES: Final = 3
+# Seconds that what took effect is given to be seen on the screen, and between two looks for it.
+PAINTED_S: Final = 1.0
+LOOK_S: Final = 0.02
 POINTS: Final = (("x", "y"), ("to_x", "to_y"))
 GO_ON: Final = "call again with the same instruction, and it goes on"
 TITLE: Final = "Using the computer"
@@ -160,6 +164,7 @@ class Work:
         self._budget = Budget(cast("ComputerUseConfig", context.config))
         self._taken: list[dict[str, Any]] = []
         self._observation = ""
+        self._shown: Frame | None = None
 
     async def run(self) -> dict[str, Any]:
         """Turn after turn, until the model is done or the budget is spent."""
@@ -198,9 +203,16 @@ class Work:
 
     # Looking and planning
 
-    async def _look(self) -> Frame:
-        """The screen as it is now; places that are named in this picture are good for as long as its windows stay where they are."""
-        frame = await self._screen.capture()
+    async def _look(self, *, changed: bool = False) -> Frame:
+        """The screen as it is now; places that are named in this picture are good for as long as its windows stay where they are.
+
+        `changed`: something was done that took effect. A page is there a moment before it is painted.
+        """
+        frame, late = await self._screen.capture(), monotonic() + patience(PAINTED_S)
+        while changed and self._shows(frame) and monotonic() < late:
+            await anyio.sleep(LOOK_S)
+            frame = await self._screen.capture()
+        self._shown = frame
         seen = self._context.observations.add(
             (),
             transform=Transform.fit(frame.screen),
@@ -209,6 +221,12 @@ class Work:
         )
         self._observation = seen.id
         return frame
+
+    def _shows(self, frame: Frame) -> bool:
+        """Whether the screen is as it was at the last look."""
+        import numpy as np
+
+        return self._shown is not None and np.array_equal(self._shown.pixels, frame.pixels)
 
     async def _address(self) -> str | None:
         """Where the session's browser is: also a click on the screen may have led it elsewhere."""
@@ -256,7 +274,7 @@ class Work:
                 self._task.waiting = Turn(plan, tuple(results), frames=frames, urls=urls)
                 if not results[-1].ok:
                     break
-            frames[id] = await self._look()
+            frames[id] = await self._look(changed=results[-1].get("effect") == "confirmed")
             if (url := await self._address()) is not None:
                 urls[id] = url
             if not results[-1].ok:
