@@ -258,6 +258,22 @@ async def test_terminals_can_be_refused_altogether(programs: Programs, tmp_path:
     assert "execute_cli" in refused["error"]["message"]
 
 
+async def test_where_no_plugin_reads_commands_all_that_is_typed_there_is_asked_about(
+    programs: Programs, tmp_path: Path
+) -> None:
+    alone: dict[str, Any] = {"plugins.disabled": ["cli"]}
+    async with handrail.open(desktop="private", cwd=tmp_path, **alone) as session:
+        found = Place(session, programs, tmp_path)
+        session.confirmer = found.confirm
+        await open_xterm(found, "bash", "--norc", "--noprofile")
+        found.answers = ["once"]
+        assert (await found.type("touch made\n")).ok
+        assert await found.made("made")
+        assert (await found.type("touch more\n")).status == "denied"
+    assert [{reason.code for reason in each.verdict.reasons} for each in found.asked] == [{"terminal_unread"}] * 2
+    assert not (tmp_path / "more").exists()
+
+
 async def test_on_a_persons_own_desktop_what_stands_on_the_line_is_not_known_before_it_was_dropped(
     place: Place,
 ) -> None:

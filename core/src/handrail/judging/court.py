@@ -71,7 +71,8 @@ class Court:
             seats = self._seats[tool.name] = self._runtime.seats_for(tool)
         judging = await self._with_sandbox() if tool.confinable else self.judging
         if tool.inputs and (focus := await self._focus(invocation)) is not None:
-            judging = replace(judging, focus=focus)
+            judged = any(seat.evaluator.reads_commands for seat in seats)
+            judging = replace(judging, focus=replace(focus, judged=judged))
         if seen is not None:
             judging = self._together(judging, seen)
         heard = await hear(invocation, seats=seats, judging=judging)

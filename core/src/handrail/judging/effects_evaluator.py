@@ -4,6 +4,7 @@
     working by calls of other tools, each of which is judged         allow
     fetching a public page, with nothing sent along                  allow
     input, windows, clipboard                                        allow on a private desktop, else confirm once a session
+    keys into a terminal, where no evaluator reads commands          confirm, each time
     input to web pages in a browser of ours                          confirm once a session
     writing in the workspace                                         confirm; allow in the mode accept_edits
     ending plan mode                                                 always confirm
@@ -25,7 +26,7 @@ from dataclasses import replace
 from handrail.calls.invocation import Invocation, paths_in
 from handrail.files import paths
 from handrail.judging import path_opinions
-from handrail.judging.opinions import allowed, asked, combined, touching
+from handrail.judging.opinions import allowed, asked, combined, kept, touching
 from handrail.judging.verdicts import Decision, Evaluator, Judging, Opinion, Reason, Route, Touch, Touching
 from handrail.tools.contract import Delete, Effect, Input, Read, Run, Send, Write
 
@@ -41,6 +42,13 @@ LOOSENED = Opinion(
     reasons=(Reason("mode", "it ends plan mode, and then things are changed"),),
 )
 HANDS = asked("desktop_input", "it acts on your own desktop", Touch("input", "desktop"), remember="desktop_input")
+UNREAD = kept(
+    Decision.CONFIRM,
+    Reason(
+        "terminal_unread",
+        "its keys go to a terminal, and no plugin here (such as cli) reads the commands that they make",
+    ),
+)
 PRIVATE_CLIPBOARD = allowed("private_desktop")
 PAGE = asked("page_input", "it acts on web pages", Touch("input", "page"), remember="page_input")
 CLIPBOARD = asked("clipboard", "it reads your clipboard", remember="clipboard")
@@ -198,6 +206,8 @@ def _of_url(text: str, plain: Opinion, judging: Judging) -> Opinion:
 
 def _of_input(effect: Effect, invocation: Invocation, judging: Judging) -> Opinion:
     # Text typed into a terminal is a command: whoever can read commands judges it as one, beside this, and the stricter view counts.
+    if effect.what in DESKTOP and judging.focus is not None and not judging.focus.judged:
+        return UNREAD
     if effect.what in DESKTOP:
         return PRIVATE if judging.private_desktop else HANDS
     if effect.what == "page":

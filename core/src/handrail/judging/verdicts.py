@@ -167,6 +167,7 @@ class Focus:
     `window` names it, `program` is what reads the keys (a shell, or what runs in it), `shell` whether that is a shell of this user whose
     language is like bash's, `cwd` its folder. `lines` are the commands that this call would have it run, with what was typed before; `rest`
     is what would then stand on the line. Both hold only what is known: `unknown` says what is not, as reasons' code and text.
+    `judged`: an evaluator here reads commands; set where the call is judged.
     """
 
     window: str
@@ -176,6 +177,7 @@ class Focus:
     lines: tuple[str, ...] = ()
     rest: str | None = ""
     unknown: tuple[Reason, ...] = ()
+    judged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +221,8 @@ class Evaluator(ABC):
     """A judge of calls. The strictest opinion wins, in any order; only trusted ones are heard when they suggest to allow."""
 
     name: ClassVar[str]
+    # Whether it reads commands, also those that a call types into a terminal (`Judging.focus`). Where nobody does, a person is asked.
+    reads_commands: ClassVar[bool] = False
 
     def applies(self, tool: Tool) -> bool:
         """Whether it has anything to say of the tool's calls at all; asked once for each tool."""

@@ -25,6 +25,7 @@ class ShellEvaluator(Evaluator):
     """Judges every call that runs a shell command, by the whole of what it would run."""
 
     name = "shell"
+    reads_commands = True
 
     def __init__(self) -> None:
         # Found once for the circumstances of a session, until they change.
