@@ -646,3 +646,29 @@ async def test_many_calls_leave_neither_tasks_nor_memory_behind(tmp_path: Path) 
     # What the session remembers of its last calls, and nothing of those that are over.
     assert kept.count(Running) == 0
     assert kept.count(Invocation) <= RING
+
+
+async def test_a_handler_that_cancels_its_own_task_ends_no_other_call() -> None:
+    @tool(layer="system", effects=[Read("session")])
+    async def gives_up() -> str:
+        """Cancels the task that it runs in."""
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await anyio.sleep_forever()
+        return "never"
+
+    @tool(layer="system", effects=[Read("session")])
+    async def goes_on() -> str:
+        """Takes a moment longer."""
+        for _ in range(10):
+            await anyio.lowlevel.checkpoint()
+        return "done"
+
+    heard: list[tuple[int, str]] = []
+    async with open_test_session(tools=[gives_up, goes_on]) as session:
+        calls = [ToolCall("gives_up", {}, "1"), ToolCall("goes_on", {}, "2")]
+        results = await session.batch(calls, told=lambda index, result: heard.append((index, result.status)))
+        assert [result.status for result in results] == ["cancelled", "success"]
+        assert sorted(heard) == [(0, "cancelled"), (1, "success")]
+        assert not session.running

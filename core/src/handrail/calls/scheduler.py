@@ -9,6 +9,7 @@ comes. Nested calls do not wait: they run under what the call around them has be
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -90,7 +91,13 @@ class Scheduler:
             # A batch that is cancelled already takes no step.
             await anyio.lowlevel.checkpoint_if_cancelled()
             if index in entered:
-                result = await pipeline.run_call(session, calls[index], running=entered[index])
+                try:
+                    result = await pipeline.run_call(session, calls[index], running=entered[index])
+                except asyncio.CancelledError:
+                    if _is_batch_cancelled():
+                        raise
+                    # Its handler has cancelled the task that it ran in, which ends no other call.
+                    result = ending.failed(entered[index], Stopped("the call has cancelled itself"))
                 del entered[index]
             else:
                 result = ending.refuse_second(session, calls[index])
@@ -229,3 +236,8 @@ def with_waiting(schema: dict[str, Any]) -> dict[str, Any]:
     if WAIT_FOR_PREVIOUS in properties:
         return schema
     return {**schema, "properties": {**properties, WAIT_FOR_PREVIOUS: WAITING}}
+
+
+def _is_batch_cancelled() -> bool:
+    """Whether the task group around is cancelled, and not this task alone."""
+    return anyio.current_effective_deadline() == -math.inf
