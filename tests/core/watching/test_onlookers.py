@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 
-from handrail import Tool, ToolContext, tool
+from handrail import Session, Tool, ToolContext, tool
 from handrail.config.places import Places
 from handrail.testing import open_test_session
 from handrail.watching.onlookers import CALLS, LETTERS, LINES, looking_on
@@ -38,16 +40,23 @@ async def until(condition: Any) -> Any:
     return found
 
 
-async def test_an_onlooker_sees_the_end_of_what_a_call_puts_out_until_it_is_over(tmp_path: Path) -> None:
+@asynccontextmanager
+async def looked_on_at(lines: list[str], folder: Path) -> AsyncGenerator[tuple[Session, str], None]:
+    """A session after a call that put these out and is over, with what an onlooker saw of it."""
     end = anyio.Event()
-    lines = ["done 1%\rdone 99%\r\n", "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY\n"]
-    async with open_test_session(tools=[talking(lines, end)], folder=tmp_path) as session:
+    async with open_test_session(tools=[talking(lines, end)], folder=folder) as session:
         with looking_on(session.runtime.places, session.id) as seen:
             async with anyio.create_task_group() as group:
                 group.start_soon(session.call, "talk")
                 text = (await until(seen))["c1"]
                 end.set()
             await until(lambda: not seen())
+        yield session, text
+
+
+async def test_an_onlooker_sees_the_end_of_what_a_call_puts_out_until_it_is_over(tmp_path: Path) -> None:
+    lines = ["done 1%\rdone 99%\r\n", "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY\n"]
+    async with looked_on_at(lines, tmp_path) as (session, text):
         assert "done 99%" in text
         assert "1%" not in text
         assert "wJalr" not in text
@@ -71,17 +80,11 @@ async def test_what_is_seen_is_bounded(tmp_path: Path) -> None:
 
 
 async def test_of_a_secret_that_begins_above_what_is_seen_nothing_is_seen(tmp_path: Path) -> None:
-    end = anyio.Event()
     body = "MIIEpAIBAAKCAQEAx5mOexample\n" * (LINES - 1)
     lines = [f"-----BEGIN RSA PRIVATE KEY-----\n{body}-----END RSA PRIVATE KEY-----\ndone\n"]
-    async with open_test_session(tools=[talking(lines, end)], folder=tmp_path) as session:
-        with looking_on(session.runtime.places, session.id) as seen:
-            async with anyio.create_task_group() as group:
-                group.start_soon(session.call, "talk")
-                text = (await until(seen))["c1"]
-                end.set()
-    assert "done" in text
-    assert "MIIE" not in text
+    async with looked_on_at(lines, tmp_path) as (_, text):
+        assert "done" in text
+        assert "MIIE" not in text
 
 
 async def test_a_call_ends_well_whatever_became_of_what_was_shown(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.plugins.browser.site import Answer, Asked, Site, serving
+from tests.plugins.browser.site import Answer, Asked, Site
 from tests.plugins.browser.working import browsing
 
 from handrail_browser.chromium.cdp import Connection, Socket
@@ -22,14 +22,13 @@ PATIENCE_S = 60.0
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with serving(Site()) as site:
-        site.pages["/"] = "<title>Here</title><button onclick=\"document.title = 'Pressed'\">Press</button>"
-        site.pages["/asks"] = (
-            '<title>Asks</title><p id=out></p><button onclick="navigator.clipboard.readText()'
-            ".then(text => out.textContent = 'was given ' + text, why => out.textContent = why.name)\">Paste</button>"
-        )
-        yield site
+def site(site: Site) -> Site:
+    site.pages["/"] = "<title>Here</title><button onclick=\"document.title = 'Pressed'\">Press</button>"
+    site.pages["/asks"] = (
+        '<title>Asks</title><p id=out></p><button onclick="navigator.clipboard.readText()'
+        ".then(text => out.textContent = 'was given ' + text, why => out.textContent = why.name)\">Paste</button>"
+    )
+    return site
 
 
 @pytest.fixture(scope="module")

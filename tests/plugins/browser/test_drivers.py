@@ -8,18 +8,12 @@ from typing import Any
 
 import pytest
 from tests.plugins.browser.pinchtab import program
-from tests.plugins.browser.site import Answer, Asked, Site, serving
+from tests.plugins.browser.site import Answer, Asked, Site
 
 from handrail_browser.browsing.service import Browsers
 from handrail_browser.config import BrowserConfig
 from handrail_browser.driver import Driver, Tab, Until
 from handrail_browser.testing import DriverContract, Show
-
-
-@pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with serving(Site()) as site:
-        yield site
 
 
 @pytest.fixture(scope="module")

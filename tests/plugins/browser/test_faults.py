@@ -9,7 +9,6 @@ import ssl
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncGenerator, Iterator
 from dataclasses import dataclass
 from http.server import HTTPServer, SimpleHTTPRequestHandler
 from pathlib import Path
@@ -17,7 +16,7 @@ from time import monotonic
 from typing import Any
 
 import pytest
-from tests.plugins.browser.site import Answer, Asked, Site, serving
+from tests.plugins.browser.site import Answer, Asked, Site
 from tests.plugins.browser.working import Hands, browsers_of, browsing, command
 
 from handrail.testing import ScriptedConfirmer
@@ -59,30 +58,23 @@ def browsers(pid: int) -> list[Browser]:
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
+def site(site: Site) -> Site:
     def remembered(asked: Asked) -> Answer:
         return Answer(f"<title>{asked.headers.get('cookie', 'nobody')}</title>", headers={"set-cookie": "who=known"})
 
-    with serving(Site()) as site:
-        site.pages["/"] = "<title>Here</title><button onclick='while (true);'>Hang</button><input>"
-        site.pages["/many"] = (
-            "<title>Many</title><main>"
-            + "".join(f"<button>Number {n}</button>" for n in range(MANY - 1))
-            + "</main><footer><button onclick='document.title = `Reached`'>The last</button></footer>"
-        )
-        site.pages["/who"] = remembered
-        yield site
-
-
-@pytest.fixture(scope="module")
-async def shared() -> AsyncGenerator[Hands, None]:
-    async with browsing() as hands:
-        yield hands
+    site.pages["/"] = "<title>Here</title><button onclick='while (true);'>Hang</button><input>"
+    site.pages["/many"] = (
+        "<title>Many</title><main>"
+        + "".join(f"<button>Number {n}</button>" for n in range(MANY - 1))
+        + "</main><footer><button onclick='document.title = `Reached`'>The last</button></footer>"
+    )
+    site.pages["/who"] = remembered
+    return site
 
 
 @pytest.fixture
 async def hands(shared: Hands) -> Hands:
-    """One browser for all tests, with a tab of its own for each."""
+    """The browser, in a new tab; what a test does may end it."""
     await shared.done("open_tab")
     return shared
 

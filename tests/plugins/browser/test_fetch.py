@@ -32,11 +32,6 @@ async def server() -> AsyncGenerator[Served, None]:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("session")
-
-
-@pytest.fixture(scope="module")
 async def session(folder: Path) -> AsyncGenerator[Session, None]:
     """One for all tests, for its parsers take a while to start; each test has a server at another port."""
     async with opened(folder, fetch_silence=1.0) as session:

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 
 import pytest
-from tests.plugins.browser.site import Answer, Site, serving
+from tests.plugins.browser.site import Answer, Site
 from tests.plugins.browser.working import OWN, Hands, browsing
 
 from handrail import Service, ServiceContext, hookimpl
@@ -23,21 +23,9 @@ from handrail_browser.hooks import open_reader
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with serving(Site()) as site:
-        yield site
-
-
-@pytest.fixture(scope="module")
-def other() -> Iterator[Site]:
-    with serving(Site()) as site:
-        yield site
-
-
-@pytest.fixture(scope="module")
-async def hands() -> AsyncGenerator[Hands, None]:
-    async with browsing() as hands:
-        yield hands
+def hands(shared: Hands) -> Hands:
+    """One tab for all tests."""
+    return shared
 
 
 @pytest.mark.parametrize(

@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
 import pytest
-from tests.plugins.browser.site import Site, serving
-from tests.plugins.browser.working import Hands, browsing, shown
+from tests.plugins.browser.site import Site
+from tests.plugins.browser.working import Hands, shown
 
 BUTTON = "<body style='margin:0'><button style='height:40px' onclick=\"this.textContent='hit'\">Inner</button><div style='height:300px'></div>"
 
 
-@pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with serving(Site()) as site:
-        yield site
-
-
-@pytest.fixture(scope="module")
-def other() -> Iterator[Site]:
-    with serving(Site()) as site:
-        site.pages["/inner"] = BUTTON
-        yield site
-
-
-@pytest.fixture(scope="module")
-async def shared() -> AsyncGenerator[Hands, None]:
-    async with browsing() as hands:
-        yield hands
-
-
-@pytest.fixture
-async def hands(shared: Hands) -> AsyncGenerator[Hands, None]:
-    """One browser for all tests, with a tab of its own for each."""
-    await shared.done("open_tab")
-    yield shared
-    await shared.done("close_tab")
+@pytest.fixture(params=["own", "other"])
+def inner(request: pytest.FixtureRequest, site: Site, other: Site) -> str:
+    """The address of a page with a button, at the origin of the page that is shown and at another."""
+    place = site if request.param == "own" else other
+    place.pages["/inner"] = BUTTON
+    return place.url("/inner")
 
 
 async def test_what_a_scrolling_box_hides_is_scrolled_to(hands: Hands, site: Site) -> None:
@@ -52,12 +32,8 @@ async def test_what_a_bar_covers_is_moved_from_under_it(hands: Hands, site: Site
     assert "'hit'" in (await hands.done("click", name="Under"))["content"]
 
 
-@pytest.mark.parametrize("where", ["own", "other"])
-async def test_a_frame_that_is_far_down_or_drawn_smaller_is_worked(
-    hands: Hands, site: Site, other: Site, where: str
-) -> None:
-    site.pages["/inner"] = BUTTON
-    frame = f"<iframe src='{(site if where == 'own' else other).url('/inner')}'"
+async def test_a_frame_that_is_far_down_or_drawn_smaller_is_worked(hands: Hands, site: Site, inner: str) -> None:
+    frame = f"<iframe src='{inner}'"
     far = f"<div style='height:3000px'></div>{frame} style='border:9px solid;padding:7px'></iframe><div style='height:3000px'></div>"
     await shown(hands, site, far)
     assert "'hit'" in (await hands.done("click", name="Inner"))["content"]
@@ -66,13 +42,9 @@ async def test_a_frame_that_is_far_down_or_drawn_smaller_is_worked(
     assert "'hit'" in (await hands.done("click", name="Inner"))["content"]
 
 
-@pytest.mark.parametrize("where", ["own", "other"])
-async def test_what_lies_over_a_frame_is_not_clicked_in_its_place(
-    hands: Hands, site: Site, other: Site, where: str
-) -> None:
-    site.pages["/inner"] = BUTTON
+async def test_what_lies_over_a_frame_is_not_clicked_in_its_place(hands: Hands, site: Site, inner: str) -> None:
     over = "<div role=dialog aria-label=Offer onclick=\"document.title='paid'\" style='position:fixed;inset:0'></div>"
-    await shown(hands, site, f"<iframe src='{(site if where == 'own' else other).url('/inner')}'></iframe>{over}")
+    await shown(hands, site, f"<iframe src='{inner}'></iframe>{over}")
     await hands.refused("click", "'Inner' cannot be used: dialog \"Offer\" lies over it", name="Inner", timeout=0.3)
     assert (await hands.done("list_tabs"))["content"].count("paid") == 0
 

@@ -3,39 +3,12 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
 
-import pytest
-from tests.plugins.browser.site import Answer, Site, serving
-from tests.plugins.browser.working import Hands, browsing, shown
+from tests.plugins.browser.site import Answer, Site
+from tests.plugins.browser.working import Hands, shown
 
 TRIES = 5
-
-
-@pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with serving(Site()) as site:
-        yield site
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("session")
-
-
-@pytest.fixture(scope="module")
-async def shared(folder: Path) -> AsyncGenerator[Hands, None]:
-    async with browsing(folder) as hands:
-        yield hands
-
-
-@pytest.fixture
-async def hands(shared: Hands) -> AsyncGenerator[Hands, None]:
-    """One browser for all tests, with a tab of its own for each."""
-    await shared.done("open_tab")
-    yield shared
-    await shared.done("close_tab")
 
 
 async def test_a_button_that_only_takes_the_focus_has_done_nothing(hands: Hands, site: Site) -> None:
