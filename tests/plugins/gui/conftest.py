@@ -13,6 +13,7 @@ from typing import Any
 
 import anyio
 import pytest
+from Xlib import X, display
 
 import handrail
 from handrail import Desktop, Session, Window
@@ -54,6 +55,16 @@ def outside(desktop: PrivateDesktop, *argv: str) -> str:
     """What another program says of the desktop."""
     environment = {**os.environ, **desktop.desktop.environment}
     return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False, timeout=20).stdout
+
+
+def held_down(desktop: Desktop) -> bool:
+    """Whether another program sees a key or a button down; a lock that is on is none."""
+    seen = display.Display(str(desktop.display))
+    try:
+        locks = X.LockMask | X.Mod2Mask
+        return any(seen.query_keymap()) or bool(seen.screen().root.query_pointer().mask & 0x1FFF & ~locks)
+    finally:
+        seen.close()
 
 
 @pytest.fixture(scope="module", params=["openbox", "xfwm4"])

@@ -62,10 +62,13 @@ async def test_a_program_that_crashes_at_a_key_is_said_to_be_gone(agent: Agent, 
     assert typed["effect"] == "confirmed"
 
 
-async def test_a_screen_that_dies_ends_the_call_with_an_error(own: PrivateDesktop, tmp_path: Path):
+async def test_a_screen_that_dies_ends_the_call_with_an_error(
+    own: PrivateDesktop, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
     environment = {**os.environ, **own.desktop.environment}
     async with handrail.open(desktop="current", environment=environment, cwd=tmp_path, confirm=yes) as session:
         assert (await session.call("observe_screen", {"image": "none"})).ok
+        assert (await session.call("execute_gui", {"action": "mouse_down"})).ok
         results: list[Any] = []
         async with anyio.create_task_group() as group:
 
@@ -82,6 +85,8 @@ async def test_a_screen_that_dies_ends_the_call_with_an_error(own: PrivateDeskto
         again = await session.call("observe_screen", {"image": "none"})
         assert again.status == "error"
         assert "gone" in again["error"]["message"], again
+    # A screen that is gone holds no button, so that letting go of it fails nowhere.
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 async def _typing(session: Any) -> bool:

@@ -12,7 +12,7 @@ import pytest
 
 from handrail import Window
 
-from .conftest import Agent, Programs, until
+from .conftest import Agent, Programs, held_down, until
 
 INTRUDING = str(Path(__file__).with_name("intruding_window.py"))
 FLOODING = str(Path(__file__).with_name("flooding_program.py"))
@@ -50,18 +50,7 @@ async def test_typing_stops_when_another_window_takes_the_keyboard(agent: Agent,
     assert 20 <= stopped["details"]["typed"] < 400
     # What was on its way when it came up may have reached it, and no more.
     assert len(typed.read_text()) < 100
-    assert not await _held(agent)
-
-
-async def _held(agent: Agent) -> bool:
-    """Whether another program sees a key or a button down."""
-    from Xlib import display
-
-    seen = display.Display((await agent.session.desktop()).display)
-    try:
-        return any(seen.query_keymap()) or bool(seen.screen().root.query_pointer().mask & 0x1FFF & ~0x12)
-    finally:
-        seen.close()
+    assert not held_down(await agent.session.desktop())
 
 
 async def test_a_dialog_in_the_way_is_told_with_its_buttons(agent: Agent):
@@ -110,7 +99,7 @@ async def test_a_program_that_dies_while_it_is_clicked_is_told_and_nothing_stays
         os.kill(window.pid, 9)
     (result,) = results
     assert not result.ok or result["changed"]["windows_closed"] == ["galculator"], result
-    assert not await _held(agent)
+    assert not held_down(await agent.session.desktop())
 
 
 async def _running(agent: Agent) -> bool:

@@ -168,6 +168,22 @@ async def test_an_open_menu_keeps_what_it_needs_and_its_choice_gives_it_back(sce
         assert scene.told()[0] == int(scene.calculator.id, 16)
 
 
+async def test_a_window_that_an_action_opens_keeps_what_it_needs_until_it_is_closed(scene: Scene, tmp_path: Path):
+    async with scene.agent(tmp_path) as agent:
+        await agent("execute_gui", action="click", element_id=(await key_of(agent, "Help", "menu"))["id"])
+        opened = await agent(
+            "execute_gui", action="click", element_id=(await agent.element("menu item", "About"))["id"]
+        )
+        assert ("given_back" in opened, opened["changed"]["windows_opened"]) == (False, ["About galculator"]), opened
+
+        async def closed() -> bool:
+            pressed = await agent("execute_gui", action="press_key", key="escape")
+            return pressed.get("given_back") == {"pointer": True, "focus": True}
+
+        await until(closed, what="the end of the window")
+        assert scene.told() == scene.as_before
+
+
 async def test_what_a_program_does_itself_never_takes_the_focus(scene: Scene, tmp_path: Path):
     async with scene.agent(tmp_path) as agent:
         await key_of(agent, "7")

@@ -18,7 +18,7 @@ from handrail_gui.x11.person import Person as Watched
 from handrail_gui.x11.pointer import Mouse
 from handrail_gui.x11.screen import X11Screen
 
-from .conftest import Programs, until
+from .conftest import Programs, held_down, until
 from .devices import Person
 
 # Much longer than a person at work pauses here, so that a busy machine makes no other person of them.
@@ -46,12 +46,16 @@ async def hands(connection: Connection, screen: X11Screen) -> AsyncIterator[X11H
 
 
 @pytest.mark.parametrize("by", ["key", "mouse"])
-async def test_whatever_a_person_does_stops_input_at_the_next_step(hands: X11Hands, person: Person, by: str):
-    await hands.press("left")
+async def test_whatever_a_person_does_stops_input_at_the_next_step_and_nothing_stays_pressed(
+    private: PrivateDesktop, hands: X11Hands, person: Person, by: str
+):
+    await hands.press("right")
     person.press_key() if by == "key" else person.click()
+    assert held_down(private.desktop)
     for step in (hands.move(5, 5), hands.click("left", 1), hands.type_piece("a"), hands.chord(chord_of("a"))):
         with pytest.raises(PersonAtWork, match="person is using"):
             await step
+        assert not held_down(private.desktop)
     await hands.check()
     await hands.click("left", 1)
 
