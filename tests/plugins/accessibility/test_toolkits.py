@@ -14,7 +14,7 @@ import pytest
 
 import handrail
 from handrail import Element, Rect, Session, Window
-from handrail_accessibility.atspi.placing import AS_TOLD, Placing, placing, window_of
+from handrail_accessibility.atspi.placing import AS_TOLD, Placing, placing, told_apart, windows_of
 from handrail_accessibility.atspi.toolkits import Toolkit
 from handrail_accessibility.control import Control
 
@@ -302,11 +302,24 @@ def test_a_window_is_known_by_process_and_title() -> None:
     rect = Rect(0, 0, 10, 10)
     one, two = Window("0x1", "Page", "p", 7, rect), Window("0x2", "Other", "p", 7, rect)
     front = Window("0x3", "Save Changes", "p", 7, rect, active=True)
-    assert window_of([one, two], pid=7, title="Page", active=True) is one
-    assert window_of([one, two], pid=7, title="neither", active=True) is None
-    assert window_of([one], pid=7, title="an older title", active=False) is one
-    assert window_of([front, one], pid=7, title="Question", active=True) is front
-    assert window_of([one], pid=8, title="Page", active=True) is None
+    assert windows_of([one, two], pid=7, title="Page", active=True) == [one]
+    assert windows_of([one, two], pid=7, title="neither", active=True) == [one, two]
+    assert windows_of([one], pid=7, title="an older title", active=False) == [one]
+    assert windows_of([front, one], pid=7, title="Question", active=True) == [front]
+    assert windows_of([one], pid=8, title="Page", active=True) == []
+
+
+def test_windows_of_one_title_are_told_apart_by_their_places() -> None:
+    left = Window("0x1", "Page", "p", 7, Rect(0, 0, 400, 300))
+    right = Window("0x2", "Page", "p", 7, Rect(20, 20, 400, 300), active=True)
+    both = [left, right]
+    assert told_apart(both, place=Rect(20, 20, 400, 300), active=False) is right
+    shadow = Rect(-26, -23, 452, 352)
+    assert told_apart(both, place=shadow, active=True) is left
+    half = Rect(10, 10, 200, 150)
+    assert told_apart(both, place=half, active=True) is right
+    assert told_apart(both, place=None, active=False) is left
+    assert told_apart([left, left], place=left.rect, active=False) is None
 
 
 @pytest.mark.parametrize(

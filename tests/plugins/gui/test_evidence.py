@@ -16,6 +16,8 @@ from handrail_gui.aiming import shown_part
 from .conftest import Agent, until
 
 RESTLESS = str(Path(__file__).with_name("restless_window.py"))
+PLAIN = str(Path(__file__).with_name("plain_window.py"))
+WATCHING = str(Path(__file__).with_name("watching_window.py"))
 SLOW = str(Path(__file__).with_name("slow_window.py"))
 
 
@@ -38,6 +40,21 @@ async def test_an_animation_is_not_taken_for_the_effect_and_does_not_keep_one_wa
     assert (nothing["effect"], nothing["settled"]) == ("none", True), nothing
     seven = await agent("execute_gui", action="click", element_id=(await agent.element("toggle button", "7"))["id"])
     assert (seven["effect"], seven["settled"]) == ("confirmed", True), seven
+
+
+async def test_what_another_window_shows_is_not_taken_for_the_effect(agent: Agent, programs: Any, tmp_path: Path):
+    desktop = await agent.session.desktop()
+    window = await programs.open(
+        desktop, await agent.session.service("screen"), sys.executable, PLAIN, str(tmp_path / "typed")
+    )
+    await agent("resize_window", title=window.id, x=50, y=50, width=300, height=200)
+    programs.start(desktop, sys.executable, WATCHING, "700", "300", "200", "150")
+    await until(lambda: titled(agent, "watching"), what="the window that watches the mouse")
+    await agent("window_focus", title=window.id)
+    await agent("observe_screen", image="raw")
+    clicked = await agent("execute_gui", action="click", x=150, y=150)
+    assert (clicked["effect"], set(clicked["changed"])) == ("unverified", {"region"}), clicked
+    assert (await agent("execute_gui", action="click", x=150, y=150))["effect"] == "none"
 
 
 async def test_a_program_that_is_late_to_show_what_it_did_is_waited_for(agent: Agent, programs: Any):

@@ -344,7 +344,8 @@ async def test_a_window_is_focused_by_a_part_of_its_title(agent: Agent):
     assert (await agent("window_list"))["windows"][0]["active"] is True
     ambiguous = await agent.fails("window_focus", title="a")
     assert ambiguous["code"] == "ambiguous_element"
-    assert sorted(ambiguous["details"]["candidates"]) == ["Untitled 1 - Mousepad", "galculator"]
+    titles = [candidate["title"] for candidate in ambiguous["details"]["candidates"]]
+    assert sorted(titles) == ["Untitled 1 - Mousepad", "galculator"]
     missing = await agent.fails("window_focus", title="no such window")
     assert missing["code"] == "not_found"
 
@@ -464,7 +465,7 @@ async def test_titles_are_told_short_and_with_nothing_hidden(agent: Agent, boast
         await agent.fails("window_focus", title="y" * 9_000),
     ):
         assert len(str(wrong)) < 2_000
-        assert wrong["details"]["candidates"] == [title]
+        assert [candidate["title"] for candidate in wrong["details"]["candidates"]] == [title]
 
 
 @pytest.mark.parametrize("text", ["a\0b", "a\x1bb", "a\ud800b"])

@@ -123,7 +123,7 @@ class Accessibility(Protocol):
         budget: int = 500,
         deadline: float = 3.0,
     ) -> Tree:
-        """What the window (part of its title; default: the active one) shows now, in reading order, not yet numbered.
+        """What the window (part of its title, or its `Window.id`; default: the active one) shows now, in reading order, not yet numbered.
 
         Interactive and named elements only, unless `full`. `query` keeps those whose text, role or value contains it. At most `budget`
         elements in `deadline` seconds, longer on a busy machine; what was left out is said by `truncated`. `NotFound` names the windows when

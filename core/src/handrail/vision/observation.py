@@ -154,6 +154,8 @@ class Element:
     value: str | None = None
     automation_id: str = ""
     window: str = ""
+    # The `Window.id` of that window, where it is known.
+    window_id: str = ""
     depth: int = 0
     ref: Any = None
     fingerprint: str = ""

@@ -16,6 +16,7 @@ from handrail import (
     Downstream,
     Focus,
     InvalidArguments,
+    Rect,
     Screen,
     StaleObservation,
     ToolContext,
@@ -299,7 +300,12 @@ class Acting:
         settled = None
         if self.before is not None:
             settled = await settling.settle(
-                self.before, self.screen, self.hands, self.accessibility, patient=self.request.action not in INVISIBLE
+                self.before,
+                self.screen,
+                self.hands,
+                self.accessibility,
+                patient=self.request.action not in INVISIBLE,
+                acted_on=self._acted_on(self.before),
             )
             result |= {"settled": settled.settled, "changed": self._for_picture(settled.changed)}
             if (dialog := await dialogs.opened(self.context, self.accessibility, settled.changed)) is not None:
@@ -311,6 +317,14 @@ class Acting:
                 result["dialog"] = dialog
         result["description"] = f"{self.request.told()}: {OUTCOMES[result['effect']]}"
         return result
+
+    def _acted_on(self, before: settling.Scene) -> list[Rect]:
+        """The window that was clicked or that had the keyboard, and the point where the pointer was left; nothing where neither is known."""
+        if self.target is None:
+            return [window.frame or window.rect for window in before.windows if window.active]
+        surface = self.target.surface
+        point = self.at or (self.target.x, self.target.y)
+        return [*([surface.rect] if surface else []), Rect(*point, 1, 1)]
 
     async def _effect(self, settled: settling.Settled | None) -> str:
         """confirmed, partial, none or unverified: what is known, and no more."""
@@ -328,7 +342,7 @@ class Acting:
         """The title of the active window, where another one was clicked: a dialog keeps the window that it belongs to from answering."""
         clicked = self.target.surface if self.target is not None else None
         active = next((window for window in self.before.windows if window.active), None) if self.before else None
-        if clicked is None or active is None or clicked.state == "popup" or clicked.title == active.title:
+        if clicked is None or active is None or clicked.state == "popup" or clicked.id == active.id:
             return None
         return outline.title_of(active)
 
@@ -361,8 +375,6 @@ class Acting:
             transform = self.context.observations.get().transform
         except StaleObservation:
             return told | {"screen_changed": True}
-        from handrail import Rect
-
         x1, y1, x2, y2 = changed["region"]
         region = transform.to_image(Rect(x1, y1, x2 - x1, y2 - y1)) if transform else None
         return told | ({"region": region.corners()} if region and not region.empty else {"screen_changed": True})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from handrail import (
     Accessibility,
+    AmbiguousElement,
     Downstream,
     Element,
     HandrailError,
@@ -79,10 +80,10 @@ async def at_element(
     if element.source == "accessibility" and accessibility is not None:
         element = await _refreshed(context, accessibility, element)
         _check_usable(element)
-        windows, surfaces = await screen.windows(), await hands.surfaces()
-        _check_shown(element, windows, surfaces)
-        x, y = _uncovered(element, surfaces, await screen.monitors())
-        _check_own(element, windows, surface_at(surfaces, x, y))
+        home = _home(element, await screen.windows())
+        surfaces = await hands.surfaces()
+        _check_shown(element, home, surfaces)
+        x, y = _uncovered(element, home, surfaces, await screen.monitors())
     else:
         x, y = _rect(element).center
         surfaces = await hands.surfaces()
@@ -136,31 +137,39 @@ def _check_usable(element: Element) -> None:
         )
 
 
-def _check_shown(element: Element, windows: Sequence[Window], surfaces: Sequence[Window]) -> None:
+def _home(element: Element, windows: Sequence[Window]) -> Window | None:
+    """The window that an element is in; None where it is not known. Raises `AmbiguousElement` where several may be it."""
+    own = [window for window in windows if window.id == element.window_id]
+    own = own or [window for window in windows if window.title == element.window]
+    if len(own) > 1:
+        raise AmbiguousElement(
+            f"{len(own)} windows are called {outline.cut(element.window)!r}, and {element.id} may be in any of them",
+            hint="observe the one that is meant, by its id as window_list tells it; execute_accessible needs no window",
+            details={"candidates": [{"id": window.id, "title": outline.title_of(window)} for window in own]},
+        )
+    return own[0] if own else None
+
+
+def _check_shown(element: Element, home: Window | None, surfaces: Sequence[Window]) -> None:
     """Raise for an element of a window that is put away: what is on the screen in its place is something else."""
-    own = [window for window in windows if window.title == element.window]
-    if not own or any(_is_shown(window, surfaces) for window in own):
+    if home is None or any(surface.id == home.id for surface in surfaces):
         return
-    how = "minimized" if own[0].state == "minimized" else "not on the screen"
+    how = "minimized" if home.state == "minimized" else "not on the screen"
     raise Downstream(
-        f"{element.id} ({outline.describe(element)}) is in the window {outline.title_of(own[0])!r}, which is {how}",
+        f"{element.id} ({outline.describe(element)}) is in the window {outline.title_of(home)!r}, which is {how}",
         hint="call window_focus first; execute_accessible can use it as it is",
     )
 
 
-def _is_shown(window: Window, surfaces: Sequence[Window]) -> bool:
-    return any(s.title == window.title or (s.pid == window.pid and s.rect == window.frame) for s in surfaces)
-
-
-def _check_own(element: Element, windows: Sequence[Window], under: Window | None) -> None:
+def _check_own(element: Element, home: Window | None, under: Window | None) -> None:
     """Raise where a click would go to another program's window. Menus and popups are not known by whose they are."""
-    owners = {window.pid for window in windows if window.title == element.window}
-    if under is None or under.state == "popup" or not owners or None in (under.pid, *owners) or under.pid in owners:
+    if under is None or under.state == "popup" or home is None or None in (under.pid, home.pid):
         return
-    raise StaleObservation(
-        f"{_named(under)} is where {element.id} ({outline.describe(element)}) says that it is",
-        hint=f"bring {outline.cut(element.window)!r} to the front by window_focus",
-    )
+    if under.pid != home.pid:
+        raise StaleObservation(
+            f"{_named(under)} is where {element.id} ({outline.describe(element)}) says that it is",
+            hint=f"bring {outline.cut(element.window)!r} to the front by window_focus",
+        )
 
 
 def check_fresh(before: Sequence[Window], now: Sequence[Window], x: int, y: int) -> None:
@@ -180,14 +189,16 @@ def check_fresh(before: Sequence[Window], now: Sequence[Window], x: int, y: int)
         raise StaleObservation(f"{_named(is_now or was)} now covers that point", hint=LOOK_AGAIN)
 
 
-def _uncovered(element: Element, surfaces: Sequence[Window], monitors: Sequence[Rect]) -> tuple[int, int]:
+def _uncovered(
+    element: Element, home: Window | None, surfaces: Sequence[Window], monitors: Sequence[Rect]
+) -> tuple[int, int]:
     """The middle of the largest part of an element that is on a monitor and under no other window.
 
     Menus and popups belong to whatever they hang over.
     """
     rect = _rect(element)
     top = surface_at(surfaces, *rect.center)
-    own = next((surface for surface in surfaces if surface.title == element.window and _meet(surface, rect)), None)
+    own = next((surface for surface in surfaces if home and surface.id == home.id and _meet(surface, rect)), None)
     on_screen = [part for monitor in monitors if not (part := rect.intersect(monitor)).empty]
     if not on_screen or (top is None and own is None):
         raise OutOfRange(
@@ -195,6 +206,7 @@ def _uncovered(element: Element, surfaces: Sequence[Window], monitors: Sequence[
             hint="move its window onto the screen",
         )
     if own is None or (top is not None and top.state == "popup"):
+        _check_own(element, home, top)
         return rect.center
     above = [surface for surface in surfaces[: surfaces.index(own)] if surface.state != "popup"]
     showing = shown_part([part.intersect(own.rect) for part in on_screen], [surface.rect for surface in above])

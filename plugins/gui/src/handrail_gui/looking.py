@@ -66,7 +66,7 @@ async def see(context: ToolContext, screen: Screen, wish: Wish) -> Sight:
         looked = await context.vision.look(
             lambda: screen.capture(wish.area),
             intent=wish.intent,
-            window=wish.window.title if wish.window else None,
+            window=_told(wish.window, windows) if wish.window else None,
             budget=wish.most + 1 if wish.after is None else FURTHEST,
         )
     frame, tree = looked.value.frame, looked.value.tree
@@ -84,6 +84,12 @@ async def see(context: ToolContext, screen: Screen, wish: Wish) -> Sight:
         not truncated and wish.after is None,
         "; ".join(note for note in (tree.note, looked.note) if note),
     )
+
+
+def _told(window: Window, windows: Sequence[Window]) -> str:
+    """What names a window: its title, unless that is another one's too."""
+    alone = [other.title for other in windows].count(window.title) == 1
+    return window.title if window.title and alone else window.id
 
 
 def after(context: ToolContext, elements: Sequence[Element], id: str) -> list[Element]:
@@ -119,15 +125,15 @@ def find_window(windows: Sequence[Window], title: str) -> Window:
     fitting = exact or [window for window in windows if sought in folded(window.title)]
     if len(fitting) == 1:
         return fitting[0]
-    titles = [outline.title_of(window) for window in fitting or windows]
+    candidates = [{"id": window.id, "title": outline.title_of(window)} for window in fitting or windows]
     title = outline.cut(title)
     if fitting:
         raise AmbiguousElement(
             f"{len(fitting)} windows have {title!r} in their title",
-            hint="give more of the title",
-            details={"candidates": titles},
+            hint="give more of the title, or a window's id",
+            details={"candidates": candidates},
         )
-    raise NotFound(f"no window has {title!r} in its title", hint="see window_list", details={"candidates": titles})
+    raise NotFound(f"no window has {title!r} in its title", hint="see window_list", details={"candidates": candidates})
 
 
 async def area_of(
@@ -221,10 +227,21 @@ def changes(before: Observation, now: Observation, sight: Sight) -> dict[str, An
 
 
 def _would_be_seen(element: Element, sight: Sight) -> bool:
-    others = {window.title for window in sight.windows} - {sight.subject}
-    if not sight.whole or (sight.subject is not None and element.window in others):
+    if not sight.whole or _is_elsewhere(element, sight):
         return False
     return element.rect is None or element.rect.intersect(sight.frame.screen) == element.rect
+
+
+def _is_elsewhere(element: Element, sight: Sight) -> bool:
+    """Whether it is in another window than the one that was looked at, which may be called the same."""
+    if sight.subject is None:
+        return False
+    own = next((window for window in sight.windows if window.id == element.window_id), None)
+    title = own.title if own else element.window
+    if title != sight.subject:
+        return any(window.title == title for window in sight.windows)
+    seen = {each.window_id for each in sight.elements}
+    return own is not None and bool(seen) and own.id not in seen
 
 
 def _looks(element: Element) -> tuple[Any, ...]:

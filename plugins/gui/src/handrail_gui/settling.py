@@ -54,18 +54,24 @@ class Scene:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """How it went on after an action: whether it came to rest, and what is different."""
+    """How it went on after an action: whether it came to rest, and what is different.
+
+    `apart`: all that is different are pixels away from what was acted on.
+    """
 
     settled: bool
     changed: dict[str, Any]
     restless: bool = False
+    apart: bool = False
 
     @property
     def effect(self) -> str:
         """Confirmed when something changed, none when nothing did for long enough.
 
-        Unverified where it may have changed by itself, as something did before.
+        Unverified where it may have changed by itself, as something did before, or another program may have changed it.
         """
+        if self.apart:
+            return "unverified"
         told = self.changed.keys() - BY_ITSELF if self.restless else self.changed.keys()
         return "confirmed" if told else "unverified" if self.changed or not self.settled else "none"
 
@@ -86,13 +92,21 @@ async def scene(screen: Screen, accessibility: Accessibility | None) -> Scene:
 
 
 async def settle(
-    before: Scene, screen: Screen, hands: Hands, accessibility: Accessibility | None, *, patient: bool = False
+    before: Scene,
+    screen: Screen,
+    hands: Hands,
+    accessibility: Accessibility | None,
+    *,
+    patient: bool = False,
+    acted_on: Sequence[Rect] = (),
 ) -> Settled:
     """Wait until nothing has changed for a tenth of a second, two seconds at most, and compare with `before`.
 
-    `patient`: where nothing has changed at all, for half a second. On a busy machine all of that is longer.
+    `patient`: where nothing has changed that may come of the action, for half a second. On a busy machine all of that is longer.
+    `acted_on`: the places that it went to, where they are known.
     """
     began = monotonic()
+    restless = before.restless is not None
     # A whole screen that moves is not ignored: nothing would be left to be seen.
     ignored = before.restless if before.restless and _is_small(before.restless, before.frame.screen) else None
     await hands.worked_through()
@@ -109,10 +123,12 @@ async def settle(
                 tree, quiet_since = current, monotonic()
                 continue
             changed = compare(before, Scene(frame, await screen.windows(), current))
-            if changed or not patient or (looks >= PATIENT_LOOKS and monotonic() - began >= patience(PATIENCE_S)):
-                return Settled(True, changed, restless=before.restless is not None)
-    after = Scene(frame, await screen.windows(), tree)
-    return Settled(False, compare(before, after), restless=before.restless is not None)
+            apart = await _is_apart(changed, acted_on, hands)
+            waited = looks >= PATIENT_LOOKS and monotonic() - began >= patience(PATIENCE_S)
+            if (changed and not apart) or not patient or waited:
+                return Settled(True, changed, restless, apart)
+    changed = compare(before, Scene(frame, await screen.windows(), tree))
+    return Settled(False, changed, restless, await _is_apart(changed, acted_on, hands))
 
 
 def compare(before: Scene, after: Scene) -> dict[str, Any]:
@@ -146,6 +162,16 @@ def changed_region(before: Frame, after: Frame, ignored: Rect | None = None) -> 
     if width == 0 or (width <= CARET[0] and height <= CARET[1]):
         return None
     return Rect(before.screen.x + x, before.screen.y + y, width, height)
+
+
+async def _is_apart(changed: dict[str, Any], acted_on: Sequence[Rect], hands: Hands) -> bool:
+    """Whether only pixels changed, and none of what was acted on or of a menu: another program may have done that."""
+    if changed.keys() != {"region"} or not acted_on:
+        return False
+    left, top, right, bottom = changed["region"]
+    region = Rect(left, top, right - left, bottom - top)
+    popups = [surface.rect for surface in await hands.surfaces() if surface.state == "popup"]
+    return all(region.intersect(place).empty for place in (*acted_on, *popups))
 
 
 def _same(one: Frame, other: Frame, ignored: Rect | None) -> bool:

@@ -7,34 +7,43 @@ from typing import Any
 
 from handrail import AmbiguousElement, Downstream, NotFound, ToolUnavailable, Window
 from handrail.words import folded
+from handrail_accessibility.atspi.places import Places
 from handrail_accessibility.atspi.windows import TopLevel, Windows
 from handrail_accessibility.telling import titled
 
 
-async def choose(windows: Windows, title: str | None, services: Callable[[str], Awaitable[Any]]) -> TopLevel | None:
-    """The window with that title, or the active one; None when no title is given and none is active.
+async def choose(windows: Windows, named: str | None, places: Places) -> TopLevel | None:
+    """The window with that title or `Window.id`, or the active one; None when neither is given and none is active.
 
     Raises `NotFound` or `AmbiguousElement`, which name the windows there are.
     """
-    if title is None:
-        return await _active(windows.shown, services)
-    fitting = _fitting(windows.shown, title)
+    if named is None:
+        return await _active(windows.shown, places.services)
+    known = await places.with_id(named, [window.node for window in windows.shown])
+    fitting = [window for window in windows.shown if window.node in known] or _fitting(windows.shown, named)
     if len(fitting) > 1:
         fitting = [window for window in fitting if window.active] or fitting
     if len(fitting) == 1:
         return fitting[0]
-    titles = [titled(window.title) for window in fitting or windows.shown]
-    details = {"candidates": [{"window": title} for title in titles]}
-    if not fitting and (hung := _fitting(windows.unanswered, title)):
+    if not fitting and (hung := _fitting(windows.unanswered, named)):
         raise Downstream(
             f"window {titled(hung[0].title)!r} cannot be read: {' or '.join(windows.silent)} does not answer",
             hint="wait for the program, or end it",
         )
+    ids = await places.ids([window.node for window in fitting or windows.shown])
+    candidates = [
+        {"window": titled(window.title), **({"id": id} if id else {})}
+        for window, id in zip(fitting or windows.shown, ids, strict=True)
+    ]
+    details = {"candidates": candidates}
     if fitting:
+        titles = _listed([titled(window.title) for window in fitting])
         raise AmbiguousElement(
-            f"{len(fitting)} windows fit {title!r}: {_listed(titles)}", hint="give more of the title", details=details
+            f"{len(fitting)} windows fit {named!r}: {titles}",
+            hint="give more of the title, or a window's id",
+            details=details,
         )
-    raise NotFound(f"no window fits {title!r}; {_there_are(windows)}", hint="give a part of a title", details=details)
+    raise NotFound(f"no window fits {named!r}; {_there_are(windows)}", hint="give a part of a title", details=details)
 
 
 def note_about(windows: Windows, chosen: TopLevel | None, *, late: bool) -> str:

@@ -38,13 +38,14 @@ _WHEN_NAMED = (Kind.STATIC, Kind.BOX, Kind.TABLE)
 class Line:
     """An object that gets a line: `depth` named things deep in the window with this title and path.
 
-    `placing` puts its place right; `pane`: see `Handle`.
+    `window_id`: see `Element`. `placing` puts its place right; `pane`: see `Handle`.
     """
 
     node: Node
     depth: int
     title: str
     window: str
+    window_id: str = ""
     parent: tuple[str, str] | None = None
     placing: Placing = AS_TOLD
     pane: tuple[str, str] | None = None
@@ -66,7 +67,7 @@ def lines(forest: Forest, root: Node, *, title: str, full: bool, max_depth: int 
         )
         depths[node.ref] = depth + counts
         if listed and (max_depth is None or depth < max_depth):
-            yield Line(node, depth, title, root.path, above[-1].ref, pane=_pane_of(above))
+            yield Line(node, depth, title, root.path, parent=above[-1].ref, pane=_pane_of(above))
 
 
 def _pane_of(above: tuple[Node, ...]) -> tuple[str, str] | None:
@@ -110,6 +111,7 @@ async def described(bus: Bus, line: Line, told: Rect | None, forest: Forest | No
         value=value,
         automation_id=str(automation_id or ""),
         window=line.title,
+        window_id=line.window_id,
         depth=line.depth,
         ref=Handle(
             bus.guid,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from handrail import Rect, ToolUnavailable, Window
 from handrail_accessibility.atspi.bus import DBUS, Bus, maybe, together
 from handrail_accessibility.atspi.nodes import ACCESSIBLE, Node, extents, fetch_node
-from handrail_accessibility.atspi.placing import AS_TOLD, Placing, placing, size, window_of
+from handrail_accessibility.atspi.placing import AS_TOLD, Placing, placing, size, told_apart, windows_of
 from handrail_accessibility.atspi.roles import State
 from handrail_accessibility.atspi.toolkits import toolkit_of
 
@@ -29,20 +29,28 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
+class Layout:
+    """What is to be put right of each spot in a window, and that window's `Window.id`, empty where it is not known."""
+
+    placings: Mapping[Spot, Placing]
+    window_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Places:
     """Asks the screen and the applications of one desktop."""
 
     bus: Bus
     services: Services
 
-    async def of(self, windows: Sequence[Node], spots: Iterable[Spot]) -> dict[Spot, Placing]:
-        """What is to be put right of each spot; the windows belong to one application, its pop-ups come after the first.
+    async def of(self, windows: Sequence[Node], spots: Iterable[Spot]) -> Layout:
+        """Where the first window and its spots are; the windows belong to one application, its pop-ups come after the first.
 
         What the window manager does not know, such as an open menu, is as the first.
         """
         shown = await self._shown()
-        pid = await self._process(windows[0].app)
-        first, *rest = await together(self._of_window(window, pid, shown) for window in windows)
+        real, *others = await together(self._real(window, shown) for window in windows)
+        first, *rest = await together(map(self._of_window, windows, (real, *others)))
         placings = {windows[0].path: first or AS_TOLD}
         placings |= {node.path: found or first or AS_TOLD for node, found in zip(windows[1:], rest, strict=True)}
         spots = list(spots)
@@ -50,12 +58,26 @@ class Places:
         boxes = {pane: await self._boxes(app, pane) for pane in {spot.pane for spot in spots}}
         found = {spot: _in_pane(placings[spot.window], boxes[spot.pane]) for spot in spots}
         moved = [spot for spot in spots if found[spot] != placings[spot.window] and _fills(boxes[spot.pane])]
-        return found | {spot: placings[spot.window] for spot in await self._of_gtk(app, moved)}
+        found |= {spot: placings[spot.window] for spot in await self._of_gtk(app, moved)}
+        return Layout(found, real.id if real else "")
 
     async def of_one(self, app: str, spot: Spot) -> Placing:
         """What is to be put right for one thing in a window."""
         node = await maybe(fetch_node, self.bus, app, spot.window)
-        return AS_TOLD if node is None else (await self.of([node], [spot]))[spot]
+        return AS_TOLD if node is None else (await self.of([node], [spot])).placings[spot]
+
+    async def ids(self, windows: Sequence[Node]) -> list[str]:
+        """The `Window.id` of each window, empty where it is not known."""
+        shown = await self._shown()
+        found = await together(self._real(window, shown) for window in windows)
+        return [real.id if real else "" for real in found]
+
+    async def with_id(self, id: str, windows: Sequence[Node]) -> list[Node]:
+        """Those windows that have this `Window.id`."""
+        shown = await self._shown()
+        if all(window.id != id for window in shown):
+            return []
+        return [window for window, own in zip(windows, await self.ids(windows), strict=True) if own == id]
 
     async def _of_gtk(self, app: str, spots: Sequence[Spot]) -> list[Spot]:
         """Those that are widgets of GTK 3's own, which know where they are whatever they lie in."""
@@ -65,8 +87,18 @@ class Places:
             spot for spot, answer in told if not isinstance(answer, Exception) and answer[0].get("toolkit") == "gtk"
         ]
 
-    async def _of_window(self, window: Node, pid: int | None, shown: Sequence[Window]) -> Placing | None:
-        real = window_of(shown, pid=pid, title=window.name, active=window.has(State.ACTIVE))
+    async def _real(self, window: Node, shown: Sequence[Window]) -> Window | None:
+        """The window as the screen knows it."""
+        active = window.has(State.ACTIVE)
+        fitting = windows_of(shown, pid=await self._process(window.app), title=window.name, active=active)
+        if len(fitting) <= 1:
+            return next(iter(fitting), None)
+        toolkit = await toolkit_of(self.bus, window.app)
+        # Windows of GTK 4 do not know where they are.
+        place = None if toolkit.is_gtk4 else await maybe(extents, self.bus, window)
+        return told_apart(fitting, place=place, active=active)
+
+    async def _of_window(self, window: Node, real: Window | None) -> Placing | None:
         if real is None:
             return None
         toolkit = await toolkit_of(self.bus, window.app)

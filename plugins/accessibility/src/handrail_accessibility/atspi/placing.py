@@ -64,7 +64,7 @@ def placing(real: Rect | None, told: Rect | None, *, relative: bool) -> Placing:
     """
     if real is None or told is None or real.empty:
         return AS_TOLD
-    scale = max(1.0, round(real.width / told.width * STEPS) / STEPS)
+    scale = scale_of(real, told)
     if not relative:
         return Placing(scale)
     # What it draws around itself is as wide on all sides.
@@ -73,10 +73,32 @@ def placing(real: Rect | None, told: Rect | None, *, relative: bool) -> Placing:
     return Placing(scale, round(left), round(top))
 
 
-def window_of(windows: Sequence[Window], *, pid: int | None, title: str, active: bool) -> Window | None:
-    """The window of that process with that title, else its active one; None where it is not clear which it is."""
-    own = [window for window in windows if window.pid == pid and window.state != "minimized"]
+def windows_of(windows: Sequence[Window], *, pid: int | None, title: str, active: bool) -> list[Window]:
+    """The windows of that process with that title, else its active one, else all that it shows."""
+    own = [window for window in windows if window.pid == pid]
     fitting = [window for window in own if window.title == title]
     # What GTK calls "Question" has another title on the screen.
-    fitting = fitting or [window for window in own if active and window.active] or own
+    fitting = fitting or [window for window in own if active and window.active]
+    return fitting or [window for window in own if window.state != "minimized"]
+
+
+def told_apart(windows: Sequence[Window], *, place: Rect | None, active: bool) -> Window | None:
+    """The one of some windows that is where it says that it is, or else is active as it says; None where that may be several."""
+    fitting = [window for window in windows if _is_at(window, place)] or windows
+    if len(fitting) > 1:
+        fitting = [window for window in fitting if window.active == active]
     return fitting[0] if len(fitting) == 1 else None
+
+
+def scale_of(real: Rect, told: Rect) -> float:
+    """How many screen pixels the program's own are, in quarters."""
+    return max(1.0, round(real.width / told.width * STEPS) / STEPS)
+
+
+def _is_at(window: Window, told: Rect | None) -> bool:
+    """Whether it has its middle where it says: what a program draws around itself is as wide on all sides."""
+    if told is None or told.empty or window.rect.empty:
+        return False
+    (x, y), scale = told.center, scale_of(window.rect, told)
+    middle = window.rect.center
+    return abs(middle[0] - x * scale) <= SLACK * scale and abs(middle[1] - y * scale) <= SLACK * scale

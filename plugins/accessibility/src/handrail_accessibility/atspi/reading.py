@@ -60,8 +60,10 @@ class Reading:
         roots = [forest.nodes.get(top.node.ref, top.node) for top in (self.window, *self.popups)]
         await forest.grow(roots)
         self._list(forest, roots)
-        placings = await self.places.of(roots, [line.spot for line in self._listed])
-        self._listed = [replace(line, placing=placings[line.spot]) for line in self._listed]
+        layout = await self.places.of(roots, [line.spot for line in self._listed])
+        self._listed = [
+            replace(line, placing=layout.placings[line.spot], window_id=layout.window_id) for line in self._listed
+        ]
         for start in range(0, len(self._listed), AT_ONCE):
             await self._describe(range(start, min(start + AT_ONCE, len(self._listed))), forest)
 

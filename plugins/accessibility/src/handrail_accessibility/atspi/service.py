@@ -82,7 +82,7 @@ class AtSpi:
             chosen: TopLevel | None = None
             with anyio.move_on_after(patience(deadline)) as clock:
                 windows = await self._windows(bus, answer)
-                chosen = await choose(windows, window, self._services)
+                chosen = await choose(windows, window, self._places(bus))
                 if chosen is not None:
                     reading = Reading(bus, chosen, windows.popups_of(chosen.node.app), wanted, self._places(bus))
                     await reading.run()
@@ -127,14 +127,14 @@ class AtSpi:
     async def closed_items(self, *, window: str | None = None) -> tuple[Element, ...]:
         """The items of menus that are not open, and what else the window hides, as far as its application's cache knows them."""
         async with self._reaching() as bus:
-            chosen = await choose(await self._windows(bus), window, self._services)
+            chosen = await choose(await self._windows(bus), window, self._places(bus))
             patience = self._listening_since + CACHE_AFTER_S - asyncio.get_running_loop().time()
             return await closed_items(bus, chosen, patience=patience) if chosen is not None else ()
 
     async def cell(self, name: str, *, window: str | None = None) -> Element | None:
         """The cell of that name in one of the window's tables, in view or not."""
         async with self._reaching() as bus:
-            chosen = await choose(await self._windows(bus), window, self._services)
+            chosen = await choose(await self._windows(bus), window, self._places(bus))
             if chosen is None:
                 return None
             for table in (await self.tree(window=window, query="table")).elements:
@@ -246,7 +246,7 @@ class AtSpi:
     async def _line(self, bus: Bus, node: Node, element: Element) -> Line:
         """The line of something that is at an element's place."""
         handle = ref_of(element, Handle)
-        line = Line(node, element.depth, element.window, handle.window, pane=handle.pane)
+        line = Line(node, element.depth, element.window, handle.window, element.window_id, pane=handle.pane)
         if not handle.placed:
             return line
         return replace(line, placing=await self._places(bus).of_one(handle.app, line.spot))

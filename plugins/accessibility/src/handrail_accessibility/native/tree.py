@@ -112,6 +112,7 @@ def element_of(node: Node, window: Window, depth: int = 0) -> Element:
         value=None if password else _shortened(node.value),
         automation_id=node.automation_id,
         window=window.title,
+        window_id=window.id,
         depth=depth,
         ref=Handle(node.native, window.id),
         fingerprint=fingerprint(node, window),

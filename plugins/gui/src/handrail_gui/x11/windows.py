@@ -64,8 +64,8 @@ def windows(client: Client) -> list[Window]:
 def surfaces(client: Client) -> list[Window]:
     """Everything that covers a part of the screen and takes clicks, topmost first: decorated windows, menus, popups.
 
-    The `id` is that of the outermost X window, the `rect` includes the decoration, the title is that of the program's own window in it. The
-    `state` of what no window manager manages, such as a menu, is "popup".
+    The `id` and the title are those of the program's own window, the `rect` includes the decoration. The `state` of what no window manager
+    manages, such as a menu, is "popup".
     """
     found = (_surface(client, child) for child in reversed(client.root.query_tree().children))
     return [surface for surface in found if surface is not None]
@@ -245,7 +245,7 @@ def _surface(client: Client, outer: XWindow) -> Window | None:
         rect = Rect(size.x, size.y, size.width + border, size.height + border)
         pid = next(iter(client.numbers(own, "_NET_WM_PID")), None)
         state = "normal" if managed else "popup"
-        return Window(hex(outer.id), _title(client, own), _process_name(pid), pid, rect, state=state)
+        return Window(hex(own.id), _title(client, own), _process_name(pid), pid, rect, state=state)
     except GONE:
         return None
 
