@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail.files.locks import lock, try_lock
+from handrail.files.locks import is_held, lock, try_lock
 
 HOLDING = """
 import os, sys
@@ -53,6 +53,20 @@ def test_what_another_process_holds_is_not_taken(tmp_path: Path, descriptor: int
     with held(tmp_path / "file", how):
         assert not try_lock(descriptor)
     assert try_lock(descriptor)
+
+
+@pytest.mark.parametrize("how", ["alone", "shared"])
+def test_a_file_is_held_for_as_long_as_its_lock(tmp_path: Path, how: str):
+    with held(tmp_path / "file", how):
+        assert is_held(tmp_path / "file")
+    assert not is_held(tmp_path / "file")
+
+
+def test_what_is_no_file_is_not_held(tmp_path: Path):
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    os.mkfifo(tmp_path / "pipe")
+    with held(tmp_path / "file", "alone"):
+        assert not any(is_held(tmp_path / name) for name in ("link", "pipe", "none"))
 
 
 def test_shared_locks_are_held_together(tmp_path: Path, descriptor: int):

@@ -27,7 +27,7 @@ from handrail.asking.inquiries import Inquiry, Question, Replies, Reply, misfit,
 from handrail.asking.questions import question
 from handrail.config.places import Places, private_folder, read_private, write_private
 from handrail.errors import NotFound
-from handrail.files.locks import lock, try_lock
+from handrail.files.locks import is_held, lock
 from handrail.plain import is_list, is_object
 
 if TYPE_CHECKING:
@@ -173,14 +173,7 @@ class Files:
 
     def asked(self) -> bool:
         """Whether its asker is still there."""
-        try:
-            descriptor = os.open(self.asker, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-        except OSError:
-            return False
-        try:
-            return not try_lock(descriptor)
-        finally:
-            os.close(descriptor)
+        return is_held(self.asker)
 
 
 def _files(folder: Path, id: str) -> Files:

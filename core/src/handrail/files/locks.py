@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 
 def lock(descriptor: int, *, shared: bool = False) -> None:
@@ -13,6 +15,19 @@ def lock(descriptor: int, *, shared: bool = False) -> None:
 def try_lock(descriptor: int) -> bool:
     """Lock the open file alone, if nobody holds it; whether it was done. Raises OSError where it cannot."""
     return _lock(descriptor, shared=False, now=True)
+
+
+def is_held(file: Path) -> bool:
+    """Whether somebody holds a lock on the file; False too where there is none that can be opened."""
+    try:
+        # What lies there may be a link, or a pipe that nobody writes to.
+        descriptor = os.open(file, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+    except OSError:
+        return False
+    try:
+        return not try_lock(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 if sys.platform == "win32":

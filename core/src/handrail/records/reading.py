@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from handrail.files.locks import try_lock
+from handrail.files.locks import is_held
 from handrail.plain import is_object
 from handrail.records.audit import part_number, parts_of, session_of
 
@@ -123,7 +123,7 @@ class Telling:
     @property
     def running(self) -> bool:
         """Whether its process still writes it."""
-        return not self.ended and _is_held(self._part or self.file)
+        return not self.ended and is_held(self._part or self.file)
 
     def read(self) -> bool:
         """Take in what was written since; whether there was something."""
@@ -305,18 +305,6 @@ def outline_of(file: Path) -> Outline:
     # A call leaves two lines.
     calls = len(head.calls) if exact else written // 2
     return Outline(head.about, calls, exact, tuple(dict.fromkeys(tools)))
-
-
-def _is_held(file: Path) -> bool:
-    """Whether somebody writes an audit file: the kernel gives the lock up with the process, however that ends."""
-    try:
-        descriptor = os.open(file, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
-    except OSError:
-        return False
-    try:
-        return not try_lock(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def audits(folder: Path) -> list[Path]:

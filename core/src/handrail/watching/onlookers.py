@@ -16,7 +16,7 @@ from itertools import takewhile
 from pathlib import Path
 
 from handrail.config.places import Places, private_folder, read_private
-from handrail.files.locks import lock, try_lock
+from handrail.files.locks import is_held, lock
 from handrail.records.redaction import redact_text
 from handrail.watching.events import Bus, Event, Output
 
@@ -64,7 +64,7 @@ class Onlookers:
         try:
             while True:
                 await asyncio.sleep(LOOK_S)
-                if not _is_held(self._watched):
+                if not is_held(self._watched):
                     self._turn_away()
                     continue
                 if self._stop is None:
@@ -125,7 +125,7 @@ def looking_on(places: Places, session: str) -> Generator[Callable[[], Mapping[s
         yield seen
     finally:
         os.close(descriptor)
-        if not _is_held(watched):
+        if not is_held(watched):
             watched.unlink(missing_ok=True)
             # Of a session that was killed.
             shown.unlink(missing_ok=True)
@@ -145,15 +145,4 @@ def _held(file: Path) -> int:
         # Another onlooker who left meanwhile may have taken it away.
         if file.exists() and os.path.samestat(os.fstat(descriptor), file.stat()):
             return descriptor
-        os.close(descriptor)
-
-
-def _is_held(file: Path) -> bool:
-    try:
-        descriptor = os.open(file, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
-    except FileNotFoundError:
-        return False
-    try:
-        return not try_lock(descriptor)
-    finally:
         os.close(descriptor)
