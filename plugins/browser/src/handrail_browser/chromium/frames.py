@@ -24,8 +24,20 @@ TRIES = 3
 
 @cache
 def script() -> str:
-    """What is asked of documents."""
-    return Path(__file__).with_name("page.js").read_text(encoding="utf-8")
+    """What is asked of documents: an expression whose value is the object `asked`, to which each file of `page` adds its functions.
+
+    All files are read in one scope: what one defines, the others use, in whatever order they stand. No script of the page reaches it.
+    """
+    files = sorted(Path(__file__).with_name("page").glob("*.js"))
+    return "\n".join(
+        (
+            "(() => {",
+            "const asked = {};",
+            *(file.read_text(encoding="utf-8") for file in files),
+            "return asked;",
+            "})()",
+        )
+    )
 
 
 @dataclass(slots=True)
