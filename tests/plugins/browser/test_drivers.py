@@ -12,7 +12,7 @@ from tests.plugins.browser.site import Answer, Asked, Site
 
 from handrail_browser.browsing.service import Browsers
 from handrail_browser.config import BrowserConfig
-from handrail_browser.driver import Driver, Tab, Until
+from handrail_browser.driver import Awaited, Driver, Tab, Until
 from handrail_browser.testing import DriverContract, Show
 
 
@@ -65,7 +65,7 @@ class Drivers:
 
 
 async def state(driver: Driver, tab: Tab, until: Until, seconds: float) -> bool:
-    return await driver.wait(tab, text=None, gone=False, selector=None, url=None, until=until, seconds=seconds)
+    return await driver.wait(tab, Awaited(until=until), seconds=seconds)
 
 
 class Contract(Drivers, DriverContract):

@@ -70,6 +70,17 @@ class Done:
 
 
 @dataclass(frozen=True, slots=True)
+class Awaited:
+    """What is waited for, all that is given of it: a text and something that fits a selector, there or `gone`; a part of the address; a state."""
+
+    text: str | None = None
+    selector: str | None = None
+    gone: bool = False
+    url: str | None = None
+    until: Until | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """The text of a page: `html` as it is seen, or `text`. `hidden` characters were left out since nobody would see them."""
 
@@ -190,17 +201,7 @@ class Driver(ABC):
         """Answer the dialog, or close the file chooser, that the page has opened."""
 
     @abstractmethod
-    async def wait(
-        self,
-        tab: Tab,
-        *,
-        text: str | None,
-        gone: bool,
-        selector: str | None,
-        url: str | None,
-        until: Until | None,
-        seconds: float,
-    ) -> bool:
+    async def wait(self, tab: Tab, awaited: Awaited, *, seconds: float) -> bool:
         """Whether it came to be so in time."""
 
     @abstractmethod

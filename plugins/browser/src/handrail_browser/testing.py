@@ -10,7 +10,7 @@ import pytest
 
 from handrail import Denied, Element, NotFound, Observations, StaleElement, ToolError
 from handrail_browser.browsing.showing import numbered
-from handrail_browser.driver import Done, Driver, Node, Several, Snapshot, Stale, Tab, Until
+from handrail_browser.driver import Awaited, Done, Driver, Node, Several, Snapshot, Stale, Tab
 
 PNG = b"\x89PNG\r\n\x1a\n"
 # Serves markup at a path and says where that is.
@@ -200,9 +200,7 @@ class DriverContract:
         named = "<label>Name <input value=old oninput=\"out.textContent = 'heard ' + this.value\"></label>"
         tab = await at(driver, show(named + "<label>Short <input maxlength=3></label><p id=out></p>"))
         assert (await fill(driver, tab, "Name", "Größe 漢字")).effect == "confirmed"
-        assert await driver.wait(
-            tab, text="heard Größe 漢字", gone=False, selector=None, url=None, until=None, seconds=3
-        )
+        assert await driver.wait(tab, Awaited("heard Größe 漢字"), seconds=3)
         done = await fill(driver, tab, "Short", "abcdef")
         kept = next(node for node in (await look(driver, tab)).nodes if node.name == "Short").value
         assert (done.effect == "confirmed") is (kept == "abcdef")
@@ -248,9 +246,7 @@ class DriverContract:
         tab = await at(driver, show(f"<input type=file id=f aria-label=File><p id=out></p>{script}"))
         node = await driver.pick(tab, selector="#f", text=None)
         assert (await driver.upload(tab, node, [tmp_path / "notes.txt"], seconds=5)).effect == "confirmed"
-        assert await driver.wait(
-            tab, text="notes.txt what it says", gone=False, selector=None, url=None, until=None, seconds=3
-        )
+        assert await driver.wait(tab, Awaited("notes.txt what it says"), seconds=3)
 
     async def test_a_question_of_the_page_is_answered(self, driver: Driver, show: Show) -> None:
         """If this fails, notice that the page waits, say so in `state`, and answer it as told."""
@@ -263,7 +259,7 @@ class DriverContract:
         answered = await driver.dialog(tab, accept=True, text="Ada", seconds=5)
         assert answered.effect == "confirmed"
         assert (await driver.tab(tab.id)).state == "open"
-        assert await driver.wait(tab, text="said Ada", gone=False, selector=None, url=None, until=None, seconds=3)
+        assert await driver.wait(tab, Awaited("said Ada"), seconds=3)
         with pytest.raises(NotFound):
             await driver.dialog(tab, accept=True, text=None, seconds=5)
 
@@ -277,26 +273,16 @@ class DriverContract:
             ),
         )
 
-        async def waited(
-            seconds: float = 3,
-            *,
-            text: str | None = None,
-            gone: bool = False,
-            selector: str | None = None,
-            url: str | None = None,
-            until: Until | None = None,
-        ) -> bool:
-            return await driver.wait(
-                tab, text=text, gone=gone, selector=selector, url=url, until=until, seconds=seconds
-            )
-
-        assert await waited(text="here")
-        assert await waited(text="soon", gone=True)
-        assert await waited(selector="#q")
-        assert await waited(url="/wait")
-        assert await waited(until="load")
-        assert not await waited(0.4, text="never")
-        assert not await waited(0.4, selector="#never")
+        for awaited in (
+            Awaited("here"),
+            Awaited("soon", gone=True),
+            Awaited(selector="#q"),
+            Awaited(url="/wait"),
+            Awaited(until="load"),
+        ):
+            assert await driver.wait(tab, awaited, seconds=3), awaited
+        for never in (Awaited("never"), Awaited(selector="#never")):
+            assert not await driver.wait(tab, never, seconds=0.4), never
 
     async def test_what_it_lacks_it_refuses_with_the_way_round(self, driver: Driver, show: Show) -> None:
         """If this fails, do nothing where you cannot do what is asked, and say what to do instead; declare it in `lacks`."""

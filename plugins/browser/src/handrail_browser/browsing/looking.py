@@ -9,6 +9,7 @@ from handrail import Media
 from handrail_browser.browsing import params as p
 from handrail_browser.browsing.calls import Call, free
 from handrail_browser.config import BrowserConfig
+from handrail_browser.driver import Awaited
 
 if TYPE_CHECKING:
     from handrail_browser.web.reader import Reader
@@ -27,15 +28,8 @@ async def wait(call: Call) -> Mapping[str, Any]:
     """Wait until something is so."""
     given: p.Wait = call.given
     tab = free(await call.tab())
-    met = await call.driver.wait(
-        tab,
-        text=given.text,
-        gone=given.gone,
-        selector=given.selector,
-        url=given.url_part,
-        until=given.until,
-        seconds=given.timeout,
-    )
+    awaited = Awaited(given.text, given.selector, given.gone, given.url_part, given.until)
+    met = await call.driver.wait(tab, awaited, seconds=given.timeout)
     if not met:
         return {"content": f"It did not come to be so within {given.timeout:g} s.", "effect": "none", "met": False}
     return {"content": "It is so.", "effect": "none", "met": True}

@@ -19,7 +19,7 @@ from handrail_browser.chromium.frames import Frame
 from handrail_browser.chromium.nodes import Handle, called, shown
 from handrail_browser.chromium.proxy import REFUSED_BY
 from handrail_browser.chromium.tabs import Page
-from handrail_browser.driver import Done, Driver, Gotten, Interrupted, Node, Tab, Until
+from handrail_browser.driver import Awaited, Done, Driver, Gotten, Interrupted, Node, Tab
 
 # What a new tab is waited for.
 NEW_TAB_S = 3.0
@@ -257,28 +257,21 @@ class Acting(Driver):
             evidence += (settling.asked(page.dialog),)
         return Done("confirmed", evidence, rest, more)
 
-    async def wait(
-        self,
-        tab: Tab,
-        *,
-        text: str | None,
-        gone: bool,
-        selector: str | None,
-        url: str | None,
-        until: Until | None,
-        seconds: float,
-    ) -> bool:
+    async def wait(self, tab: Tab, awaited: Awaited, *, seconds: float) -> bool:
         page = self._browser.page(tab.id)
         ends = monotonic() + seconds
+        url, until = awaited.url, awaited.until
         if url is not None and not await page.until(lambda: page.interrupted or url in page.url, seconds):
             return False
         if until is not None and not await settling.reached(page, until, ends - monotonic()):
             return False
-        while (text is not None or selector is not None) and (left := ends - monotonic()) > 0:
-            args = {"text": text, "gone": gone, "selector": selector, "ms": min(left, WAIT_TURN_S) * 1000}
-            if await self._waited(page, args):
+        if awaited.text is None and awaited.selector is None:
+            return True
+        wanted = {"text": awaited.text, "gone": awaited.gone, "selector": awaited.selector}
+        while (left := ends - monotonic()) > 0:
+            if await self._waited(page, {**wanted, "ms": min(left, WAIT_TURN_S) * 1000}):
                 return True
-        return text is None and selector is None
+        return False
 
     async def _waited(self, page: Page, args: dict[str, Any]) -> bool:
         """Whether it came to be so in a frame of the page; of what is to be gone, whether it is in none."""

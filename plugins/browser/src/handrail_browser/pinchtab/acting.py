@@ -19,7 +19,7 @@ import anyio.to_thread
 
 from handrail import Downstream, InvalidArguments, NotFound, TimedOut
 from handrail.plain import is_object
-from handrail_browser.driver import Done, Driver, Interrupted, Node, Tab, Until
+from handrail_browser.driver import Awaited, Done, Driver, Interrupted, Node, Tab, Until
 from handrail_browser.pinchtab.client import Client, tab_path
 from handrail_browser.pinchtab.nodes import FIELDS, LISTS, Handle, called, changes, focus, signature
 from handrail_browser.pinchtab.tabs import Page, Pages
@@ -242,29 +242,20 @@ class Acting(Driver):
         moved = (f"now at {page.url[:300]}",) if page.url != was else ()
         return Done("confirmed", ("accepted" if accept else "dismissed", said, *moved), True)
 
-    async def wait(
-        self,
-        tab: Tab,
-        *,
-        text: str | None,
-        gone: bool,
-        selector: str | None,
-        url: str | None,
-        until: Until | None,
-        seconds: float,
-    ) -> bool:
+    async def wait(self, tab: Tab, awaited: Awaited, *, seconds: float) -> bool:
         page = await self._pages.page(tab.id)
         ends = monotonic() + seconds
-        if until is not None and not await self._reached(page, until, ends):
+        if awaited.until is not None and not await self._reached(page, awaited.until, ends):
             return False
-        if selector is not None:
-            state = "hidden" if gone else "visible"
-            if not await self._waited(page, ends, {"selector": f"css:{selector}", "state": state}):
+        if awaited.selector is not None:
+            state = "hidden" if awaited.gone else "visible"
+            if not await self._waited(page, ends, {"selector": f"css:{awaited.selector}", "state": state}):
                 return False
+        text, url = awaited.text, awaited.url
         while url is not None or text is not None:
             there = text is not None and text in await self._text(page)
             await self._pages.refresh()
-            if (url is None or url in page.url) and (text is None or there is not gone):
+            if (url is None or url in page.url) and (text is None or there is not awaited.gone):
                 break
             if monotonic() > ends:
                 return False
