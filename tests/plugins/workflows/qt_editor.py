@@ -16,10 +16,12 @@ from PySide6.QtWidgets import (
     QComboBox,
     QFileDialog,
     QFormLayout,
+    QGroupBox,
     QLineEdit,
     QMainWindow,
     QMessageBox,
     QPlainTextEdit,
+    QRadioButton,
     QVBoxLayout,
     QWidget,
 )
@@ -72,6 +74,12 @@ class Editor(QMainWindow):
             if isinstance(widget, QComboBox):
                 widget.addItems(["Austria", "Germany", "Turkey"])
         column.addLayout(form)
+        for kind in ("Billing", "Shipping"):
+            group = QGroupBox(kind)
+            QFormLayout(group).addRow("City", QLineEdit())
+            column.addWidget(group)
+        for choice in ("By post", "By mail"):
+            column.addWidget(QRadioButton(choice))
         self.setCentralWidget(page)
 
     def open_file(self) -> None:

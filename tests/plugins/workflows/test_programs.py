@@ -171,6 +171,13 @@ async def test_a_form_is_filled_by_its_labels(agent: Agent) -> None:
     assert read["text"] == "1234567890123456"
     waiting = await agent.session.call("fill_form", {"fields": said(Waits="x")})
     assert "is disabled" in waiting["failed_fields"][0]["reason"]
+    either = await agent.session.call("fill_form", {"fields": said(City="Ankara", **{"By mail": False})})
+    assert either["filled"] == []
+    assert "2 fields are labelled 'City'" in either["failed_fields"][0]["reason"]
+    assert "one of several choices" in either["failed_fields"][1]["reason"]
+    shown = (await agent("get_ui_context"))["elements"]
+    assert not any(element.get("value") == "Ankara" for element in shown)
+    assert not any(element["name"] == "By mail" and "checked" in element["states"] for element in shown)
 
 
 @pytest.mark.parametrize(

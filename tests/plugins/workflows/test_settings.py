@@ -13,7 +13,7 @@ import pytest
 
 import handrail
 from handrail import Answer, Approval, Choice, Session
-from handrail_workflows.preferences import commands_for, plain
+from handrail_workflows.preferences import commands_for, same
 
 from .conftest import ADVANCED
 
@@ -79,6 +79,41 @@ async def test_replacing_keeps_line_ends_links_and_permissions(session: Session,
     assert (tmp_path / "out" / "x.sh").read_text() == "b = 2\n"
 
 
+async def test_a_name_without_a_wildcard_is_the_whole_name(session: Session, tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    for name in ("e.txt", "huge.txt", "sub/e.txt", "e.txt.old"):
+        (tmp_path / name).write_text("foo\n")
+    args = {"pattern": "./e.txt", "find": "foo", "replace": "bar", "dry_run": False}
+    done = await session.call("find_and_replace_in_files", args)
+    assert sorted(change["path"] for change in done["changes"]) == ["e.txt", str(Path("sub/e.txt"))]
+    assert (tmp_path / "huge.txt").read_text() == "foo\n"
+    assert (tmp_path / "e.txt.old").read_text() == "foo\n"
+
+
+async def test_a_file_with_the_text_in_thousands_of_lines_is_changed_and_shown_line_by_line(
+    session: Session, tmp_path: Path
+) -> None:
+    (tmp_path / "many.txt").write_text("foo\n" * 1500 + "bar\n" * 3000 + "foo\n")
+    args = {"pattern": "many.txt", "find": "foo", "replace": "qux", "dry_run": False}
+    assert (await session.call("find_and_replace_in_files", args))["total_replacements"] == 1501
+    assert "foo" not in (tmp_path / "many.txt").read_text()
+    (tmp_path / "far.txt").write_text("foo\n" + "bar\n" * 5000 + "foo\n")
+    (change,) = (await session.call("find_and_replace_in_files", {**args, "pattern": "far.txt"}))["changes"]
+    assert change["diff"].splitlines()[3:5] == ["-foo", "+qux"]
+    assert change["diff"].splitlines()[-2:] == ["-foo", "+qux"]
+    assert len(change["diff"]) < 200
+
+
+async def test_ends_of_lines_that_are_written_out_are_found_as_they_are(session: Session, tmp_path: Path) -> None:
+    text = tmp_path / "a.txt"
+    text.write_bytes(b"a\r\nb\r\n")
+    args = {"pattern": "a.txt", "find": "a\r\nb", "replace": "c\r\nd", "dry_run": False}
+    assert (await session.call("find_and_replace_in_files", args))["total_replacements"] == 1
+    assert text.read_bytes() == b"c\r\nd\r\n"
+    await session.call("find_and_replace_in_files", {**args, "find": "c", "replace": "e\r\nf"})
+    assert text.read_bytes() == b"e\r\nf\r\nd\r\n"
+
+
 async def test_a_pattern_that_is_none_and_a_group_that_it_does_not_have_are_errors(session: Session) -> None:
     args = {"pattern": "*.txt", "find": "(", "replace": "", "regex": True}
     assert (await session.call("find_and_replace_in_files", args)).error_code == "invalid_arguments"
@@ -86,7 +121,9 @@ async def test_a_pattern_that_is_none_and_a_group_that_it_does_not_have_are_erro
     assert (await session.call("find_and_replace_in_files", args)).error_code == "invalid_arguments"
 
 
-@pytest.mark.parametrize("value", ["plain", "two words", "$(touch x) `id` $HOME", 'it\'s "quoted" \\', "-n"])
+@pytest.mark.parametrize(
+    "value", ["plain", "two words", "$(touch x) `id` $HOME", 'it\'s "quoted" \\', "-n", "two\nlines"]
+)
 async def test_a_variable_is_for_the_commands_that_follow_letter_by_letter(session: Session, value: str) -> None:
     done = await session.call("set_env_var", {"name": "SAID", "value": value})
     assert done.ok, done
@@ -128,21 +165,71 @@ async def test_a_line_of_a_profile_is_quoted_replaced_and_written_once(
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param("export SAID='a\nb'\n", id="of-several-lines"),
+        pytest.param("export SAID=1 OTHER=2\n", id="of-several-variables"),
+        pytest.param("export SAID=1; umask 22\n", id="with-another-command"),
+        pytest.param("export SAID=1\nSAID=2\n", id="set-again-below"),
+    ],
+)
+async def test_a_line_of_a_profile_that_says_more_stays_and_the_new_one_counts(
+    tmp_path: Path, person: Person, before: str
+) -> None:
+    profile = tmp_path / ".profile"
+    profile.write_text(before)
+    environment = {**os.environ, "HOME": str(tmp_path), "SHELL": "/bin/bash"}
+    async with handrail.open(
+        cwd=tmp_path, environment=environment, confirm=person, policy={"rules": [RULE]}
+    ) as session:
+        await session.load_tools(ADVANCED, source="tests")
+        args = {"name": "SAID", "value": "new", "scope": "user"}
+        done = await session.call("set_env_var", args)
+        assert done.ok, done
+        assert (await session.call("set_env_var", args))["changed"] is False
+    assert profile.read_text() == f"{before}export SAID=new\n"
+    said = ["bash", "-ec", '. ./.profile; printf %s "$SAID"']
+    assert (await anyio.run_process(said, cwd=tmp_path)).stdout.decode() == "new"
+
+
 async def test_a_setting_is_changed_and_read_back(session: Session, tmp_path: Path) -> None:
     keep = f"export GSETTINGS_BACKEND=keyfile XDG_CONFIG_HOME={tmp_path}"
     assert (await session.call("execute_cli", {"command": keep})).ok
     args = {"setting": "org.gnome.desktop.interface clock-format", "value": "12h"}
     done = await session.call("change_setting", args)
     assert done.ok, done
-    assert (plain(done["before"]), plain(done["after"])) == ("24h", "12h")
+    assert (done["before"], done["after"]) == ("'24h'", "'12h'")
     wrong = await session.call("change_setting", {**args, "value": "36h"})
     assert wrong.status == "error"
+    nowhere = await session.call("change_setting", {**args, "setting": "org.gnome.nowhere clock-format"})
+    assert "No such schema" in nowhere["error"]["message"]
     await session.call("execute_cli", {"command": "export GSETTINGS_BACKEND=memory"})
     lost = await session.call(
         "change_setting",
         {**args, "value": "24h"} | {"setting": "org.gnome.desktop.interface cursor-size", "value": "30"},
     )
     assert "reads back" in lost["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("after", "value"),
+    [
+        ("'two words'", "two words"),
+        (r"'a\\b'", r"a\b"),
+        ('"it\'s"', "it's"),
+        ("'true'", "true"),
+        ("true", "true"),
+        ("'5'", "5"),
+        ("2.0", "2"),
+        ("uint32 10", "10"),
+        ("@as []", "[]"),
+        ("['a', 'b']", "['a','b']"),
+    ],
+)
+def test_a_setting_reads_back_as_it_is_meant(after: str, value: str) -> None:
+    assert same(after, value)
+    assert not same(after, "other")
 
 
 def test_nothing_in_a_setting_is_read_by_the_shell() -> None:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import difflib
 import os
+from itertools import groupby
+from typing import Literal
 
 CONTEXT = 3
-# Lines of a changed stretch that are compared line by line; beyond, all of the one side is replaced by all of the other.
+# Lines of a changed stretch that are compared each with each; beyond, each with the one in its place, or all of the one side is replaced by all
+# of the other where they are not as many.
 COMPARED = 2_000
 MAX_LINES = 400
 MAX_LETTERS = 20_000
 LINE = 500
+
+Tag = Literal["replace", "delete", "insert", "equal"]
 
 
 def unified(before: str, after: str, name: str) -> str:
@@ -71,11 +76,13 @@ def _of_lines(before: str, after: str, start: int, old_end: int, new_end: int, n
         old_text, new_text = old_text.replace("\r\n", "\n"), new_text.replace("\r\n", "\n")
     old, new = _lines(old_text), _lines(new_text)
     skipped = above + before.count("\n", 0, top)
-    if len(old) + len(new) > COMPARED:
+    many = len(old) + len(new) > COMPARED
+    if many and len(old) != len(new):
         hunk = [f"@@ -{skipped + 1},{len(old)} +{skipped + 1},{len(new)} @@"]
         hunk += [f"-{line}" for line in old[: MAX_LINES // 2]] + [f"+{line}" for line in new[: MAX_LINES // 2]]
         return _kept([*_head(name), *hunk], max(len(old) + len(new) - MAX_LINES, 0))
-    found = difflib.SequenceMatcher(None, old, new, autojunk=False).get_grouped_opcodes(CONTEXT)
+    matcher = _InPlace(old, new) if many else difflib.SequenceMatcher(None, old, new, autojunk=False)
+    found = matcher.get_grouped_opcodes(CONTEXT)
     lines: list[str] = _head(name)
     for group in found:
         first, last = group[0], group[-1]
@@ -88,6 +95,23 @@ def _of_lines(before: str, after: str, start: int, old_end: int, new_end: int, n
             else:
                 lines += [f"-{line}" for line in old[i:j]] + [f"+{line}" for line in new[k:m]]
     return _kept(lines, 0)
+
+
+class _InPlace(difflib.SequenceMatcher[str]):
+    """Compares each line with the one in its place, of as many."""
+
+    def __init__(self, old: list[str], new: list[str]) -> None:
+        super().__init__(None, (), ())
+        self._alike = [before == after for before, after in zip(old, new, strict=True)]
+
+    def get_opcodes(self) -> list[tuple[Tag, int, int, int, int]]:
+        made: list[tuple[Tag, int, int, int, int]] = []
+        at = 0
+        for same, lines in groupby(self._alike):
+            end = at + sum(1 for _ in lines)
+            made.append(("equal" if same else "replace", at, end, at, end))
+            at = end
+        return made
 
 
 def _all_pairs(text: str) -> bool:

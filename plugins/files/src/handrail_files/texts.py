@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from handrail_files import diffs
 from handrail_files.content import read_content
 
 
@@ -17,6 +18,10 @@ class Texts:
         """The whole text of a file that was judged, with its own line ends; `Downstream` for binary data."""
         content = await anyio.to_thread.run_sync(partial(read_content, path, named), abandon_on_cancel=True)
         return content.text
+
+    def diff(self, before: str, after: str, named: str) -> str:
+        """What differs, line by line, as the file tools tell it; at most some 20,000 characters."""
+        return diffs.unified(before, after, diffs.name_of(named))
 
     async def close(self) -> None:
         """Nothing is held."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from handrail import Downstream, NotFound, Rect, Run, ToolContext, ToolError, tool
+from handrail import AmbiguousElement, Downstream, InvalidArguments, NotFound, Rect, Run, ToolContext, ToolError, tool
 from handrail.words import right_to_left, said_by
 from handrail_workflows.dialogs import LINUX
 from handrail_workflows.steps import Steps
@@ -73,6 +73,11 @@ async def _fill(steps: Steps, label: str, value: str | bool | float) -> None:
     elif field.role == "combo box":
         order = {"action": "select", "value": _worded(value)}
     elif field.role == "radio button":
+        if value is not True:
+            raise InvalidArguments(
+                f"{label!r} is one of several choices, which takes true and not {value!r}",
+                hint="choose another one instead",
+            )
         order = {"action": "select"}
     await steps.take("execute_accessible", element_id=field.id, **order)
 
@@ -87,18 +92,39 @@ def _worded(value: str | bool | float) -> str:
 
 
 def field_of(shown: Sequence[Part], label: str) -> Part:
-    """The field of a label: one that has its name, else the nearest one behind or under a text that says so.
+    """The field of a label: the one that has its name, else the nearest one behind or under a text that says so.
 
-    Behind is to the left where the words of the form go from right to left.
+    Behind is to the left where the words of the form go from right to left. `AmbiguousElement` where several fields have the label.
     """
     fields = [part for part in shown if part.role in FIELDS and "offscreen" not in part.states]
-    usable = [part for part in fields if part.usable]
-    named = [part for part in usable if said_by(label, part.name)]
-    if len(named) == 1:
-        return named[0]
-    if not named and (off := next((part for part in fields if said_by(label, part.name)), None)) is not None:
-        raise _disabled(label, off)
+    # Some toolkits call a box of choices by the one that it stands at.
+    named = [part for part in fields if said_by(label, part.name) and part.name != part.value]
+    named = [part for part in named if part.usable] or named
+    exact = [part for part in named if part.name == label]
+    found = exact or named or _nearest(shown, fields, label)
+    if len(found) > 1:
+        raise AmbiguousElement(
+            f"{len(found)} fields are labelled {label!r}",
+            hint="fill in each by execute_accessible with its id; observe_screen shows where they are",
+            details={"candidates": [{"id": part.id, "role": part.role, "value": part.value} for part in found]},
+        )
+    if not found:
+        raise NotFound(
+            f"no field is labelled {label!r}",
+            details={"candidates": sorted({part.name for part in fields if part.name and part.usable})},
+        )
+    if not found[0].usable:
+        raise Downstream(
+            f"the {found[0].role} of {label!r} is disabled",
+            hint="find out what it waits for: a box to tick, another field to fill",
+        )
+    return found[0]
+
+
+def _nearest(shown: Sequence[Part], fields: Sequence[Part], label: str) -> list[Part]:
+    """The field nearest to each text that says the label."""
     back = right_to_left(part.name for part in shown)
+    found: dict[str, Part] = {}
     for said in shown:
         if said.role in ("label", "section", "caption") and said_by(label, said.name) and said.rect:
             near = [
@@ -108,21 +134,8 @@ def field_of(shown: Sequence[Part], label: str) -> Part:
             ]
             if near:
                 nearest = min(near, key=lambda pair: pair[0])[1]
-                if not nearest.usable:
-                    raise _disabled(label, nearest)
-                return nearest
-    raise NotFound(
-        f"{len(named)} fields are labelled {label!r}" if named else f"no field is labelled {label!r}",
-        details={"candidates": sorted({part.name for part in usable if part.name})},
-    )
-
-
-def _disabled(label: str, field: Part) -> Downstream:
-    """The error of a field that is the one meant, so that no other may be filled in its place."""
-    return Downstream(
-        f"the {field.role} of {label!r} is disabled",
-        hint="find out what it waits for: a box to tick, another field to fill",
-    )
+                found[nearest.id] = nearest
+    return list(found.values())
 
 
 def _distance(label: Rect, field: Rect, *, back: bool) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
 from collections.abc import Mapping
@@ -13,8 +14,9 @@ from pydantic import Field
 from handrail import Downstream, InvalidArguments, Run, ToolContext, tool
 from handrail_workflows.steps import Steps
 
-# The type that GVariant's text says before a number, or around nothing.
-TYPED = re.compile(r"^@?[a-z0-9]+ ")
+# The type that GVariant's text says before a number, or before nothing.
+TYPED = re.compile(r"^(?:@\S+|byte|u?int(?:16|32|64)|handle|double|objectpath|signature) ")
+WORDS = {"true": "True", "false": "False"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +49,14 @@ async def change_setting(
     context: ToolContext,
 ) -> Mapping[str, Any]:
     """Change a setting of the desktop and read it back. Returns before, after and steps_taken."""
-    commands = commands_for(context.session.runtime.platform, setting, value)
+    platform = context.session.runtime.platform
+    commands = commands_for(platform, setting, value)
     steps = Steps(context)
     with steps.told():
         before = (await steps.take("execute_cli", command=commands.read))["stdout"].strip()
         await steps.take("execute_cli", command=commands.change)
         after = (await steps.take("execute_cli", command=commands.read))["stdout"].strip()
-        if plain(after) != plain(value):
+        if not same(after.split(" " * 4)[-1] if platform == "win32" else after, value):
             raise Downstream(
                 f"{setting!r} reads back as {after!r}, not as {value!r}",
                 hint="nothing here keeps settings, or the value does not fit the setting's type",
@@ -81,7 +84,17 @@ def commands_for(platform: str, setting: str, value: str) -> Commands:
     return Commands(f"gsettings get {where}", f"gsettings set {where} {shlex.quote(value)}")
 
 
-def plain(value: str) -> str:
-    """A value without the quotes and types that the programs put around it; of the registry's table the last column."""
-    last = re.split(r"\s{4}", value.strip())[-1]
-    return TYPED.sub("", last).strip().strip("'\"")
+def same(after: str, value: str) -> bool:
+    """Whether what was read back is the value that was given: as a text, or as what both mean in GVariant's text, which quotes and spaces anew."""
+    read = _meant(after)
+    return read in (value, _meant(value))
+
+
+def _meant(text: str) -> Any:
+    """The value of a text in GVariant's form; the text itself where it has none."""
+    bare = TYPED.sub("", text.strip())
+    quoted = "'" in bare or '"' in bare
+    try:
+        return ast.literal_eval(bare if quoted else re.sub(r"\b(?:true|false)\b", lambda found: WORDS[found[0]], bare))
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return bare

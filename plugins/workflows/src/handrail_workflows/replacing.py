@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from functools import partial
+from pathlib import Path, PurePath
 from typing import Annotated, Any
 
+import anyio.to_thread
 from pydantic import Field
 
 from handrail import Downstream, InvalidArguments, Read, Run, ToolContext, ToolError, tool
@@ -18,33 +19,19 @@ from handrail_workflows.steps import Steps, Texts
 MOST_FILES = 1_000
 # Letters of all diffs together.
 SHOWN = 40_000
+# What makes a pattern more than a name.
+WILD = re.compile(r"[*?\[{]")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file's text before and after, and how many places differ."""
+    """What becomes of one file: `old` in it becomes `new`, and how many places differ."""
 
     path: str
-    before: str
-    after: str
+    old: str
+    new: str
     count: int
-
-    @property
-    def diff(self) -> str:
-        old, new = self.before.splitlines(), self.after.splitlines()
-        return "\n".join(difflib.unified_diff(old, new, f"a/{self.path}", f"b/{self.path}", n=2, lineterm=""))
-
-    @property
-    def stretch(self) -> tuple[str, str]:
-        """The lines from the first that differs to the last, before and after; the whole text where they occur elsewhere, too."""
-        old, new = self.before.splitlines(keepends=True), self.after.splitlines(keepends=True)
-        shorter = min(len(old), len(new))
-        head = next((i for i in range(shorter) if old[i] != new[i]), shorter)
-        tail = next((i for i in range(shorter - head) if old[-1 - i] != new[-1 - i]), shorter - head)
-        was = "".join(old[head : len(old) - tail])
-        if was and self.before.count(was) == 1:
-            return was, "".join(new[head : len(new) - tail])
-        return self.before, self.after
+    diff: str
 
 
 @tool(
@@ -61,7 +48,7 @@ class Change:
 )
 async def find_and_replace_in_files(
     pattern: Annotated[
-        str, Field(min_length=1, description="Files by name, as for find_files: `*.py`, `src/**/*.md`.")
+        str, Field(min_length=1, description="Files by name: `*.py`, `src/**/*.md`; without `*` the whole name.")
     ],
     find: Annotated[str, Field(min_length=1, description="Text to find.")],
     replace: Annotated[str, Field(description=r"What takes its place; with regex, \1 is the first group.")],
@@ -78,32 +65,24 @@ async def find_and_replace_in_files(
     changed = _replacer(find, replace, regex=regex)
     steps = Steps(context)
     with steps.told():
-        named: dict[str, Any] = {"pattern": pattern, "path": path, "max_results": MOST_FILES}
-        if not regex and "\n" not in find:
-            named["search_text"] = find
-        found = await steps.take("find_files", **named)
-        if found["truncated"]:
-            raise Downstream(f"more than {MOST_FILES} places fit", hint="narrow pattern or path")
         texts: Texts = await context.service("file_texts")
-        paths = list(dict.fromkeys(match["path"] for match in found["matches"]))
         changes: list[Change] = []
         skipped: list[dict[str, str]] = []
-        for each in paths:
+        for each in await _files(steps, pattern, path, None if regex or "\n" in find else find):
             try:
                 before = await texts.read(context.cwd / each, each)
             except ToolError as exc:
                 skipped.append({"path": each, "reason": str(exc)})
                 continue
-            after, count = changed(before)
-            if after != before:
-                changes.append(Change(each, before, after, count))
+            # A thread, so that no text is too long for the call to be stopped.
+            made = partial(_change, each, before, changed, texts.diff)
+            if (change := await anyio.to_thread.run_sync(made, abandon_on_cancel=True)) is not None:
+                changes.append(change)
         if not dry_run:
             for change in changes:
                 context.checkpoint()
-                old, new = change.stretch
-                await steps.take(
-                    "edit_file", file_path=str(Path(context.cwd, change.path)), old_string=old, new_string=new
-                )
+                file = str(Path(context.cwd, change.path))
+                await steps.take("edit_file", file_path=file, old_string=change.old, new_string=change.new)
     return {
         "changes": _told(changes),
         "skipped": skipped,
@@ -113,10 +92,51 @@ async def find_and_replace_in_files(
     }
 
 
+async def _files(steps: Steps, pattern: str, path: str, text: str | None) -> list[str]:
+    """The files of that name, those that hold the text where one is given.
+
+    A pattern without a wildcard is a whole name here: for `find_files` it is a part of one, and what is meant to be changed is not all that has it.
+    """
+    pattern = pattern.removeprefix("./")
+    named: dict[str, Any] = {"pattern": pattern, "path": path, "max_results": MOST_FILES}
+    found = await steps.take("find_files", **named, **({"search_text": text} if text is not None else {}))
+    if found["truncated"] and text is not None:
+        # There may be more lines with the text than files.
+        found = await steps.take("find_files", **named)
+    if found["truncated"]:
+        raise Downstream(f"more than {MOST_FILES} files fit", hint="narrow pattern or path")
+    paths = dict.fromkeys(match["path"] for match in found["matches"])
+    if WILD.search(pattern) is not None:
+        return list(paths)
+    return [each for each in paths if f"/{PurePath(each).as_posix()}".endswith(f"/{pattern}")]
+
+
+def _change(
+    path: str, before: str, changed: Callable[[str], tuple[str, int]], diff: Callable[[str, str, str], str]
+) -> Change | None:
+    """What becomes of a file; None where it stays as it is."""
+    after, count = changed(before)
+    return Change(path, *_stretch(before, after), count, diff(before, after, path)) if after != before else None
+
+
+def _stretch(before: str, after: str) -> tuple[str, str]:
+    """The lines from the first that differs to the last, before and after; the whole text where they occur elsewhere, too."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    shorter = min(len(old), len(new))
+    head = next((i for i in range(shorter) if old[i] != new[i]), shorter)
+    tail = next((i for i in range(shorter - head) if old[-1 - i] != new[-1 - i]), shorter - head)
+    was = "".join(old[head : len(old) - tail])
+    if was and before.count(was) == 1:
+        return was, "".join(new[head : len(new) - tail])
+    return before, after
+
+
 def _replacer(find: str, replace: str, *, regex: bool) -> Callable[[str], tuple[str, int]]:
     """What makes of a text the new one, and the number of places."""
+    # Who writes a carriage return means the text as it is.
+    in_ends = _as_it_is if "\r" in find or (regex and r"\r" in find) else _with_ends
     if not regex:
-        return lambda text: _with_ends(text, lambda view: (view.replace(find, replace), view.count(find)))
+        return lambda text: in_ends(text, lambda view: (view.replace(find, replace), view.count(find)))
     # Linear in time, whatever the pattern.
     re2: Any = importlib.import_module("re2")
     try:
@@ -127,14 +147,18 @@ def _replacer(find: str, replace: str, *, regex: bool) -> Callable[[str], tuple[
     for number in re.findall(r"\\(\d+)", replace):
         if int(number) > groups:
             raise InvalidArguments(f"replace names group {number}; find has {groups}")
-    return lambda text: _with_ends(text, lambda view: compiled.subn(replace, view))
+    return lambda text: in_ends(text, lambda view: compiled.subn(replace, view))
+
+
+def _as_it_is(text: str, change: Callable[[str], tuple[str, int]]) -> tuple[str, int]:
+    return change(text)
 
 
 def _with_ends(text: str, change: Callable[[str], tuple[str, int]]) -> tuple[str, int]:
     """The change on a text whose lines all end alike is made as if they ended in a line feed, as people write patterns."""
     if "\r\n" in text and text.count("\r\n") == text.count("\n"):
         after, count = change(text.replace("\r\n", "\n"))
-        return after.replace("\n", "\r\n"), count
+        return after.replace("\r\n", "\n").replace("\n", "\r\n"), count
     return change(text)
 
 

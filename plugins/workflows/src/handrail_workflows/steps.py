@@ -56,6 +56,10 @@ class Texts(Protocol):
         """The whole text of a file that was judged, with its own line ends."""
         ...
 
+    def diff(self, before: str, after: str, named: str) -> str:
+        """What differs, line by line; cut where it is too long to be read."""
+        ...
+
 
 @dataclass(slots=True)
 class Steps:
@@ -101,7 +105,8 @@ def succeeded(result: ToolResult, tool: str) -> ToolResult:
         return result
     error = result["error"]
     kind = FAILURES.get(error["code"], Denied if result.status == "denied" else Downstream)
-    raise kind(f"{tool} failed: {error['message']}", details=dict(error["details"]))
+    said = " ".join(str(result.get("stderr") or "").split())[-TOLD:]
+    raise kind(f"{tool} failed: {error['message']}{f': {said}' if said else ''}", details=dict(error["details"]))
 
 
 async def until(find: Callable[[], Awaitable[T]], timeout: float) -> T:

@@ -16,7 +16,9 @@ from handrail import InvalidArguments, Run, ToolContext, tool
 from handrail_workflows.steps import Steps, Texts
 
 # What no line of a profile can hold.
-UNFIT = re.compile(r"[\0\r\n]")
+UNFIT = re.compile(r"[\r\n]")
+# The value of a variable as a shell's line has it, when nothing else stands on that line: one word, which ends there.
+WORD = r"""(?:'[^'\n]*'|"(?:[^"\\\n]|\\[^\n])*"|[^\s'"\\;&|<>()`#])*[ \t]*$"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,10 @@ async def set_env_var(
     context: ToolContext,
 ) -> Mapping[str, Any]:
     """Set an environment variable. Returns where it is set, changed (false when it was so already), and steps_taken."""
-    if UNFIT.search(value):
-        raise InvalidArguments("the value holds a line end or a NUL, which no profile can")
+    if "\0" in value:
+        raise InvalidArguments("the value holds a NUL, which no variable can")
+    if scope != "process" and UNFIT.search(value):
+        raise InvalidArguments("the value holds a line end, which no profile can", hint="use the scope process")
     steps = Steps(context)
     with steps.told():
         if scope == "process":
@@ -73,12 +77,12 @@ async def _written(steps: Steps, profile: Profile, name: str, value: str, scope:
 
 
 def with_line(text: str, profile: Profile, name: str, value: str) -> str:
-    """The text with one line for the variable: in the place of its last one, else at the end."""
+    """The text with one line for the variable: in the place of its last one, else at the end, as where what follows speaks of the variable, too."""
     line = profile.line(name, value)
     pattern = re.compile(profile.pattern.format(name=re.escape(name)), re.MULTILINE)
     found = list(pattern.finditer(text))
-    if found:
-        last = found[-1]
+    last = found[-1] if found else None
+    if last is not None and (last[0] == line or not re.search(rf"\b{re.escape(name)}\b", text[last.end() :])):
         return text[: last.start()] + line + text[last.end() :]
     return f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}{line}\n"
 
@@ -92,13 +96,19 @@ def profile_of(context: ToolContext, scope: str) -> Profile:
         return Profile(Path("/etc/environment"), _plain_line, r"^{name}=[^\n]*$")
     match PurePath(environment.get("SHELL", "bash")).name:
         case "zsh":
-            return Profile(Path(environment.get("ZDOTDIR") or home) / ".zshenv", _posix_line, r"^export {name}=[^\n]*$")
+            return Profile(
+                Path(environment.get("ZDOTDIR") or home) / ".zshenv", _posix_line, rf"^export {{name}}={WORD}"
+            )
         case "fish":
             folder = Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "fish" / "conf.d"
-            return Profile(folder / "variables.fish", _fish_line, r"^set -gx {name} [^\n]*$")
+            return Profile(
+                folder / "variables.fish",
+                _fish_line,
+                r"^set -gx {name} (?:'(?:[^'\\\n]|\\[^\n])*'|[\w./:@%+=,-]+)[ \t]*$",
+            )
         case _:
             own = [home / name for name in (".bash_profile", ".bash_login") if os.path.lexists(home / name)]
-            return Profile(own[0] if own else home / ".profile", _posix_line, r"^export {name}=[^\n]*$")
+            return Profile(own[0] if own else home / ".profile", _posix_line, rf"^export {{name}}={WORD}")
 
 
 def _posix_line(name: str, value: str) -> str:
