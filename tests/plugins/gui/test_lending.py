@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
+import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from Xlib import X, display
 
 import handrail
 from handrail import Window
@@ -18,10 +21,13 @@ from handrail.asking.confirm import yes
 from handrail_gui.hands import Place
 from handrail_gui.lending import Done, Lent
 from handrail_gui.private.client import PrivateDesktop
+from handrail_gui.x11.connection import Connection
 from handrail_gui.x11.hands import X11Hands
+from handrail_gui.x11.person import Person as Watched
+from handrail_gui.x11.pointer import Mouse
 from handrail_gui.x11.screen import X11Screen
 
-from .conftest import Agent, Programs, outside, until
+from .conftest import PLAIN_WINDOW, Agent, Programs, outside, until
 from .devices import Person
 
 # Where the person's pointer is, in the editor.
@@ -77,8 +83,9 @@ async def scene(manager: str, private: PrivateDesktop, hands: X11Hands, screen: 
     calculator = await programs.open(private.desktop, screen, "galculator")
     editor = await programs.open(private.desktop, screen, "mousepad", "--disable-server")
     assert (await hands.place(editor.id, Place(60, 60, 500, 400))).done
-    await hands.place(calculator.id, Place(x=700, y=100))
-    found = Scene(private, hands, programs, editor, calculator)
+    placed = (await hands.place(calculator.id, Place(x=700, y=100))).window
+    assert placed is not None
+    found = Scene(private, hands, programs, editor, placed)
     await found.begin()
     return found
 
@@ -144,7 +151,54 @@ async def test_the_person_goes_on_where_they_were_and_the_agent_in_its_own_windo
             return await written(agent) == "aaa"
 
         await until(all_there, what="what the person has typed")
+        # From here on the agent is to work there, too.
+        assert (await agent("window_focus", title="Mousepad"))["focused"]
+        await agent("execute_gui", action="press_key", key="b")
+        assert await written(agent) == "aaab"
     person.leave()
+
+
+async def test_keys_are_for_a_window_that_came_up_since_and_for_none_that_is_gone(scene: Scene, tmp_path: Path):
+    async with scene.agent(tmp_path) as agent:
+        seven = await key_of(agent, "7")
+        await agent("execute_gui", action="click", element_id=seven["id"])
+        screen = await agent.session.service("screen")
+        plain = (sys.executable, PLAIN_WINDOW, str(tmp_path / "typed"))
+        new = await scene.programs.open(scene.desktop.desktop, screen, *plain)
+        await agent("execute_gui", action="press_key", key="x")
+        assert (tmp_path / "typed").read_text() == "x"
+        await end(new, screen)
+        await scene.begin()
+        clicked = await agent("execute_gui", action="click", element_id=seven["id"])
+        assert clicked["given_back"] == {"pointer": True, "focus": True}
+        await end(scene.calculator, screen)
+        await agent("execute_gui", action="press_key", key="b")
+        assert await written(agent) == "b"
+
+
+async def end(window: Window, screen: X11Screen) -> None:
+    """End its program, and wait until the window is gone."""
+    assert window.pid is not None
+    os.kill(window.pid, signal.SIGKILL)
+
+    async def gone() -> bool:
+        return all(left.id != window.id for left in await screen.windows())
+
+    await until(gone, what=f"the end of {window.title!r}")
+
+
+async def test_keys_are_not_pressed_where_their_window_does_not_get_them(scene: Scene, tmp_path: Path):
+    manager = manager_pid(scene.desktop)
+    async with scene.agent(tmp_path) as agent:
+        await agent("execute_gui", action="click", element_id=(await key_of(agent, "7"))["id"])
+        os.kill(manager, signal.SIGSTOP)
+        try:
+            refused = await agent.fails("execute_gui", action="press_key", key="8")
+        finally:
+            os.kill(manager, signal.SIGCONT)
+        assert "'galculator'" in refused["message"]
+        assert "nothing was pressed" in refused["message"]
+        assert (await shown(agent), await written(agent)) == ("7", "")
 
 
 async def test_an_open_menu_keeps_what_it_needs_and_its_choice_gives_it_back(scene: Scene, tmp_path: Path):
@@ -166,6 +220,9 @@ async def test_an_open_menu_keeps_what_it_needs_and_its_choice_gives_it_back(sce
         assert focused["focused"]
         await agent("execute_gui", action="press_key", key="1")
         assert scene.told()[0] == int(scene.calculator.id, 16)
+        # Where the pointer was is where the agent had put it.
+        again = await agent("execute_gui", action="click", element_id=(await key_of(agent, "8"))["id"])
+        assert "given_back" not in again
 
 
 async def test_a_window_that_an_action_opens_keeps_what_it_needs_until_it_is_closed(scene: Scene, tmp_path: Path):
@@ -207,12 +264,79 @@ async def test_a_desktop_whose_focus_may_be_kept_keeps_it(scene: Scene, tmp_path
         assert scene.told()[1] != AT
 
 
-async def test_what_the_person_has_moved_meanwhile_is_left_alone(scene: Scene, hands: X11Hands, screen: X11Screen):
-    lent = Lent(hands, screen, on=True)
-    there = scene.calculator.rect.center
+def manager_pid(desktop: PrivateDesktop) -> int:
+    """The window manager's process; openbox does not tell its own."""
+    root = outside(desktop, "xprop", "-root", "_NET_SUPPORTING_WM_CHECK")
+    told = outside(desktop, "xprop", "-id", root.split("# ")[-1].strip(), "_NET_WM_PID")
+    return int(told.split("=")[-1]) if "=" in told else desktop.pids["openbox"]
+
+
+async def borrow(scene: Scene, hands: X11Hands, lent: Lent) -> Done:
+    """An agent's click into what the calculator shows."""
     await lent.take(keys=False)
+    there = (scene.calculator.rect.center[0], scene.calculator.rect.y + 60)
     await hands.move(*there)
     await hands.click("left", 1)
+    return Done(there, clicked=True)
+
+
+async def test_what_cannot_be_given_back_is_said_and_what_was_put_away_stays_so(
+    scene: Scene, hands: X11Hands, screen: X11Screen
+):
+    lent = Lent(hands, screen, on=True)
+    # The window manager is given the time to make the window active that was clicked.
+    assert await lent.give_back(await borrow(scene, hands, lent)) == {"pointer": True, "focus": True}
+    assert scene.told() == scene.as_before
+    done = await borrow(scene, hands, lent)
+    with keyboard_taken(scene.desktop):
+        assert await lent.give_back(done) == {"pointer": True, "focus": False}
+    await scene.begin()
+    done = await borrow(scene, hands, lent)
+    assert await hands.minimize(scene.editor.id)
+    assert await lent.give_back(done) == {"pointer": True}
+    assert next(window for window in await screen.windows() if window.id == scene.editor.id).state == "minimized"
+
+
+@contextmanager
+def keyboard_taken(desktop: PrivateDesktop) -> Iterator[None]:
+    """A program that takes all that is typed, as an open menu does."""
+    taking = display.Display(str(desktop.desktop.display))
+    try:
+        mode, now = X.GrabModeAsync, X.CurrentTime
+        assert taking.screen().root.grab_keyboard(True, mode, mode, now) == X.GrabSuccess
+        yield
+    finally:
+        taking.close()
+
+
+async def test_a_person_who_is_at_it_again_keeps_what_they_have(
+    scene: Scene, connection: Connection, screen: X11Screen
+):
+    watched, person = Watched(60), Person(str(scene.desktop.desktop.display))
+    await connection.run(watched.watch)
+    hands = X11Hands(connection, mouse=Mouse(private=True, person=watched), person=watched)
+    lent = Lent(hands, screen, on=True)
+    done = await borrow(scene, hands, lent)
+    person.press_key()
+    assert await lent.give_back(done) == {}
+    assert scene.told()[1] == done.at
+    person.leave()
+
+
+async def test_what_the_person_has_moved_meanwhile_is_left_alone(scene: Scene, hands: X11Hands, screen: X11Screen):
+    lent = Lent(hands, screen, on=True)
+    done = await borrow(scene, hands, lent)
     outside(scene.desktop, "xdotool", "mousemove", "900", "700")
-    assert await lent.give_back(Done(there, clicked=True)) == {}
+    assert await lent.give_back(done) == {}
     assert scene.told()[1] == (900, 700)
+    # That is the place that they get it back at from then on.
+    done = await borrow(scene, hands, lent)
+    assert await lent.give_back(done) == {"pointer": True}
+    assert scene.told()[1] == (900, 700)
+    await scene.begin()
+    lent = Lent(hands, screen, on=True)
+    await lent.take(keys=False)
+    outside(scene.desktop, "xdotool", "windowactivate", "--sync", str(int(scene.calculator.id, 16)))
+    await hands.move(1000, 700)
+    assert await lent.give_back(Done((1000, 700))) == {"pointer": True}
+    assert scene.told() == (int(scene.calculator.id, 16), AT)

@@ -103,6 +103,8 @@ class Lent:
             return {}
         expected, self._left_at = done.at or self._left_at, await self._hands.pointer()
         if self._left_at != expected:
+            # Where it is now is the person's own place for it.
+            self._left_at = None
             return {}
         active = await self._settled(owed, done)
         opened = active is not None and active.id not in owed.windows
