@@ -170,7 +170,7 @@ def test_doctor_says_that_path_leads_to_another_copy(handrail, tmp_path):
 
 def test_doctor_names_a_stop_switch_that_is_on(handrail):
     handrail("stop")
-    assert "handrail resume" in handrail("doctor").stdout
+    assert "MISSING  agents: stopped on every desktop\n         cure: handrail resume\n" in handrail("doctor").stdout
 
 
 def test_config_prints_each_value_with_its_source(handrail):

@@ -106,3 +106,12 @@ def test_one_desktop_is_stopped_by_its_name(handrail):
     handrail("stop", "--desktop", "current")
     assert json.loads(handrail("call", "wait", "--args", '{"seconds": 0.1}', "--json").stdout)["status"] == "success"
     assert handrail("resume", "--desktop", "current").stdout == "resumed\n"
+
+
+def test_a_name_that_no_desktop_has_is_an_error_and_stops_it_all_the_same(handrail):
+    done = handrail("stop", "--desktop", "curent")
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert "no desktop 'curent' is running; did you mean 'current'?" in done.stderr
+    assert "Hint: `handrail stop` stops every desktop" in done.stderr
+    assert handrail("resume", "--desktop", "curent").stdout == "resumed\n"

@@ -130,6 +130,12 @@ async def test_a_step_is_tried_again_while_its_expectation_does_not_hold() -> No
     assert done.attempts == 3
 
 
+async def test_a_step_is_tried_as_often_as_the_plan_says_where_a_model_would_be_held_to_go_in_circles() -> None:
+    (done,) = await run({"tool": "no_such_tool", "retry": {"times": 15, "wait": 0}})
+    assert done.result is not None
+    assert (done.attempts, done.result.error_code) == (15, "unknown_tool")
+
+
 async def test_steps_under_one_condition_run_or_are_left_out_together() -> None:
     looking = {"tool": "get_action_history"}
     done = await run(

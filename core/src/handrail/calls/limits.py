@@ -127,6 +127,12 @@ class Limits:
             self._add((self._key(call), failed))
         self.watching = self._set or self._wrong > 0
 
+    def forgive(self, call: ToolCall) -> None:
+        """Forget that this call was made: for whoever decides without a model how often it is."""
+        key = self._key(call)
+        self._remember([one for one in self._last if one[0] != key])
+        self.watching = self._set or self._wrong > 0
+
     def _times(self, call: ToolCall) -> tuple[int, int]:
         """How often that call has failed, and how often it was made, among the last ones that are counted."""
         key, counts = self._key(call), self._counts

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -16,6 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from handrail.commands._common import Choices, load_config, open_runtime_for, run, without_audit
+from handrail.commands._stops import started
 
 if TYPE_CHECKING:
     from handrail.runtime import Runtime
@@ -93,19 +93,16 @@ def modes(choices: Choices) -> Iterable[tuple[str, str]]:
 
 @_quiet
 def desktops(choices: Choices) -> Iterable[tuple[str, str]]:
-    return [("current", "the screen in front of you"), ("private", "a new virtual one"), *_started()]
+    return [("current", "the screen in front of you"), ("private", "a new virtual one"), *_told_started()]
 
 
 @_quiet
 def started_desktops(choices: Choices) -> Iterable[tuple[str, str]]:
-    return _started()
+    return _told_started()
 
 
-def _started() -> list[tuple[str, str]]:
-    from handrail.config.places import Places
-    from handrail.running.ledger import Ledger
-
-    return [(each.name, "started before") for each in Ledger(Places.of(os.environ).state).all("desktop") if each.alive]
+def _told_started() -> list[tuple[str, str]]:
+    return [(name, "started before") for name in started()]
 
 
 @_quiet

@@ -1,4 +1,4 @@
-"""The stop switch of `handrail stop` and `handrail resume`. It reads no configuration and loads no plugin: it must not fail."""
+"""What a person's commands know without configuration and plugins, so that they do not fail: stop switches, and started desktops."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import click
 from handrail.commands._common import completed_by
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from handrail.desktops.stops import Stops
 
 desktop_option = click.option(
@@ -22,7 +24,19 @@ desktop_option = click.option(
 
 def switches() -> Stops:
     """The switches of this user."""
-    from handrail.config.places import Places
     from handrail.desktops.stops import Stops
 
-    return Stops(Places.of(os.environ).state / "stops")
+    return Stops(_state() / "stops")
+
+
+def started() -> list[str]:
+    """The names of the desktops that `handrail desktop start` left running."""
+    from handrail.running.ledger import DESKTOP, Ledger
+
+    return [running.name for running in Ledger(_state()).all(DESKTOP) if running.alive]
+
+
+def _state() -> Path:
+    from handrail.config.places import Places
+
+    return Places.of(os.environ).state

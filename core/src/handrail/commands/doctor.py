@@ -170,9 +170,12 @@ def _unwritable(folder: Path) -> str | None:
 
 
 def _stops(runtime: Runtime) -> Iterator[Check]:
+    from handrail.desktops.stops import EVERY
+
     stopped = runtime.stops.all()
     if stopped:
-        yield Check("stop switch", False, f"stopped: {', '.join(stopped)}", "handrail resume")
+        where = "every desktop" if EVERY in stopped else ", ".join(stopped)
+        yield Check("agents", False, f"stopped on {where}", "handrail resume")
 
 
 def _services(runtime: Runtime) -> Iterator[Check]:

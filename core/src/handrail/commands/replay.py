@@ -84,9 +84,10 @@ def _keep_picture(plan: Path, last: StepDone, folder: Path) -> list[str]:
     if last.failure is None or not last.step.tool:
         return []
     before, now = before_and_now(last, plan.parent)
-    told = [
-        f"As recorded: {(plan.parent / last.step.picture).absolute()}" if before else "As recorded: no picture was kept"
-    ]
+    told: list[str] = []
+    if last.step.picture:
+        kept = str((plan.parent / last.step.picture).absolute())
+        told.append(f"As recorded: {kept}" if before else f"As recorded: no picture is at {kept}")
     if now is not None:
         file = private_folder(folder) / f"step-{last.number}.jpg"
         file.write_bytes(now)

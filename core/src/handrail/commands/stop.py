@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from handrail.commands._stops import desktop_option, switches
+from handrail.commands._stops import desktop_option, started, switches
+from handrail.errors import DesktopError
 
 
 @click.command("stop")
@@ -17,4 +18,20 @@ def command(desktop: str | None) -> None:
     Example: handrail stop
     """
     switches().engage(desktop)
+    # On before anything is looked at: whatever comes of that, it stops what bears the name.
+    if desktop is not None:
+        _check_is_there(desktop)
     click.echo(f"stopped: {desktop or 'every desktop'}")
+
+
+def _check_is_there(name: str) -> None:
+    """`DesktopError` where no desktop bears the name: a slip must not be taken for a stop."""
+    from handrail.words import nearest
+
+    there = ["current", "private", *started()]
+    # The switch of one private desktop, as `Desktop.switch` names it, is told by doctor and the console.
+    if name not in there and not name.startswith("private."):
+        raise DesktopError(
+            f"no desktop {name!r} is running{nearest(name, there)}; one that is started with that name will be stopped",
+            hint=f"`handrail stop` stops every desktop; `handrail resume --desktop {name}` takes this back",
+        )

@@ -57,13 +57,14 @@ SIDES = re.compile(
     r"(?:(?:left|right|l|r)[_ ]?)?(ctrl|control|alt|option|shift|super|meta|cmd|command|win|windows)(?:[_ ]?(?:left|right|l|r))?"
 )
 
-NAMED = frozenset(
+FUNCTION_KEYS = 24
+WORDS = frozenset(
     (
         *("enter", "tab", "esc", "space", "backspace", "delete", "insert", "home", "end", "pageup", "pagedown"),
         *("up", "down", "left", "right", "print", "pause", "capslock", "numlock", "scrolllock", "menu", "altgr"),
-        *(f"f{number}" for number in range(1, 25)),
     )
 )
+NAMED = WORDS | {f"f{number}" for number in range(1, FUNCTION_KEYS + 1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,7 @@ def key_name(given: str) -> str:
             return name
     raise InvalidArguments(
         f"there is no key {given!r}",
-        hint=f"a key is one character, {', '.join(MODIFIERS)}, {', '.join(sorted(NAMED - {f'f{n}' for n in range(3, 24)}))}",
+        hint=f"a key is one character, {', '.join((*MODIFIERS, *sorted(WORDS)))}, f1 to f{FUNCTION_KEYS}",
     )
 
 

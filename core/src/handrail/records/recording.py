@@ -311,4 +311,5 @@ def _name(made: Made) -> str | None:
     found = next(iter(sought.values()), dict[str, Any]())
     what = found.get("text") or found.get("role") or made.args.get("element_name") or made.args.get("key")
     words = [str(each).replace("_", " ") for each in (action, what) if isinstance(each, str) and each]
-    return " ".join(words)[:80].replace("${", "$").capitalize() if len(words) > 1 else None
+    called = " ".join(words)[:80].replace("${", "$")
+    return called[:1].upper() + called[1:] if len(words) > 1 else None

@@ -20,6 +20,8 @@ from handrail.errors import HandrailError
 from handrail.running import processes
 
 FOLDER = "running"
+# The kind of a desktop that stays; its name is the desktop's.
+DESKTOP = "desktop"
 
 
 @dataclass(frozen=True, slots=True)

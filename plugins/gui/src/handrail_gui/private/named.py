@@ -13,11 +13,10 @@ from handrail import Desktop, DesktopError
 from handrail.config.places import private_folder
 from handrail.files.locks import lock
 from handrail.running import processes
-from handrail.running.ledger import Ledger, Running
+from handrail.running.ledger import DESKTOP, Ledger, Running
 from handrail.words import nearest
 from handrail_gui.private.client import END_S, PrivateDesktop
 
-KIND = "desktop"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 # Words that the setting `desktop` gives another meaning.
 TAKEN = frozenset({"current", "private"})
@@ -62,7 +61,7 @@ class NamedDesktops:
 
     def all(self) -> list[NamedDesktop]:
         """Those that are running, by name."""
-        return [NamedDesktop(running, **running.details) for running in self._ledger.all(KIND) if running.alive]
+        return [NamedDesktop(running, **running.details) for running in self._ledger.all(DESKTOP) if running.alive]
 
     def find(self, name: str) -> NamedDesktop:
         """The running desktop of that name; `DesktopError` names those that may be chosen."""
@@ -130,7 +129,12 @@ def _named(started: PrivateDesktop) -> NamedDesktop:
         "environment": dict(desktop.environment),
     }
     running = Running.of(
-        KIND, desktop.name, f"the desktop {desktop.name!r}", pid=started.process.pid, mark=started.mark, details=about
+        DESKTOP,
+        desktop.name,
+        f"the desktop {desktop.name!r}",
+        pid=started.process.pid,
+        mark=started.mark,
+        details=about,
     )
     if not running.alive or desktop.display is None:
         raise DesktopError(f"the desktop {desktop.name!r} ended as soon as it was started")
