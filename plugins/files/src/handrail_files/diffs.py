@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Literal
 
@@ -18,6 +19,15 @@ LINE = 500
 Tag = Literal["replace", "delete", "insert", "equal"]
 
 
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """What is different of two contents: `start` to `old_end` of the one, `start` to `new_end` of the other; characters or bytes."""
+
+    start: int
+    old_end: int
+    new_end: int
+
+
 def unified(before: str, after: str, name: str) -> str:
     """The diff between two contents of a file, at most some 20,000 characters; empty when they are equal."""
     if before == after:
@@ -25,15 +35,14 @@ def unified(before: str, after: str, name: str) -> str:
     start = _common(before, after)
     rest = min(len(before), len(after)) - start
     end = _common(before[::-1][:rest], after[::-1][:rest]) if rest else 0
-    return of_stretch(before, after, start, len(before) - end, len(after) - end, name)
+    return of_stretch(before, after, Stretch(start, len(before) - end, len(after) - end), name)
 
 
-def of_bytes(
-    before: bytes, after: bytes, start: int, old_end: int, new_end: int, name: str, *, first: int, mark: int
-) -> str:
-    """The same for contents in UTF-8, of which only what is shown is decoded. `first`: the number of the line that `start` is in; `mark`: how
-    many bytes at the beginning are no text.
+def of_bytes(before: bytes, after: bytes, stretch: Stretch, name: str, *, first: int, mark: int) -> str:
+    """The same for contents in UTF-8, of which only what is shown is decoded. `first`: the number of the line that the stretch begins in;
+    `mark`: how many bytes at the beginning are no text.
     """
+    start, old_end, new_end = stretch.start, stretch.old_end, stretch.new_end
     top = before.rfind(b"\n", 0, start) + 1
     for _ in range(CONTEXT):
         top = before.rfind(b"\n", 0, max(top - 1, 0)) + 1
@@ -46,30 +55,31 @@ def of_bytes(
     head, middle, tail = (piece.decode("utf-8", "surrogateescape") for piece in old)
     made = after[start:new_end].decode("utf-8", "surrogateescape")
     above = first - 1 - head.count("\n")
-    ends = len(head) + len(middle), len(head) + len(made)
-    return of_stretch(head + middle + tail, head + made + tail, len(head), *ends, name, above=above)
+    shown = Stretch(len(head), len(head) + len(middle), len(head) + len(made))
+    return of_stretch(head + middle + tail, head + made + tail, shown, name, above=above)
 
 
-def of_stretch(before: str, after: str, start: int, old_end: int, new_end: int, name: str, *, above: int = 0) -> str:
-    """The diff where only `start` to `old_end` of the one differs from `start` to `new_end` of the other; `above` lines stand before both."""
-    start = before.rfind("\n", 0, start) + 1
+def of_stretch(before: str, after: str, stretch: Stretch, name: str, *, above: int = 0) -> str:
+    """The diff where only the stretch is different; `above` lines stand before both texts."""
+    old_end, new_end = stretch.old_end, stretch.new_end
+    start = before.rfind("\n", 0, stretch.start) + 1
     if not (_at_line(before, old_end) and _at_line(after, new_end)):
         # What follows is alike from the next line on.
         behind = before.find("\n", old_end) + 1
         old_end, new_end = (behind, new_end + behind - old_end) if behind else (len(before), len(after))
-    return _of_lines(before, after, start, old_end, new_end, name, above)
+    return _of_lines(before, after, Stretch(start, old_end, new_end), name, above)
 
 
 def _at_line(text: str, at: int) -> bool:
     return at == 0 or text[at - 1] == "\n"
 
 
-def _of_lines(before: str, after: str, start: int, old_end: int, new_end: int, name: str, above: int) -> str:
+def _of_lines(before: str, after: str, stretch: Stretch, name: str, above: int) -> str:
     """The same for whole lines."""
-    top = start
+    top = stretch.start
     for _ in range(CONTEXT):
         top = before.rfind("\n", 0, max(top - 1, 0)) + 1 if top else 0
-    old_bottom, new_bottom = _lines_behind(before, old_end), _lines_behind(after, new_end)
+    old_bottom, new_bottom = _lines_behind(before, stretch.old_end), _lines_behind(after, stretch.new_end)
     old_text, new_text = before[top:old_bottom], after[top:new_bottom]
     if _all_pairs(old_text) and _all_pairs(new_text):
         # Where every line ends alike, its end says nothing.

@@ -28,7 +28,7 @@ from handrail import (
 from handrail.files import opened
 from handrail.files.naming import near
 from handrail_files.content import LINE_END, Content, Encoding, ends_in_returns, main_line_end, plain_ends, read_content
-from handrail_files.diffs import name_of, of_bytes, of_stretch
+from handrail_files.diffs import Stretch, name_of, of_bytes, of_stretch
 from handrail_files.known import Known
 from handrail_files.matching import Found, Match, apart, find
 from handrail_files.nearest import nearest
@@ -89,7 +89,7 @@ def _planned(edit: Edit, path: Path) -> Plan:
 def _whole(edit: Edit, path: Path, before: Content | None) -> Plan:
     encoding = before.encoding if before else Encoding()
     text = edit.new_string
-    diff = of_stretch("", text, 0, 0, len(text), name_of(edit.file_path))
+    diff = of_stretch("", text, Stretch(0, 0, len(text)), name_of(edit.file_path))
     return Plan(path, before, encoding.encode(text), diff, "new_content", 1, (1, _lines_of(text)))
 
 
@@ -128,7 +128,7 @@ def _changed_bytes(edit: Edit, path: Path, content: Content) -> Plan | None:
     new_end = start + len(changed)
     first = data.count(b"\n", 0, start) + 1
     last = first + changed.removesuffix(b"\n").count(b"\n")
-    diff = of_bytes(data, after, start, old_end, new_end, name_of(edit.file_path), first=first, mark=mark)
+    diff = of_bytes(data, after, Stretch(start, old_end, new_end), name_of(edit.file_path), first=first, mark=mark)
     return Plan(path, content, after, diff, "exact", count, (first, last))
 
 
@@ -156,7 +156,7 @@ def _changed_text(edit: Edit, path: Path, content: Content) -> Plan:
     new_end = len(after) - (len(text) - old_end)
     first = text.count("\n", 0, start) + 1
     last = first + max(_lines_of(after[start:new_end]) - 1, 0)
-    diff = of_stretch(text, after, start, old_end, new_end, name_of(edit.file_path))
+    diff = of_stretch(text, after, Stretch(start, old_end, new_end), name_of(edit.file_path))
     data = content.encoding.encode(after.replace("\n", "\r") if returns else after)
     return Plan(path, content, data, diff, found.strategy, len(matches), (first, last))
 
