@@ -7,8 +7,9 @@ import os
 import stat
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from threading import Barrier
@@ -25,6 +26,7 @@ from handrail import (
     Inquiry,
     Question,
     Reply,
+    Session,
     ToolContext,
     Write,
     tool,
@@ -67,6 +69,14 @@ async def left(places: Places) -> PendingApproval:
     return found
 
 
+@asynccontextmanager
+async def called(session: Session) -> AsyncGenerator[PendingApproval, None]:
+    """The question about a call, which is over once this is left."""
+    async with anyio.create_task_group() as group:
+        group.start_soon(session.call, "change")
+        yield await left(session.runtime.places)
+
+
 async def waiting(places: Places) -> PendingApproval | PendingInquiry:
     with anyio.fail_after(60):
         while not (found := pending(places)):
@@ -79,9 +89,8 @@ async def test_a_question_is_answered_at_this_machine_and_who_was_asked_is_told(
     async with open_test_session(tools=[change], folder=tmp_path, confirm=person) as session:
         places, answered = session.runtime.places, list[Any]()
         session.bus.subscribe(lambda event: answered.append(event) if isinstance(event, ApprovalAnswered) else None)
-        async with anyio.create_task_group() as group:
-            group.start_soon(session.call, "change")
-            give(places, await left(places), Choice.ONCE, by="in the console")
+        async with called(session) as question:
+            give(places, question, Choice.ONCE, by="in the console")
         assert session.history.last()[0].result["status"] == "success"
         assert person.told == [Answer(Choice.ONCE, by="in the console")]
         assert [(event.answer, event.by) for event in answered] == [("once", "in the console")]
@@ -118,9 +127,7 @@ async def test_of_many_who_answer_at_once_one_is_first_and_the_others_are_told(t
             return number
 
         for _ in range(5):
-            async with anyio.create_task_group() as group:
-                group.start_soon(session.call, "change")
-                question = await left(places)
+            async with called(session) as question:
                 with ThreadPoolExecutor(many) as threads:
                     futures = [threads.submit(answer, number, question) for number in range(many)]
                     await anyio.to_thread.run_sync(lambda futures=futures: [each.result(60) for each in futures])
@@ -135,9 +142,7 @@ async def test_who_is_asked_and_answers_after_somebody_has_taken_the_question_aw
     person = Person()
     async with open_test_session(tools=[change], folder=tmp_path, confirm=person) as session:
         places = session.runtime.places
-        async with anyio.create_task_group() as group:
-            group.start_soon(session.call, "change")
-            question = await left(places)
+        async with called(session) as question:
             # Nothing of the session runs between the two.
             person.may.set()
             give(places, question, Choice.DENY, feedback="not now")
@@ -148,9 +153,7 @@ async def test_who_answers_here_first_leaves_nothing_to_answer(tmp_path: Path) -
     person = Person()
     async with open_test_session(tools=[change], folder=tmp_path, confirm=person) as session:
         places = session.runtime.places
-        async with anyio.create_task_group() as group:
-            group.start_soon(session.call, "change")
-            question = await left(places)
+        async with called(session) as question:
             person.may.set()
         assert session.history.last()[0].result["status"] == "success"
         with pytest.raises(NotFound):
@@ -172,9 +175,7 @@ async def test_what_decides_by_itself_leaves_no_question(tmp_path: Path) -> None
 async def test_a_file_that_is_no_question_hides_no_other(tmp_path: Path, wrong: bytes) -> None:
     async with open_test_session(tools=[change], folder=tmp_path, confirm=Person()) as session:
         places = session.runtime.places
-        async with anyio.create_task_group() as group:
-            group.start_soon(session.call, "change")
-            asked = await left(places)
+        async with called(session) as asked:
             own = next((places.state / "approvals").glob("*/*.question"))
             # Its asker is there: another way to what they hold.
             for id in ("a8", "a9"):
@@ -190,9 +191,7 @@ async def test_a_file_that_is_no_question_hides_no_other(tmp_path: Path, wrong: 
 async def test_a_pipe_in_the_place_of_a_question_or_an_answer_holds_nobody_up(tmp_path: Path) -> None:
     async with open_test_session(tools=[change], folder=tmp_path, confirm=Person()) as session:
         places = session.runtime.places
-        async with anyio.create_task_group() as group:
-            group.start_soon(session.call, "change")
-            asked = await left(places)
+        async with called(session) as asked:
             folder = places.state / "approvals" / asked.session
             (folder / "a9.asker").hardlink_to(folder / f"{asked.id}.asker")
             os.mkfifo(folder / "a9.question")
@@ -205,9 +204,7 @@ async def test_a_pipe_in_the_place_of_a_question_or_an_answer_holds_nobody_up(tm
 async def test_where_the_answer_cannot_be_kept_the_question_waits_on(tmp_path: Path) -> None:
     async with open_test_session(tools=[change], folder=tmp_path, confirm=Person()) as session:
         places = session.runtime.places
-        async with anyio.create_task_group() as group:
-            group.start_soon(session.call, "change")
-            asked = await left(places)
+        async with called(session) as asked:
             # What it would be written to first.
             partial = places.state / "approvals" / asked.session / f".{asked.id}.answer.{os.getpid()}"
             partial.mkdir()
