@@ -11,7 +11,7 @@ from pathlib import Path
 from time import monotonic
 
 from handrail_gui.private.access import admit_user, new_cookie, write_cookie
-from handrail_gui.private.spawning import Failed, first_line, output_of, spawn
+from handrail_gui.private.spawning import Failed, Program, first_line, output_of, spawn
 
 # In the environment of everything that is started on a private desktop; the value is the desktop's own token.
 MARK = "HANDRAIL_MARK_DESKTOP"
@@ -119,7 +119,7 @@ class Parts:
         argv = ["openbox", "--sm-disable", "--config-file", rules, "--startup", told]
         # At each change of the keyboard it reads the table of Compose sequences, 40 ms long, and manages nothing meanwhile; it needs none.
         environment = {**self._all(), "XCOMPOSEFILE": os.devnull}
-        self.pids["openbox"] = spawn(argv, environment=environment, stdio=(self.null, writing, self.log))
+        self.pids["openbox"] = spawn(Program(argv, environment, stdio=(self.null, writing, self.log)))
         os.close(writing)
         return reading
 
@@ -160,13 +160,8 @@ class Parts:
         return output_of(argv, environment=self._all(), log=self.log, deadline=self.deadline)
 
     def _server(self, name: str, argv: list[str], pipe: int, last_word: signal.Signals) -> int:
-        pid = spawn(
-            argv,
-            environment=self._all(),
-            stdio=(self.null, self.log, self.log),
-            keep=[pipe],
-            last_word=last_word,
-        )
+        stdio = (self.null, self.log, self.log)
+        pid = spawn(Program(argv, self._all(), stdio, keep=[pipe], last_word=last_word))
         os.close(pipe)
         self.pids[name] = pid
         return pid

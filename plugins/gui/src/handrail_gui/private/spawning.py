@@ -8,6 +8,7 @@ import select
 import signal
 import traceback
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from time import monotonic
 
 PR_SET_PDEATHSIG = 1
@@ -24,29 +25,32 @@ def prctl(option: int, value: int) -> None:
         raise OSError(ctypes.get_errno(), "prctl failed")
 
 
-def spawn(
-    argv: Sequence[str],
-    *,
-    environment: Mapping[str, str],
-    stdio: tuple[int, int, int],
-    keep: Sequence[int] = (),
-    cwd: str | None = None,
-    detached: bool = True,
-    last_word: signal.Signals = signal.SIGKILL,
-) -> int:
-    """The id of a new process that gets the signal `last_word` when this process dies.
+@dataclass(frozen=True, slots=True)
+class Program:
+    """What is to be started, and how; it gets the signal `last_word` when the process that starts it dies.
 
     `keep` are descriptors it inherits under their own numbers. `detached` gives it a session of its own, out of reach of a terminal's Ctrl-C.
-    The caller waits for it with `processes.reap`.
     """
+
+    argv: Sequence[str]
+    environment: Mapping[str, str]
+    stdio: tuple[int, int, int]
+    keep: Sequence[int] = ()
+    cwd: str | None = None
+    detached: bool = True
+    last_word: signal.Signals = signal.SIGKILL
+
+
+def spawn(program: Program) -> int:
+    """The id of its new process, which the caller waits for with `processes.reap`."""
     parent = os.getpid()
     pid = os.fork()
     if pid:
         return pid
     try:
-        _become(argv, environment, stdio, keep, cwd, detached, last_word, parent)
+        _become(program, parent)
     except OSError as exc:
-        os.write(2, f"{argv[0]}: {exc.strerror}\n".encode())
+        os.write(2, f"{program.argv[0]}: {exc.strerror}\n".encode())
         os._exit(126 if isinstance(exc, PermissionError) else 127)
     # The child must never return into the parent's code, whatever went wrong.
     except BaseException:  # noqa: BLE001
@@ -54,30 +58,21 @@ def spawn(
     os._exit(127)
 
 
-def _become(
-    argv: Sequence[str],
-    environment: Mapping[str, str],
-    stdio: tuple[int, int, int],
-    keep: Sequence[int],
-    cwd: str | None,
-    detached: bool,
-    last_word: signal.Signals,
-    parent: int,
-) -> None:
-    prctl(PR_SET_PDEATHSIG, last_word)
+def _become(program: Program, parent: int) -> None:
+    prctl(PR_SET_PDEATHSIG, program.last_word)
     if os.getppid() != parent:
         os._exit(127)
-    if detached:
+    if program.detached:
         os.setsid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
-    for target, source in enumerate([os.dup(descriptor) for descriptor in stdio]):
+    for target, source in enumerate([os.dup(descriptor) for descriptor in program.stdio]):
         os.dup2(source, target, inheritable=True)
-    for descriptor in keep:
+    for descriptor in program.keep:
         os.set_inheritable(descriptor, True)
-    if cwd is not None:
-        os.chdir(cwd)
-    os.execvpe(argv[0], list(argv), dict(environment))
+    if program.cwd is not None:
+        os.chdir(program.cwd)
+    os.execvpe(program.argv[0], list(program.argv), dict(program.environment))
 
 
 def first_line(descriptor: int, *, of: str, pid: int, deadline: float) -> str:
@@ -103,7 +98,7 @@ def output_of(argv: Sequence[str], *, environment: Mapping[str, str], log: int, 
     """What a short program prints; `Failed` with its exit code, or when `deadline` (monotonic) passes."""
     reading, writing = os.pipe()
     try:
-        pid = spawn(argv, environment=environment, stdio=(log, writing, log))
+        pid = spawn(Program(argv, environment, stdio=(log, writing, log)))
     finally:
         os.close(writing)
     told = b""

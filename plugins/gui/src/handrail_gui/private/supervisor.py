@@ -27,7 +27,7 @@ from typing import Any
 from handrail.running import processes
 from handrail_gui.private.access import clients
 from handrail_gui.private.parts import Parts, mark_of
-from handrail_gui.private.spawning import PR_SET_CHILD_SUBREAPER, Failed, prctl, spawn
+from handrail_gui.private.spawning import PR_SET_CHILD_SUBREAPER, Failed, Program, prctl, spawn
 
 # How often its folder is removed, if it comes back.
 REMOVALS = 50
@@ -107,7 +107,7 @@ class Supervisor:
 
     def _run(self, argv: list[str], cwd: str, environment: dict[str, str], stdio: tuple[int, int, int]) -> None:
         """Start a program in the owner's session, so that a terminal's keys reach it."""
-        pid = spawn(argv, environment={**environment, **self.parts.environment}, stdio=stdio, cwd=cwd, detached=False)
+        pid = spawn(Program(argv, {**environment, **self.parts.environment}, stdio, cwd=cwd, detached=False))
         for descriptor in stdio:
             os.close(descriptor)
         self.programs.add(pid)
