@@ -80,7 +80,7 @@ async def open_x11(context: ServiceContext) -> Connection:
 
 async def open_system(context: ServiceContext) -> Worker[System]:
     """The thread that works the person's own desktop by the platform's calls."""
-    from handrail_gui.native.system import open_system
+    from handrail_gui.native.opening import open_system
 
     return await open_system(context)
 
