@@ -395,18 +395,14 @@ class Acting(Driver):
         filling: bool = False,
         pressing: bool = False,
     ) -> Done:
+        """Do it, and tell what came of it.
+
+        `target` is the number of what it is done to; `filling` says that the caller reads that back, `pressing` that it is clicked.
+        """
         was = settling.before(page, frozenset(self._browser.pages))
         try:
-            done = await settling.perform(
-                page,
-                action,
-                was,
-                lambda: list(self._browser.pages),
-                frame,
-                target=target,
-                filling=filling,
-                pressing=pressing,
-            )
+            await page.ask("watch", {"n": target, "filling": filling, "pressing": pressing}, frame=frame)
+            done = await settling.perform(page, action, was, lambda: list(self._browser.pages), frame)
         except Gone:
             if page.id in self._browser.pages:
                 raise

@@ -77,16 +77,8 @@ async def perform(
     was: Before,
     tabs: Callable[[], Sequence[str]],
     frame: Frame | None = None,
-    *,
-    target: int | None = None,
-    filling: bool = False,
-    pressing: bool = False,
 ) -> Done:
-    """Do it and see what comes of it: where the page went, what it asks, what opened and what changed.
-
-    `target` is the number of what it is done to; `filling` says that the caller reads that back, `pressing` that it is clicked.
-    """
-    await page.ask("watch", {"n": target, "filling": filling, "pressing": pressing}, frame=frame)
+    """Do it in a frame that is watched, and see what comes of it: where the page went, what it asks, what opened and what changed."""
     try:
         await page.unless_asked(action)
         rest, told = await settled(page, was, frame)
