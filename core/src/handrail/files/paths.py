@@ -35,7 +35,7 @@ MAX_LINKS = 40
 MAX_LENGTH = 4096
 
 # Text in which nothing is strange; most paths are of this kind.
-PLAIN = re.compile(r"[A-Za-z0-9_./][A-Za-z0-9_./+,=@-]{0,4000}")
+PLAIN = re.compile(r"[A-Za-z0-9_./](?:[A-Za-z0-9_./+,=@ -]{0,4000}[A-Za-z0-9_./+,=@-])?")
 # Shown text that is not what it looks like: direction overrides, invisible letters, tags.
 DECEPTIVE = re.compile("[\u200b\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]")
 # Look-alikes of separators occur in honest names; behind two dots they do not.
@@ -176,7 +176,7 @@ def device(path: Place, *, seen: Seen | None = None) -> str | None:
     text = str(path)
     if (DEVICE_LIKE.match(text) or not text.isascii()) and (what := _named_device(lowered(path))) is not None:
         return what if what != HARMLESS else None
-    found = _look(str(path), {} if seen is None else seen) if isinstance(path, Path | str) else None
+    found = _look(text, {} if seen is None else seen) if isinstance(path, (str, Path)) else None
     if found is None:
         return None
     if stat.S_ISSOCK(found[0]):

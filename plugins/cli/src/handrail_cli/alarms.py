@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import PurePosixPath
 
 from handrail import Decision, Judging, Reason
 from handrail.files import paths
@@ -18,6 +17,7 @@ HARMLESS_OF_HANDRAIL = frozenset(("--help", "--version", "tools", "doctor", "plu
 LOOKS = re.compile(
     r"(ls|cat|cd|which|whereis|type|man|pgrep|pidof|grep|rg|find|stat|file|du|head|tail|wc|echo|printf)$"
 )
+BEFORE_FILE = re.compile(r"^(\w+=)?@?(file://)?")
 # A longer word is no path.
 MAX_PATH = 400
 
@@ -49,11 +49,12 @@ class Alarms:
 
     def _secret_in(self, word: Word) -> str | None:
         text = word.guess.partition("=")[2] if word.guess.startswith("-") else word.guess
-        text = re.sub(r"^(\w+=)?@?(file://)?", "", text)
+        text = BEFORE_FILE.sub("", text)
         if not text or " " in text or len(text) > MAX_PATH:
             return None
         text = f"{self._judging.home}/{text[2:]}" if text.startswith("~/") else text
-        return next((what for cwd in self._places.cwds if (what := paths.secret(PurePosixPath(cwd) / text))), None)
+        places = [text] if text.startswith("/") else [f"{cwd.as_posix()}/{text}" for cwd in self._places.cwds]
+        return next((what for place in places if (what := paths.secret(place)) is not None), None)
 
     def _names_own(self, word: Word) -> bool:
         text = word.guess.partition("=")[2] if re.match(r"-|\w+=", word.guess) else word.guess

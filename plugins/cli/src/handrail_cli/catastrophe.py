@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
 
 from handrail import Reason
 from handrail.files import paths
@@ -260,7 +259,6 @@ class _Judge:
     def obeys(self, number: int) -> bool:
         """Whether a command runs words that are not known: what it was fed may stand in them."""
         command, name, words = self.analysis.commands[number], self.names[number], self.innermost[number]
-        unknown = any(word.text is None for word in command.words)
         if command.words and command.words[0].text is None:
             return True
         if command.guess[:1] in (("xargs",), ("parallel",)) and any(
@@ -268,7 +266,7 @@ class _Judge:
         ):
             return True
         if name in ("eval", "source", ".") or name in SHELLS:
-            return unknown or "/proc/self/fd/0" in words
+            return "/proc/self/fd/0" in words or any(word.text is None for word in command.words)
         if (
             name in ("at", "batch", "parallel")
             or (name == "crontab" and "-" in words)
@@ -297,10 +295,10 @@ class _Judge:
             yield Reason("leaks_credentials", "it sends credentials to another machine")
 
     def secret(self, word: str) -> bool:
-        text = re.sub(r"^(-{1,2}[\w-]+=|[\w.-]+=?[@<]|[\w.-]+=|@|file://|-[A-Za-z]@?)", "", word)
-        return ("/" in text + word or text.startswith(".")) and paths.secret(
-            PurePosixPath(self.scene.place(text))
-        ) is not None
+        if "/" not in word and "." not in word:
+            return False
+        text = BEFORE_FILE.sub("", word)
+        return ("/" in word or text.startswith(".")) and paths.secret(self.scene.place(text)) is not None
 
     def sockets(self) -> Iterator[Reason]:
         """A shell whose input or output is a connection."""
@@ -346,6 +344,9 @@ SECRET_PRINTERS = re.compile(
     r"(env|printenv|export -p|declare -xp?)$|gpg2? .*--export-secret|kubectl .*get (\S+,)?secrets?\b"
     r"|gh auth token|gcloud auth print-|pass show|aws configure get"
 )
+
+# What stands before the name of a file in a word: an option, a setting, a mark that what follows is one.
+BEFORE_FILE = re.compile(r"^(-{1,2}[\w-]+=|[\w.-]+=?[@<]|[\w.-]+=|@|file://|-[A-Za-z]@?)")
 
 
 def _read_words(command: Command) -> list[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple
 
 from handrail import Reason
@@ -64,8 +65,7 @@ class Command:
         return self.words[0].text.rpartition("/")[2] if self.words and self.words[0].text else None
 
 
-@dataclass(frozen=True)
-class Analysis:
+class Analysis(NamedTuple):
     """Everything that a command line may run. `pipelines` hold, for each stage, the numbers of its commands. `functions` are defined in it.
 
     `assigned` are variables that it sets for the shell, with their values. `opaque` is empty only when all of it was understood.
@@ -74,7 +74,7 @@ class Analysis:
     text: str
     commands: tuple[Command, ...]
     pipelines: tuple[tuple[tuple[int, ...], ...], ...] = ()
-    functions: Mapping[str, str] = field(default_factory=dict[str, str])
+    functions: Mapping[str, str] = MappingProxyType[str, str]({})
     assigned: tuple[tuple[str, Word], ...] = ()
     opaque: tuple[Reason, ...] = ()
     # The inner texts of substitutions that may hide in what was not understood.

@@ -59,10 +59,11 @@ class ShellEvaluator(Evaluator):
             reason = Reason("other_shell", f"commands for {shell} are not analysed")
             return Opinion("shell", suggestion=Decision.CONFIRM, reasons=(reason,))
         from handrail_cli.judgement import judge
-        from handrail_cli.surroundings import surroundings
 
         around = self._around
         if around is None or (around[0] is not judging and not _alike(around[0], judging)):
+            from handrail_cli.surroundings import surroundings
+
             around = self._around = judging, surroundings(judging)
         return judge("\n".join(texts), judging, cwd=cwd, stdin=stdin, around=around[1])
 

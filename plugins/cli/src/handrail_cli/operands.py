@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from handrail import Reason, Touch
 from handrail.files import paths
@@ -28,8 +27,7 @@ CLOSED = frozenset(("metadata_address", "private_address", "private_name"))
 LOOPBACK = re.compile(r"localhost|.*\.localhost|127(\.\d+){3}|\[::1\]", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(NamedTuple):
     """One word of a command, or what stands in it (`text`; None where that is not known), with all that the command's words are."""
 
     named: Named

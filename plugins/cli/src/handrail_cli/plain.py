@@ -41,25 +41,26 @@ def plain(text: str) -> Analysis | None:
             if text[at:].strip(" "):
                 return None
             break
-        group = found.lastindex
-        at = found.end()
+        group = found.lastindex or 0
+        # Each of the groups ends where the whole does.
+        start, at = span = found.span(group)
         if group == 1:
-            word = found[1]
+            word = text[start:at]
             if not words and (word in RESERVED or "=" in word):
                 return None
-            words.append(Word(word, word, found.span(1), "*" in word or "?" in word))
+            words.append(Word(word, word, span, "*" in word or "?" in word))
         elif group == 2:
-            word = found[2][1:-1]
+            word = text[start + 1 : at - 1]
             if not words and not word:
                 return None
-            words.append(Word(word, word, found.span(2)))
+            words.append(Word(word, word, span))
         else:
             if not words:
                 return None
             chain.append((len(commands),))
             commands.append(Command(tuple(words), (), (), (words[0].span[0], words[-1].span[1])))
             words = []
-            if found[3] != "|":
+            if text[start:at] != "|":
                 if len(chain) > 1:
                     pipelines.append(tuple(chain))
                 chain = []

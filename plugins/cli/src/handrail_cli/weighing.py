@@ -100,11 +100,12 @@ class Weighing:
                 elsewhere = []
             self.places.entered = []
             self.command(command, self.feed(number, command, analysis, feeders))
-            if command.guess[:1] == ("cd",) and self.places.entered and (behind := succession(analysis, number)):
+            if self.places.entered and command.guess[:1] == ("cd",) and (behind := succession(analysis, number)):
                 elsewhere += [folder for folder in self.places.cwds if folder not in self.places.entered]
                 self.places.cwds, there = self.places.entered, behind
-        self.places.enter(elsewhere)
-        if self.depth == 0:
+        if elsewhere:
+            self.places.enter(elsewhere)
+        if self.traps and self.depth == 0:
             self.sprung()
 
     def sprung(self) -> None:
@@ -348,8 +349,8 @@ class Weighing:
             reason = use.reason or Reason("dangerous", f"{name!r} may do harm")
             effects.doubts.append(Doubt(reason if reason.span else replace(reason, span=span), Decision.CONFIRM))
         effects.changes = effects.changes or use.kind != "reads"
-        before = list(self.places.cwds)
         folders = [named for named in use.named if named.role == "folder"]
+        before = list(self.places.cwds) if folders else []
         for named in folders:
             self.folder(named, words[named.word_index], effects)
         if use.needs:

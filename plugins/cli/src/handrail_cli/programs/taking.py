@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Literal, cast
 
 from handrail import Reason
@@ -31,24 +30,29 @@ ONLY_LOOKED_AT = {
 NOT_DONE = frozenset(("destructive", "writes", "system_change", "installs", "processes", "settings"))
 
 
-@dataclass(slots=True)
 class Taking:
     """What is known so far of one command line."""
 
-    words: Sequence[Word]
-    row: Row
-    kind: Kind
-    path: str
-    needs: set[Need] = field(default_factory=set[Need])
-    named: list[Named] = field(default_factory=list[Named])
-    inner: list[Inner] = field(default_factory=list[Inner])
-    reasons: list[Reason] = field(default_factory=list[Reason])
-    unknown: int | None = None
-    options: list[tuple[Option, int, str | None]] = field(default_factory=list[tuple[Option, int, str | None]])
-    operands: list[int] = field(default_factory=list[int])
-    harmless: bool = False
-    ended: bool = False
-    fed: str | None = None
+    __slots__ = (
+        "ended", "fed", "harmless", "inner", "kind", "named", "needs", "operands", "options", "path", "reasons", "row", "unknown", "words",
+    )  # fmt: skip
+
+    # Written out: one is made for each command, and default factories of a dataclass take as long as all the rest of that.
+    def __init__(self, words: Sequence[Word], row: Row, path: str, *, kind: Kind, fed: str | None = None) -> None:
+        self.words = words
+        self.row = row
+        self.kind: Kind = kind
+        self.path = path
+        self.fed = fed
+        self.needs: set[Need] = set()
+        self.named: list[Named] = []
+        self.inner: list[Inner] = []
+        self.reasons: list[Reason] = []
+        self.options: list[tuple[Option, int, str | None]] = []
+        self.operands: list[int] = []
+        self.unknown: int | None = None
+        self.harmless = False
+        self.ended = False
 
     def given(self, *names: str) -> bool:
         """Whether one of these options was given."""
@@ -123,7 +127,8 @@ def take(
     words: Sequence[Word], row: Row, *, path: tuple[str, ...], start: int, outer: Sequence[Row], fed: str | None = None
 ) -> Taking:
     """The words from `start` on by a row; `outer` are the rows of the programs whose subcommand it is."""
-    taking = Taking(words, row, row.kind, " ".join(path), set(row.needs), fed=fed)
+    taking = Taking(words, row, " ".join(path), kind=row.kind, fed=fed)
+    taking.needs |= row.needs
     if row.code is not None:
         taking.reasons.append(Reason(row.code, f"{taking.path}: {row.says}", words[0].span))
     if row.by is not None:
@@ -186,7 +191,8 @@ def _go_down(taking: Taking, sub: Row, path: tuple[str, ...], at: int, outer: Se
         and sub.by is None
         and not sub.flags & {"plain", "first"}
     ):
-        found = Taking(words, sub, "reads", " ".join(path), ended=True)
+        found = Taking(words, sub, " ".join(path), kind="reads")
+        found.ended = True
     else:
         outer = (*outer, taking.row) if "globals" in taking.row.flags else outer
         found = take(words, sub, path=path, start=at + 1, outer=outer)
