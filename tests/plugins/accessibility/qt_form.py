@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sys
 
+from PySide6.QtCore import QDate
+from PySide6.QtGui import QIntValidator
 from PySide6.QtWidgets import (
     QApplication,
     QCheckBox,
     QComboBox,
+    QDateEdit,
     QFormLayout,
     QLabel,
     QLineEdit,
@@ -51,6 +54,15 @@ def main() -> None:
     given.setReadOnly(True)
     rows.addRow("Given", given)
     rows.addRow("Volume", QSlider())
+    age = QLineEdit()
+    age.setValidator(QIntValidator(0, 120))
+    rows.addRow("Age", age)
+    born = QDateEdit(QDate(2024, 1, 1))
+    born.setDisplayFormat("yyyy-MM-dd")
+    rows.addRow("Born", born)
+    room = QComboBox()
+    room.addItems([f"room {number}" for number in range(80)])
+    rows.addRow("Room", room)
     words = QListWidget()
     words.addItems(["one", "two", "three"])
     rows.addRow(words)
@@ -61,13 +73,14 @@ def main() -> None:
             table.setItem(at, column, QTableWidgetItem(text))
     rows.addRow(table)
     said = QLabel("nothing")
+    age.textEdited.connect(lambda text: said.setText(f"heard {text}"))
     send = QPushButton("Send")
     send.clicked.connect(lambda: said.setText("done"))
     rows.addRow(send, said)
     ask = QPushButton("Ask")
     ask.clicked.connect(lambda: QMessageBox.question(window, "Sure", "Delete all of it?"))
     rows.addRow(ask)
-    window.resize(600, 700)
+    window.resize(600, 800)
     window.show()
     sys.exit(app.exec())
 

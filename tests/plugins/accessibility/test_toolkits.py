@@ -106,7 +106,7 @@ async def test_qt_is_worked_by_its_own_actions(session: Session, launch: Launch,
     for args in (
         {"action": "set_value", "automation_id": "name", "value": "Ada 漢字"},
         {"action": "toggle", "element_name": "Paid"},
-        {"action": "select", "control_type": "combo box", "value": "Spain"},
+        {"action": "select", "element_name": "Country", "value": "Spain"},
         {"action": "set_value", "element_name": "Count", "value": "7"},
         {"action": "click", "element_name": "Send"},
     ):
@@ -132,6 +132,41 @@ async def test_a_number_is_told_with_all_its_digits_and_what_can_only_be_read_is
     assert "can only be read" in refused["error"]["message"]
     await session.call("execute_gui", {"action": "type", "element_id": given["id"], "text": "x"})
     assert (await use(action="read", element_id=given["id"]))["text"] == "as it is"
+
+
+async def test_a_line_of_qt_takes_what_a_person_could_write_there(session: Session, launch: Launch, use: Use) -> None:
+    """Its own way to set a text goes past the validator, and tells nobody of an edit."""
+    await launch(sys.executable, QT_FORM, title="Qt form")
+    await shown(session, has("button", "Send"))
+    order = {"action": "set_value", "element_name": "Age", "control_type": "text"}
+    refused = await session.call("execute_accessible", {**order, "value": "old"})
+    assert refused["error"]["details"]["found"] == "", refused
+    written = await use(**order, value="42")
+    assert written["effect"] == "confirmed", written
+    seen = await shown(session, is_there(role="text", value="42"))
+    field = the(seen, "text", "Age")
+    await use(action="read", element_name="heard 42")
+    typed = await session.call("execute_gui", {"action": "type", "element_id": field["id"], "text": "x"})
+    assert typed["effect"] == "none", typed
+    emptied = await use(**order, value="")
+    assert emptied["effect"] == "confirmed", emptied
+    two_lines = await session.call("execute_accessible", {**order, "value": "4\n2"})
+    assert "single line" in two_lines["error"]["message"]
+
+
+async def test_dates_and_long_lists_of_choices_of_qt_are_told_and_set(
+    session: Session, launch: Launch, use: Use
+) -> None:
+    await launch(sys.executable, QT_FORM, title="Qt form")
+    seen = await shown(session, has("button", "Send"))
+    assert the(seen, "spin button", "Born")["value"] == "2024-01-01"
+    assert the(seen, "combo box", "Room")["value"] == "room 0"
+    for name, value in (("Born", "1999-12-24"), ("Room", "room 70")):
+        done = await use(action="set_value", element_name=name, value=value)
+        assert done.get("effect") == "confirmed", done
+    now = await observe(session)
+    assert the(now, "spin button", "Born")["value"] == "1999-12-24"
+    assert the(now, "combo box", "Room")["value"] == "room 70"
 
 
 @pytest.fixture(scope="module")

@@ -60,7 +60,7 @@ class Act:
         """Click its visible centre, as a nested call that is judged and recorded like any other."""
         await self.gui(action="click", element_id=self.element.id)
 
-    async def gui(self, **args: str) -> None:
+    async def gui(self, **args: str | bool) -> None:
         """A nested `execute_gui`; its failure is this call's failure."""
         done = await self.context.call("execute_gui", args)
         if not done.ok:

@@ -105,11 +105,32 @@ async def _click_choice(act: Act, option: Element) -> bool:
         return bool(shown)
 
     await act.control.expand(act.element, wanted=True)
-    if not await soon(in_view):
+    if not await soon(in_view) and not (await _page_to(act, option) and await soon(in_view)):
+        await act.control.expand(act.element, wanted=False)
         return False
     (choice,) = act.context.observations.number(shown)
     await act.gui(action="click", element_id=choice.id)
     return True
+
+
+async def _page_to(act: Act, option: Element) -> bool:
+    """Go through the open box page by page, as a person would, until the choice shows; whether it does."""
+    looks: list[frozenset[str]] = []
+
+    async def changed() -> bool:
+        return [each.states for each in await act.control.options(act.element)] != looks
+
+    while True:
+        options = await act.control.options(act.element)
+        showing = [at for at, each in enumerate(options) if "offscreen" not in each.states]
+        sought = next((at for at, each in enumerate(options) if each.ref == option.ref), None)
+        if sought is None or not showing or sought in showing:
+            return sought in showing
+        looks[:] = [each.states for each in options]
+        act.context.checkpoint()
+        await act.gui(action="press_key", key="pagedown" if sought > showing[-1] else "pageup", settle=False)
+        if not await soon(changed):
+            return False
 
 
 async def expand(act: Act) -> Outcome:

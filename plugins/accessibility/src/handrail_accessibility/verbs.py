@@ -39,7 +39,7 @@ async def focus(act: Act) -> Outcome:
         return await act.control.focus(act.element)
 
     # A click would do more than focus, save in a text.
-    click_it: Click = "if_needed" if "set_value" in act.element.actions else "never"
+    click_it: Click = "if_needed" if "editable" in act.element.states else "never"
     if await reach(act, ask, lambda e: "focused" in e.states, click=click_it) is None:
         raise did_not(act, "did not take the focus")
     return Outcome("confirmed", "action", (f"{named(act.element)} has the focus",))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
 import unicodedata
 
-from handrail import Downstream, InvalidArguments
+from handrail import Downstream, Element, InvalidArguments
 from handrail_accessibility.acting import Act, Outcome, already, did_not, refuse_unusable, soon
 from handrail_accessibility.changes import named
 from handrail_accessibility.switching import choose
 from handrail_accessibility.telling import number_told
+
+# What presses a button or goes to the next field where there is one line only.
+KEYS = re.compile("[\n\r\t]")
+CLICKS = 2
 
 
 async def set_value(act: Act) -> Outcome:
@@ -21,7 +26,7 @@ async def set_value(act: Act) -> Outcome:
     refuse_unusable(act.element)
     if act.element.role == "terminal":
         return await _type_command(act, value)
-    if act.element.role in ("slider", "spin button", "dial"):
+    if act.element.role in ("slider", "spin button", "dial") and not await _is_written(act):
         return await _set_number(act, value)
     if "read_only" in act.element.states:
         raise Downstream(
@@ -48,7 +53,11 @@ async def _set_text(act: Act, value: str) -> Outcome:
         return already(act, "what is asked for")
     before = await act.control.read_text(act.element)
     route = await _write(act, value)
-    if not await soon(lambda: _says(act, value)) and await act.control.read_text(act.element) in ("", before):
+    if (
+        route == "action"
+        and not await soon(lambda: _says(act, value))
+        and await act.control.read_text(act.element) in ("", before)
+    ):
         # It was taken and lost: GTK 4 does so with some fields.
         route = await _type(act, value)
     if await soon(lambda: _says(act, value)):
@@ -56,7 +65,8 @@ async def _set_text(act: Act, value: str) -> Outcome:
     found = await act.control.read_text(act.element)
     raise Downstream(
         f"{named(act.element)} did not take the value: its text reads back differently",
-        hint="the field may limit or reformat what it takes; read it, or type with execute_gui",
+        hint="the field may limit or reformat what it takes; read it"
+        + ", or type with execute_gui" * (route == "action"),
         details={"wanted_characters": len(value), "found": found if found is None else found[:500]},
     )
 
@@ -85,12 +95,36 @@ async def _write(act: Act, value: str) -> str:
 
 
 async def _type(act: Act, value: str) -> str:
-    """Type over all of its text; the route."""
-    act.context.checkpoint()
-    await act.pointer()
-    await act.gui(action="hotkey", key="cmd+a" if sys.platform == "darwin" else "ctrl+a")
-    await act.gui(action="type", text=value)
+    """Type over all of its text, once it has the keyboard; the route."""
+    if "multiline" not in act.element.states and (key := KEYS.search(value)) is not None:
+        raise InvalidArguments(
+            f"{named(act.element)} is a single line, where {key[0]!r} is a key and no letter",
+            hint="leave it out of the value",
+        )
+    await _take_keyboard(act)
+    await act.gui(action="hotkey", key="cmd+a" if sys.platform == "darwin" else "ctrl+a", settle=False)
+    written = {"action": "type", "text": value} if value else {"action": "press_key", "key": "delete"}
+    await act.gui(**written, settle=False)
     return "pointer"
+
+
+async def _take_keyboard(act: Act) -> None:
+    """Click it until it has the focus; a list of proposals that is open takes the first click for itself."""
+
+    def focused(current: Element) -> bool:
+        return "focused" in current.states
+
+    for _ in range(CLICKS):
+        act.context.checkpoint()
+        await act.gui(action="click", element_id=act.element.id, settle=False)
+        if await act.until(focused):
+            return
+    raise did_not(act, "did not take the focus, so nothing was typed")
+
+
+async def _is_written(act: Act) -> bool:
+    """Whether it stands at no number, but at a text such as a date."""
+    return "editable" in act.element.states and await act.control.number(act.element) is None
 
 
 async def _set_number(act: Act, value: str) -> Outcome:

@@ -97,6 +97,15 @@ async def described(bus: Bus, line: Line, told: Rect | None, forest: Forest | No
     rect = None if told is None else line.placing.to_screen(told)
     value = await _value(bus, node, forest)
     label = await _label(bus, line, forest)
+    name = node.name
+    # One that can be written in has its label on the text in it.
+    if (
+        node.kind.word == "combo box"
+        and not node.has(State.EDITABLE)
+        and (await toolkit_of(bus, node.app)).names_choices
+    ):
+        called = await _labelled_by(bus, node, forest)
+        name, value = (called, name) if called else (name, value)
     toggles = await _toggles(bus, node)
     automation_id = node.automation_id
     if automation_id is None and (forest is None or forest.toolkit.has_ids):
@@ -104,7 +113,7 @@ async def described(bus: Bus, line: Line, told: Rect | None, forest: Forest | No
     states = words_for(node.states, node.role)
     return Element(
         role="check box" if toggles else node.kind.word,
-        text=(node.name or label or node.description).strip(),
+        text=(name or label or node.description).strip(),
         rect=None if "offscreen" in states else rect,
         states=states if rect is not None else states | {"offscreen"},
         actions=("click", "toggle") if toggles else actions_of(node),
@@ -150,9 +159,10 @@ async def _value(bus: Bus, node: Node, forest: Forest | None) -> str | None:
         return forest.told[node.ref]
     if node.kind.kind is Kind.RANGE and node.offers("Value"):
         number = await maybe(number_of, bus, node)
-        return None if number is None else number_told(number)
+        if number is not None:
+            return number_told(number)
     # The text of a label or cell is its name, unless it has none.
-    if node.offers("Text") and (node.kind.kind is Kind.TEXT or not node.name or node.address is not None):
+    if node.offers("Text") and (node.kind.kind in (Kind.TEXT, Kind.RANGE) or not node.name or node.address is not None):
         return _shortened(await maybe(text_of, bus, node, limit=LONGEST_VALUE + 1))
     return None
 
@@ -197,6 +207,7 @@ def actions_of(node: Node) -> tuple[str, ...]:
     if node.role in CHECKS or node.role == TOGGLE_BUTTON:
         actions.append("toggle")
     is_field = node.offers("EditableText") and (node.writable or node.kind.word == "password")
+    is_field = is_field or node.kind.word == "combo box"
     if is_field or (node.offers("Value") and kind is Kind.RANGE and node.has(State.FOCUSABLE)):
         actions.append("set_value")
     if node.role in ITEMS or node.kind.word == "combo box":

@@ -321,6 +321,11 @@ async def _text_up_to(bus: Bus, node: Node, end: int) -> str:
     return str(text)
 
 
-async def number_of(bus: Bus, node: Node) -> float:
-    """The number a slider, spin button or progress bar stands at."""
-    return float(await bus.get(node.app, node.path, A11Y + "Value", "CurrentValue"))
+async def number_of(bus: Bus, node: Node) -> float | None:
+    """The number a slider, spin button or progress bar stands at; None for a date or time, of which Qt says that it is 0 of 0."""
+    value = A11Y + "Value"
+    number = float(await bus.get(node.app, node.path, value, "CurrentValue"))
+    if number or not node.offers("Text"):
+        return number
+    ends = [await bus.get(node.app, node.path, value, end) for end in ("MinimumValue", "MaximumValue")]
+    return number if any(ends) else None

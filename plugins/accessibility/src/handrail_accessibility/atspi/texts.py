@@ -5,6 +5,7 @@ from __future__ import annotations
 from handrail_accessibility.atspi.actions import accepted
 from handrail_accessibility.atspi.bus import A11Y, Bus, maybe
 from handrail_accessibility.atspi.nodes import Node, text_of
+from handrail_accessibility.atspi.roles import State
 from handrail_accessibility.atspi.toolkits import toolkit_of
 
 TEXT = A11Y + "Text"
@@ -23,14 +24,14 @@ async def text_length(bus: Bus, node: Node) -> int | None:
 
 
 async def set_text(bus: Bus, node: Node, text: str) -> bool:
-    """Replace the whole text."""
-    return await accepted(bus, node, "EditableText", "SetTextContents", "s", [text])
+    """Replace the whole text, where the field takes of it what it would take from a keyboard."""
+    return not await _unchecked(bus, node) and await accepted(bus, node, "EditableText", "SetTextContents", "s", [text])
 
 
 async def insert(bus: Bus, node: Node, text: str) -> bool:
     """Put the text in place of the selection, or at the caret, and read it back; what came out wrong is taken out again."""
     before = await text_length(bus, node)
-    if before is None or not (node.offers("EditableText") and node.writable):
+    if before is None or not (node.offers("EditableText") and node.writable) or await _unchecked(bus, node):
         return False
     start, end = await _selection(bus, node)
     # After the selection, which goes only when the new text is there.
@@ -45,6 +46,11 @@ async def insert(bus: Bus, node: Node, text: str) -> bool:
         await accepted(bus, node, "EditableText", "DeleteText", "ii", [start, end])
     await accepted(bus, node, "Text", "SetCaretOffset", "i", [start + added])
     return True
+
+
+async def _unchecked(bus: Bus, node: Node) -> bool:
+    """Whether a text that is set here goes past what the field lets a person write."""
+    return not node.has(State.MULTI_LINE) and (await toolkit_of(bus, node.app)).sets_unchecked
 
 
 async def _selection(bus: Bus, node: Node) -> tuple[int, int]:

@@ -30,6 +30,16 @@ class Toolkit:
         """Whether objects may have ids of their own. GTK 3 never has any, and asking each object costs as much as the rest."""
         return not self.version.startswith("3.")
 
+    @property
+    def sets_unchecked(self) -> bool:
+        """It sets a line of text as its program may: no validator or limit is asked, and nothing that waits for an edit by hand hears of it."""
+        return self.name.casefold() == "qt"
+
+    @property
+    def names_choices(self) -> bool:
+        """It names a box to choose in after its choice; what the box is called, the label beside it says."""
+        return self.name.casefold() == "qt"
+
     def name_of(self, told: str) -> str:
         """A name as a person knows it."""
         if not self.is_gtk4:
