@@ -39,6 +39,8 @@ async def test_a_file_that_is_there_is_replaced_only_when_that_is_said(
     refused = await agent.fails("save_dialog", filename=str(old))
     assert refused["code"] == "invalid_arguments"
     assert old.read_text() == "old"
+    assert "is a folder" in (await agent.fails("save_dialog", filename=str(folder), overwrite=True))["message"]
+    assert "is a folder" in (await agent.fails("open_dialog", filename=str(folder)))["message"]
     saved = await agent("save_dialog", filename=str(old), overwrite=True)
     assert old.read_text() == "new"
     assert "old.txt" in saved["answered"][-1]["question"]

@@ -97,6 +97,29 @@ async def test_a_program_that_asks_late_is_waited_for_and_not_ended(agent: Agent
     assert (await agent("close_app", app_name=started["window_id"], save=False))["how"] == "discarded"
 
 
+async def test_a_window_is_closed_alone_and_no_program_is_ended_that_shows_another(agent: Agent) -> None:
+    started = await agent("launch_app", app_name="mousepad")
+    await agent("execute_gui", action="type", text="eins")
+    await agent("execute_gui", action="hotkey", key="ctrl+shift+n")
+
+    async def two() -> list[str]:
+        listed = (await agent("window_list"))["windows"]
+        new = [window["id"] for window in listed if window["active"] and window["id"] != started["window_id"]]
+        return new if len(listed) > 1 else []
+
+    await agent.until(two, "the second window")
+    (second,) = await two()
+    assert (await agent("close_app", app_name=second, save=False))["how"] == "asked"
+    (left,) = (await agent("window_list"))["windows"]
+    assert left["id"] == started["window_id"]
+    await agent("execute_gui", action="hotkey", key="ctrl+o")
+    await agent.until(two, "the dialog")
+    held = await agent.fails("close_app", app_name=started["window_id"], save=False)
+    assert "its program shows" in held["message"]
+    assert len(await agent.titles()) == 2
+    assert (await agent("close_app", app_name="mousepad", save=False))["how"] == "discarded"
+
+
 async def test_items_of_menus_are_chosen_as_they_are_shown(agent: Agent, folder: Path) -> None:
     await agent.start(*QT_EDITOR, "de", title="Qt Editor")
     await agent("app_menu", menu_path="File > Export > As HTML", app_name="Qt Editor")

@@ -225,7 +225,7 @@ async def _answer(chooser: Chooser, question: Question, *, replace: bool, tried:
     if button is None:
         raise Downstream(
             f"the program says {question.text!r}" if len(question.buttons) == 1 else f"it asks {question.text!r}",
-            hint="answer it by execute_accessible, or choose another name",
+            hint="every dialog was left by escape; choose another name, or work them by execute_accessible",
             details={"question": question.wire()},
         )
     tried.add(button.name)

@@ -19,7 +19,6 @@ SETTLED_S = 1.5
 # A program that has neither closed its window nor asked anything for so long hangs.
 BUSY_S = 8.0
 ENDED_S = 5.0
-MOST_WINDOWS = 20
 # Save, discard, cancel.
 CHOICES = 3
 
@@ -41,26 +40,20 @@ async def close_app(
     *,
     context: ToolContext,
 ) -> Mapping[str, Any]:
-    """Close a program's windows. Returns closed, how. Only what this session started is ever killed."""
+    """Close the windows that fit. Returns closed, how. Only what this session started is ever killed."""
     steps = Steps(context)
     with steps.told():
-        own = of_app(await windows(steps), app_name)
-        pid = own[0].pid
+        meant = of_app(await windows(steps), app_name)
         how = "asked"
-        for _ in range(MOST_WINDOWS):
-            left = [window for window in await windows(steps) if window.pid == pid]
-            if not left:
-                break
-            how = await _close(steps, left, save=save) or how
-        else:
-            raise Downstream(f"{app_name!r} opens one window after another")
+        for window in meant:
+            if any(shown.id == window.id for shown in await windows(steps)):
+                how = await _close(steps, window, {each.id for each in meant}, save=save) or how
     return {"closed": True, "how": how, "steps_taken": steps.taken, "effect": "confirmed"}
 
 
-async def _close(steps: Steps, left: list[Shown], *, save: bool | None) -> str | None:
-    """Close the topmost window; how, where it was not enough to ask."""
-    window = left[0]
-    ids = {each.id for each in left}
+async def _close(steps: Steps, window: Shown, meant: set[str], *, save: bool | None) -> str | None:
+    """Close one of the windows that are meant; how, where it was not enough to ask."""
+    ids = {each.id for each in await windows(steps)}
     if save:
         await _save(steps, window, ids)
     asked = await steps.take("window_close", title=window.id)
@@ -85,9 +78,10 @@ async def _close(steps: Steps, left: list[Shown], *, save: bool | None) -> str |
         return None
     if found:
         return await _answer(steps, found, window, save=save)
-    if new := [shown for shown in await windows(steps) if shown.id not in ids and shown.pid == window.pid]:
+    # With a dialog before it, or another document beside it, it is not a program to be ended.
+    if other := [shown for shown in await windows(steps) if shown.id not in meant and shown.pid == window.pid]:
         raise Downstream(
-            f"{window.title!r} stays open, and shows {new[0].title!r}",
+            f"{window.title!r} stays open, and its program shows {other[0].title!r}",
             hint="look at it with observe_screen, and answer it, or leave it by escape",
         )
     return await _stop(steps, window)

@@ -62,6 +62,8 @@ class OpenFrom(_Named):
 async def save_dialog(given: SaveTo, context: ToolContext) -> Mapping[str, Any]:
     """Save the active window's document by its program's dialog, and check the file. Returns path, bytes, answered, steps_taken."""
     path = context.judged_path(given.filename, "write")
+    if path.is_dir():
+        raise InvalidArguments(f"{given.filename!r} is a folder", hint="give the file's name, too")
     before = _stamp(path)
     if before is not None and not given.overwrite:
         raise InvalidArguments(f"{given.filename!r} is there already", hint="choose another name, or set overwrite")
@@ -108,6 +110,8 @@ async def open_dialog(given: OpenFrom, context: ToolContext) -> Mapping[str, Any
     path = context.judged_path(given.filename)
     if not path.exists():
         raise NotFound(f"there is no file {given.filename!r}", hint="see find_files")
+    if path.is_dir():
+        raise InvalidArguments(f"{given.filename!r} is a folder", hint="give a file in it")
     steps = Steps(context)
     with steps.told():
         titles = {window.title for window in await windows(steps)}
