@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from itertools import permutations
 from pathlib import Path
@@ -142,27 +142,18 @@ async def test_in_jsonl_the_list_follows_and_a_hidden_tool_is_refused_by_name(
     session: Session, environment: dict[str, str], tmp_path: Path
 ) -> None:
     there = await known(session)
-    argv = [HANDRAIL, "session", "--jsonl"]
-    with anyio.fail_after(60):
-        async with await anyio.open_process(argv, env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
-            assert process.stdout is not None
-            assert process.stdin is not None
-            answers = lines(TextReceiveStream(process.stdout))
-
-            async def say(**line: Any) -> Any:
-                await process.stdin.send(f"{json.dumps(line)}\n".encode())  # pyright: ignore[reportOptionalMemberAccess]
-                return await anext(answers)
-
-            for backend in walk(kinds(session, OnlyPlans)):
-                assert (await say(control="backend", id=1, name=backend.name))["ok"]
-                told = {tool["name"] for tool in (await say(control="tools", id=2))["tools"]}
-                assert told & there == expected(backend) & there, backend.name
-                for hidden in there - expected(backend):
-                    refused = await say(id=3, tool=hidden, args={})
-                    assert refused["result"]["error"]["code"] == "tool_unavailable"
-            unknown = await say(control="backend", id=4, name="acessibility")
-            assert "did you mean 'accessibility'" in unknown["error"]["message"]
-            await process.stdin.aclose()
+    async with in_jsonl(environment, tmp_path) as (say, answers):
+        for backend in walk(kinds(session, OnlyPlans)):
+            await say(control="backend", id=1, name=backend.name)
+            assert (await anext(answers))["ok"]
+            await say(control="tools", id=2)
+            told = {tool["name"] for tool in (await anext(answers))["tools"]}
+            assert told & there == expected(backend) & there, backend.name
+            for hidden in there - expected(backend):
+                await say(id=3, tool=hidden, args={})
+                assert (await anext(answers))["result"]["error"]["code"] == "tool_unavailable"
+        await say(control="backend", id=4, name="acessibility")
+        assert "did you mean 'accessibility'" in (await anext(answers))["error"]["message"]
 
 
 async def begun(folder: Path) -> None:
@@ -172,30 +163,39 @@ async def begun(folder: Path) -> None:
 
 async def test_in_jsonl_a_call_under_way_ends_on_the_old_backend(environment: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "handrail.toml").write_text(written("slow"))
+    async with in_jsonl(environment, tmp_path) as (say, answers):
+        await say(id=1, tool="observe_screen", args={})
+        await begun(tmp_path)
+        await say(control="backend", id=2, name="only_plans")
+        assert await anext(answers) == {"id": 2, "ok": True}
+        await say(control="tools", id=3)
+        listed = await anext(answers)
+        assert not {tool["name"] for tool in listed["tools"]} & LOOKING
+        # Calls have their turn when those before are over.
+        await say(id=4, tool="observe_screen", args={})
+        (tmp_path / "open").touch()
+        looked, refused = [await anext(answers) for _ in range(2)]
+        assert "the slow one saw this" in json.dumps(looked)
+        assert refused["result"]["error"]["code"] == "tool_unavailable"
+
+
+@asynccontextmanager
+async def in_jsonl(
+    environment: dict[str, str], folder: Path
+) -> AsyncGenerator[tuple[Callable[..., Awaitable[None]], AsyncGenerator[Any, None]], None]:
+    """A `session --jsonl` that ends with its input: what sends it a line, and its answers."""
     argv = [HANDRAIL, "session", "--jsonl"]
     with anyio.fail_after(60):
-        async with await anyio.open_process(argv, env=environment, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
+        async with await anyio.open_process(argv, env=environment, cwd=folder, stderr=subprocess.DEVNULL) as process:
             assert process.stdout is not None
-            assert process.stdin is not None
-            answers = lines(TextReceiveStream(process.stdout))
+            writing = process.stdin
+            assert writing is not None
 
             async def say(**line: Any) -> None:
-                await process.stdin.send(f"{json.dumps(line)}\n".encode())  # pyright: ignore[reportOptionalMemberAccess]
+                await writing.send(f"{json.dumps(line)}\n".encode())
 
-            await say(id=1, tool="observe_screen", args={})
-            await begun(tmp_path)
-            await say(control="backend", id=2, name="only_plans")
-            assert await anext(answers) == {"id": 2, "ok": True}
-            await say(control="tools", id=3)
-            listed = await anext(answers)
-            assert not {tool["name"] for tool in listed["tools"]} & LOOKING
-            # Calls have their turn when those before are over.
-            await say(id=4, tool="observe_screen", args={})
-            (tmp_path / "open").touch()
-            looked, refused = [await anext(answers) for _ in range(2)]
-            assert "the slow one saw this" in json.dumps(looked)
-            assert refused["result"]["error"]["code"] == "tool_unavailable"
-            await process.stdin.aclose()
+            yield say, lines(TextReceiveStream(process.stdout))
+            await writing.aclose()
 
 
 async def lines(stream: TextReceiveStream) -> AsyncGenerator[Any, None]:
