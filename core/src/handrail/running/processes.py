@@ -28,12 +28,12 @@ class Process:
 
 
 def process(pid: int) -> Process | None:
-    """The process of that id; None when there is none."""
+    """The process of that id; None when there is none, or it is not shown to us."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
             # The name in parentheses may hold anything, also parentheses and spaces.
             fields = file.read().rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
+    except OSError:
         return None
     return Process(pid, int(fields[1]), int(fields[2]), int(fields[3]), fields[0], int(fields[19]))
 

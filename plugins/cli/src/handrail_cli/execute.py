@@ -31,6 +31,7 @@ from handrail import (
     Verdict,
     tool,
 )
+from handrail.running.processes import name_of
 from handrail_cli import family
 from handrail_cli.handles import PLATFORMS
 
@@ -405,7 +406,7 @@ def _limit_reached(code: int, launch: Launch) -> str | None:
 
 def _behind(process: Process) -> str:
     """Which programs moved away, and whether the command's output is still open for more."""
-    told = ", ".join(f"{family.name_of(pid)} {pid}".strip() for pid in process.daemons)
+    told = ", ".join(f"{name_of(pid)} {pid}".strip() for pid in process.daemons)
     held = ", and its output is still open" if process.held else ""
     return f" ({told} as daemons{held})" if told else held and " (its output is still open)"
 

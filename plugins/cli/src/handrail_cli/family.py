@@ -6,8 +6,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable
+
+from handrail.running import processes
 
 # Laid into the environment of every command, so that what left its process group can still be told.
 MARK = "HANDRAIL_MARK_PROCESS"
@@ -17,27 +18,11 @@ SIGHUP_BIT = 1
 BECOMING_S = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One line of the process table."""
-
-    pid: int
-    parent: int
-    group: int
-
-
 def family(group: int, *, mark: str | None = None) -> set[int]:
     """The living processes of a group, with all their descendants, and those that carry `mark`. Empty where there is no /proc."""
-    table = {entry.pid: entry for entry in _table()}
+    table = processes.table()
     members = {pid for pid, entry in table.items() if entry.group == group or (mark is not None and _marked(pid, mark))}
-    waiting = list(members)
-    children: dict[int, list[int]] = {}
-    for entry in table.values():
-        children.setdefault(entry.parent, []).append(entry.pid)
-    while waiting:
-        below = [pid for pid in children.get(waiting.pop(), ()) if pid not in members]
-        members.update(below)
-        waiting.extend(below)
+    members |= processes.descendants(members, table)
     members.discard(os.getpid())
     return members
 
@@ -48,7 +33,7 @@ def group_alive(group: int) -> bool:
         os.killpg(group, 0)
     except (ProcessLookupError, PermissionError):
         return False
-    return sys.platform != "linux" or any(entry.group == group for entry in _table())
+    return sys.platform != "linux" or any(entry.group == group for entry in processes.table().values())
 
 
 def behind(shell: int, mark: str) -> tuple[int, ...]:
@@ -87,7 +72,7 @@ def _is_bare(pid: int) -> bool:
 
 
 def _moved_from(pid: int, group: int) -> bool:
-    entry = _entry(pid)
+    entry = processes.process(pid)
     return entry is not None and entry.group != group
 
 
@@ -99,15 +84,6 @@ def pid_exists(pid: int) -> bool:
 def alive(pids: Iterable[int], mark: str) -> tuple[int, ...]:
     """Those of the processes that still run, and are still what they were."""
     return tuple(pid for pid in pids if _marked(pid, mark))
-
-
-def name_of(pid: int) -> str:
-    """What a process is called; empty when it is gone."""
-    try:
-        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as comm:
-            return comm.read().strip()
-    except OSError:
-        return ""
 
 
 def _last_started() -> int | None:
@@ -168,24 +144,3 @@ def _marked(pid: int, mark: str) -> bool:
             return f"{MARK}={mark}".encode() in environ.read().split(b"\0")
     except OSError:
         return False
-
-
-def _table() -> Iterator[Entry]:
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return
-    for name in names:
-        if name.isdigit() and (entry := _entry(int(name))) is not None:
-            yield entry
-
-
-def _entry(pid: int) -> Entry | None:
-    """Its line of the process table; None when it is gone, or has ended and nobody asked after it."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as stat:
-            line = stat.read()
-    except OSError:
-        return None
-    state, parent, group = line.rpartition(b")")[2].split()[:3]
-    return None if state in (b"Z", b"X") else Entry(pid, int(parent), int(group))
