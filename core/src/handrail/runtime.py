@@ -413,6 +413,7 @@ async def open_runtime(
         plugins=plugins or load_here(environment, disabled=config.settings.plugins.disabled),
         reload=reload,
     )
+    runtime.plugins.warn()
     # A task of our own and no task group: what is raised in the body must come out as it is, not in an ExceptionGroup.
     watch = asyncio.create_task(runtime.watch())
     try:

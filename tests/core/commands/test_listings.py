@@ -27,14 +27,24 @@ def test_plugins_says_what_loaded_what_did_not_and_why(handrail):
     assert listed["slow"]["state"] == "loaded"
     assert listed["slow"]["seconds"] > 0.25
     assert "greet" in listed["stage"]["tools"]
-    assert listed["absent"]["reason"] == "it is named (HANDRAIL_PLUGINS), and not installed"
+    assert listed["absent"]["reason"].startswith("it is named (HANDRAIL_PLUGINS), and not installed; there are ")
     assert listed.get("cli", {"state": "disabled"})["state"] == "disabled"
 
 
 def test_a_plugin_that_is_named_and_not_installed_is_told_wherever_tools_are_asked_for(handrail):
     told = handrail("tools", plugins="stagee")
     assert told.returncode == 0
-    assert "plugin 'stagee': it is named (HANDRAIL_PLUGINS), and not installed; did you mean 'stage'?" in told.stderr
+    assert (
+        "plugin 'stagee' did not load: it is named (HANDRAIL_PLUGINS), and not installed; did you mean 'stage'?"
+        in told.stderr
+    )
+
+
+def test_a_plugin_that_does_not_load_is_told_wherever_calls_are_made(handrail):
+    done = handrail("call", "wait", "--args", '{"seconds": 0.1}', plugins="broken")
+    assert done.returncode == 0
+    assert "WARNING handrail.plugins.loading: plugin 'broken' did not load: " in done.stderr
+    assert "a_module_that_is_nowhere" in done.stderr
 
 
 def test_the_tools_of_a_plugin_that_collides_are_all_gone_and_the_rest_works(handrail):

@@ -280,6 +280,24 @@ async def test_a_look_without_any_that_finds_elements_still_gives_the_picture() 
     assert "does not offer" in looked.note
 
 
+async def test_an_empty_picture_is_no_failure_of_a_fallback_that_reads_none() -> None:
+    async def capture() -> Frame:
+        return frame()
+
+    looked = await chain(eye=failing([]), tree=fake_backend("tree")()).look(capture)
+    assert (looked.backend, looked.note) == ("eye", "")
+
+
+async def test_one_that_was_to_add_what_it_sees_and_could_not_is_named_as_such() -> None:
+    async def capture() -> Frame:
+        return frame()
+
+    vision = chain(eye=Eye(), bad=failing(BackendUnavailable("the server is down")))
+    looked = await replace(vision, chain=("eye",), merge=lambda: ["bad"]).look(capture)
+    assert looked.value.tree.elements == (BUTTON,)
+    assert looked.note == "others could not add what they see: bad: the server is down"
+
+
 @pytest.mark.parametrize("others", [{}, {"reader": fake_backend("reader", capabilities=["understand"])()}])
 async def test_a_look_by_one_that_fails_to_find_elements_is_no_empty_screen(others: dict[str, VisionBackend]) -> None:
     async def capture() -> Frame:

@@ -115,6 +115,12 @@ class Plugins:
                 raise PluginError(f"{hook} gave {kind}", hint="its return type says what it takes")
         return items
 
+    def warn(self) -> None:
+        """Say of each that failed why it did: what it judges is not judged, and nothing else tells."""
+        for plugin in self.listed:
+            if plugin.state == "failed":
+                log.warning("plugin %r did not load: %s", plugin.name, plugin.reason)
+
     def fail(self, name: str, reason: str) -> None:
         """Take a plugin out again, whole, because of `reason`."""
         for plugin in self.listed:
@@ -157,8 +163,8 @@ def load(
     for candidate in candidates:
         plugins.listed.append(_load_one(candidate, plugins, only=only, disabled=disabled))
     for name in sorted(set(only or ()) - {candidate.name for candidate in candidates}):
-        reason = "it is named (HANDRAIL_PLUGINS), and not installed"
-        log.warning("plugin %r: %s%s", name, reason, nearest(name, {candidate.name for candidate in candidates}))
+        near = nearest(name, {candidate.name for candidate in candidates})
+        reason = f"it is named (HANDRAIL_PLUGINS), and not installed{near}"
         plugins.listed.append(Plugin(name, UNKNOWN, UNKNOWN, "failed", reason))
     check_required(plugins, require)
     return plugins

@@ -11,7 +11,7 @@ import hashlib
 import logging
 import math
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from operator import index
 from time import monotonic
@@ -50,19 +50,28 @@ class Passed:
 
 @dataclass(frozen=True, slots=True)
 class Answered(Generic[T]):
-    """An answer: the backend that gave it, those that were passed over, how long it took (milliseconds) and what it cost."""
+    """An answer: the backend that gave it, those that were passed over, how long it took (milliseconds) and what it cost.
+
+    `silent`: those that were to add what they see, and did not answer.
+    """
 
     value: T
     backend: str
     passed: tuple[Passed, ...] = ()
+    silent: tuple[Passed, ...] = ()
     ms: float = 0.0
     cost: Cost = FREE
 
     @property
     def note(self) -> str:
-        """Why it was not the chosen backend that answered; empty when it was."""
-        failed = "; ".join(f"{passed.backend}: {passed.why}" for passed in self.passed)
-        return f"{self.backend} answered, because others could not: {failed}" if failed else ""
+        """Why it was not the chosen backend that answered, and who added nothing; empty when all that were asked answered."""
+        told = [f"{self.backend} answered, because others could not: {_told(self.passed)}"] if self.passed else []
+        told += [f"others could not add what they see: {_told(self.silent)}"] if self.silent else []
+        return "; ".join(told)
+
+
+def _told(passed: Iterable[Passed]) -> str:
+    return "; ".join(f"{one.backend}: {one.why}" for one in passed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +152,7 @@ class Vision:
 
     async def _with_others(self, looked: Answered[Look], intent: str) -> Answered[Look]:
         """The look with what others see in its picture. One that cannot answer is named, and the look is as good as it was."""
-        look, passed = looked.value, list(looked.passed)
+        look, silent = looked.value, list[Passed]()
         missed = not any(e.rect and not e.rect.intersect(look.frame.screen).empty for e in look.tree.elements)
         others = [*self.merge(), *(self.chain if missed and not looked.passed else ())]
         elements, seen = look.tree.elements, [looked.backend]
@@ -153,18 +162,24 @@ class Vision:
             try:
                 parsed = await self._answer(name, SEES, lambda backend: self._parsed(backend, look.frame, intent))
             except BackendUnavailable as exc:
-                passed.append(Passed(name, str(exc)))
+                # One of the chain that reads no pictures was not meant to add anything.
+                if name in self.merge() or self._sees(name):
+                    silent.append(Passed(name, str(exc)))
             else:
                 elements = merged(elements, parsed.value)
                 seen.append(name)
-        if len(seen) == 1 and len(passed) == len(looked.passed):
+        if len(seen) == 1 and not silent:
             return looked
         return replace(
             looked,
             value=Look(look.frame, replace(look.tree, elements=elements)),
             backend="+".join(seen),
-            passed=tuple(passed),
+            silent=tuple(silent),
         )
+
+    def _sees(self, name: str) -> bool:
+        """Whether it reads pictures; so is taken what is not open."""
+        return name not in self._open or bool(self._open[name].backend.capabilities & SEES)
 
     async def tree(self, *, window: str | None = None, budget: int = 500) -> Answered[Tree]:
         """What a window shows, by the first backend that reads trees."""
@@ -205,8 +220,7 @@ class Vision:
                 passed.append(Passed(name, f"{exc} ({exc.hint})" if exc.hint else str(exc)))
             else:
                 return replace(answered, passed=(*self._waiting(chain, name, passed), *passed))
-        told = "; ".join(f"{one.backend}: {one.why}" for one in passed)
-        raise BackendUnavailable(told or "no vision backend is installed", hint="see `handrail plugins`")
+        raise BackendUnavailable(_told(passed) or "no vision backend is installed", hint="see `handrail plugins`")
 
     async def _parsed(self, backend: VisionBackend, frame: Frame, intent: str) -> tuple[Element, ...]:
         async def parse(backend: VisionBackend) -> tuple[Element, ...]:
