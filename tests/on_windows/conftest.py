@@ -13,8 +13,8 @@ from tests.desktop_contracts import until
 from handrail import Rect, Window
 from handrail.desktops.worker import Worker
 from handrail_gui.native.hands import Guard, NativeHands
+from handrail_gui.native.opening import begin
 from handrail_gui.native.screen import NativeScreen
-from handrail_gui.native.system import begin
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
