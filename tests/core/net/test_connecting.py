@@ -441,7 +441,10 @@ async def proxying(server: Served) -> AsyncGenerator[Proxy, None]:
             await writer.drain()
         writer.close()
 
+    handlers: set[asyncio.Task[None] | None] = set()
+
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        handlers.add(asyncio.current_task())
         with suppress(ConnectionError, asyncio.IncompleteReadError):
             proxy.told.append((await reader.readuntil(b"\r\n\r\n")).decode())
             writer.write(proxy.answer)
@@ -455,7 +458,8 @@ async def proxying(server: Served) -> AsyncGenerator[Proxy, None]:
     proxy.port = listening.sockets[0].getsockname()[1]
     async with listening:
         yield proxy
-    await asyncio.sleep(0.02)
+    if waiting := [task for task in handlers if task is not None]:
+        await asyncio.wait(waiting, timeout=5)
 
 
 async def test_a_proxy_is_told_the_address_that_was_checked_and_no_name(server: Served) -> None:
