@@ -23,6 +23,7 @@ SHOWN_BYTES = 51_200
 Selection = Literal["clipboard", "primary"]
 SELECTION = "primary: what is selected."
 
+Named = Annotated[str, Field(min_length=1, description="Its id, or a part of the title, unique among the windows.")]
 Layout = Literal["left_half", "right_half", "top_half", "bottom_half", "maximize", "minimize", "restore"]
 
 
@@ -40,11 +41,7 @@ async def window_list(*, context: ToolContext) -> dict[str, Any]:
 @tool(
     layer="window", title="Focus window", effects=[Write("windows")], platforms=LINUX, exclusive="desktop", timeout=10
 )
-async def window_focus(
-    title: Annotated[str, Field(min_length=1, description="Its id, or a part of the title, unique among the windows.")],
-    *,
-    context: ToolContext,
-) -> dict[str, Any]:
+async def window_focus(title: Named, *, context: ToolContext) -> dict[str, Any]:
     """Bring a window to the front and give it the keyboard, also when it is minimized. Fails if it does not get it."""
     screen, hands = await context.service("screen"), await context.service("hands")
     window = looking.find_window(await screen.windows(), title)
@@ -68,11 +65,7 @@ async def window_focus(
     timeout=10,
     loadable=True,
 )
-async def window_close(
-    title: Annotated[str, Field(min_length=1, description="Its id, or a part of the title, unique among the windows.")],
-    *,
-    context: ToolContext,
-) -> dict[str, Any]:
+async def window_close(title: Named, *, context: ToolContext) -> dict[str, Any]:
     """Ask a window to close, as a click on its cross does. Returns closed: false when its program asks something first, or takes longer."""
     screen, hands = await context.service("screen"), await context.service("hands")
     window = looking.find_window(await screen.windows(), title)
