@@ -59,6 +59,14 @@ class Agent:
         self.programs.append(begin(command, environment))
         await self.until(lambda: self.active(title), f"a window {title!r}")
 
+    def own_clipboard(self, data: bytes, kind: str, folder: Path) -> None:
+        """A program that offers this; it is there when the call returns."""
+        (folder / "offered").write_bytes(data)
+        quiet = subprocess.DEVNULL
+        offer = ("xclip", "-selection", "clipboard", "-t", kind, "-i", str(folder / "offered"))
+        # It leaves the owner behind, which ends when another program takes the clipboard.
+        subprocess.run(offer, env=self.environment, stdin=quiet, stdout=quiet, stderr=quiet, check=True)
+
     async def active(self, title: str) -> bool:
         return any(w["active"] and title in w["title"] for w in (await self("window_list"))["windows"])
 

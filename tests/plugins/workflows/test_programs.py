@@ -8,6 +8,7 @@ import signal
 import sys
 from pathlib import Path
 
+import anyio
 import pytest
 
 from handrail import Rect
@@ -222,16 +223,19 @@ def test_a_field_without_a_name_is_the_one_behind_its_label(label: str, places: 
     assert field_of(shown, label * 2).id == "e3"
 
 
-async def test_text_is_copied_from_one_program_to_another_and_checked_at_both_ends(agent: Agent) -> None:
+async def test_text_is_copied_from_one_program_to_another_and_checked_at_both_ends(agent: Agent, folder: Path) -> None:
     await agent.start("mousepad", title="Mousepad")
     await agent("execute_gui", action="type", text="Grüße\n漢字")
     await agent.start(*QT_EDITOR, "de", title="Qt Editor")
-    await agent("clipboard_write", text="meins")
+    agent.own_clipboard(b"<b>meins</b>", "text/html", folder)
     copied = await agent("copy_between_apps", source_app="mousepad", target_app="Qt Editor")
     assert copied["effect"] == "confirmed"
     assert copied["source_checked"]
     assert (await agent("execute_accessible", action="read", control_type="text"))["text"] == "Grüße\n漢字"
-    assert (await agent("clipboard_read"))["content"] == "meins"
+    # Of which copying by keys knows nothing.
+    assert "text/html" in (await agent("clipboard_read"))["formats"]
+    asked = ["xclip", "-selection", "clipboard", "-t", "text/html", "-o"]
+    assert (await anyio.run_process(asked, env=agent.environment)).stdout == b"<b>meins</b>"
     same = await agent.fails("copy_between_apps", source_app="mousepad", target_app="mousepad")
     assert same["code"] == "invalid_arguments"
     said = await agent("extract_text", window="mousepad")

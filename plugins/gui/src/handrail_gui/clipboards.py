@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
-from handrail_gui.hands import Clipboard, Selection
+from handrail_gui.hands import Hands, Selection
 
 
 @dataclass(frozen=True, slots=True)
 class HandsClipboard:
     """The clipboard of X11, Windows or macOS."""
 
-    hands: Clipboard
+    hands: Hands
 
     async def clipboard_text(self, selection: Selection = "clipboard") -> str | None:
         return await self.hands.clipboard_text(selection)
@@ -21,6 +22,10 @@ class HandsClipboard:
 
     async def write_clipboard(self, text: str, selection: Selection = "clipboard") -> None:
         await self.hands.write_clipboard(text, selection)
+
+    def borrowed(self) -> AbstractAsyncContextManager[None]:
+        """Put all formats back at its end."""
+        return self.hands.borrowed()
 
     async def close(self) -> None:
         """The hands have an owner of their own."""

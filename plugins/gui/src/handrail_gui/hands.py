@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -113,6 +114,10 @@ class Hands(Clipboard, Protocol):
 
     async def type_piece(self, piece: str) -> None:
         """Type with keys."""
+        ...
+
+    def borrowed(self) -> AbstractAsyncContextManager[None]:
+        """Put all formats of the clipboard back at its end. `Downstream` at once where they cannot all be had."""
         ...
 
     async def paste(self, text: str, chord: Chord) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from contextlib import AbstractAsyncContextManager
+from typing import Annotated, Any, Protocol
 
 from pydantic import Field
 
@@ -13,6 +14,14 @@ from handrail_workflows.steps import Steps, until
 from handrail_workflows.windows import bring_forward, of_app, parts, windows
 
 PASTED_S = 3.0
+
+
+class Lent(Protocol):
+    """The service `clipboard`."""
+
+    def borrowed(self) -> AbstractAsyncContextManager[None]:
+        """Put all its formats back at its end; `Downstream` where they cannot all be had."""
+        ...
 
 
 @tool(
@@ -71,23 +80,21 @@ async def copy_between_apps(
 
 
 async def _copied(steps: Steps, content: str) -> str:
-    """The text, by the program's own copying; the clipboard has its old text back afterwards."""
-    before = await steps.look("clipboard_read")
+    """The text, by the program's own copying; the clipboard has all that it held afterwards."""
+    clipboard: Lent = await steps.context.service("clipboard")
     # What nobody copies: still there, it means that nothing was copied.
     mark = f"handrail {steps.context.call_id}"
-    await steps.take("clipboard_write", text=mark)
 
     async def read() -> str:
         held = (await steps.look("clipboard_read"))["content"] or ""
         return "" if held == mark else held
 
-    try:
+    async with clipboard.borrowed():
+        await steps.take("clipboard_write", text=mark)
         if content == "all":
             await steps.take("execute_gui", action="hotkey", key="ctrl+a")
         await steps.take("execute_gui", action="hotkey", key="ctrl+c")
         return await until(read, PASTED_S)
-    finally:
-        await steps.take("clipboard_write", text=before["content"] or "")
 
 
 async def _focused_text(steps: Steps) -> str | None:

@@ -50,7 +50,7 @@ class Pasteboard:
 
     def lend(self, text: str, paste: Callable[[], None]) -> bool:
         """Have the text in it while `paste` is done and a moment longer, then put all formats of all its things back."""
-        saved = self._saved()
+        saved = self.saved()
         if saved is None:
             return False
         self.write(text)
@@ -62,11 +62,15 @@ class Pasteboard:
         finally:
             # What somebody else has copied meanwhile is theirs.
             if self._board().changeCount() == lent:
-                self._board().clearContents()
-                self._board().writeObjects_([self._item(formats) for formats in saved])
+                self.put_back(saved)
         return True
 
-    def _saved(self) -> list[dict[str, Any]] | None:
+    def put_back(self, saved: list[dict[str, Any]]) -> None:
+        """Replace all of it by what was saved."""
+        self._board().clearContents()
+        self._board().writeObjects_([self._item(formats) for formats in saved])
+
+    def saved(self) -> list[dict[str, Any]] | None:
         """Each thing's data by format; None when one of them cannot be had."""
         items = self._board().pasteboardItems() or ()
         saved = [{str(name): item.dataForType_(name) for name in item.types()} for item in items]

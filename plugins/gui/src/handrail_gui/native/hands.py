@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import anyio
 
-from handrail import Failsafe, InvalidArguments, PersonAtWork, ServiceContext, Window
+from handrail import Downstream, Failsafe, InvalidArguments, PersonAtWork, ServiceContext, Window
 from handrail.desktops.chords import Chord
 from handrail.desktops.worker import Worker
 from handrail_gui.config import GuiConfig
@@ -196,6 +197,19 @@ class NativeHands:
             return system.clipping.lend(text, lambda: system.pointing.chord(chord))
 
         return await self._worker.run(job, timeout=PASTE_S)
+
+    @asynccontextmanager
+    async def borrowed(self) -> AsyncGenerator[None]:
+        """Whatever is in the clipboard meanwhile, all its formats are put back."""
+        before = await self._worker.run(lambda system: system.clipping.saved(), timeout=PASTE_S)
+        if before is None:
+            raise Downstream("what is in the clipboard could not all be put back")
+        try:
+            yield
+        finally:
+            # Also when the call is stopped meanwhile.
+            with anyio.CancelScope(shield=True):
+                await self._worker.run(lambda system: system.clipping.put_back(before))
 
     async def clipboard_text(self, selection: Selection = "clipboard") -> str | None:
         """The clipboard's text, None when it has none."""

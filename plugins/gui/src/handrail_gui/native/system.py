@@ -136,6 +136,14 @@ class Clipping(Protocol):
         """
         ...
 
+    def saved(self) -> Any:
+        """All of it, for `put_back`; None when it cannot all be had."""
+        ...
+
+    def put_back(self, saved: Any) -> None:
+        """Replace all of it by what was saved."""
+        ...
+
 
 class System(Protocol):
     """A platform."""

@@ -86,8 +86,7 @@ class Clipboard:
 
     def lend(self, text: str, paste: Callable[[], None]) -> bool:
         """Have the text in it while `paste` is done and until a program has taken it, then put all formats back."""
-        with opened(None):
-            saved = contents()
+        saved = self.saved()
         if saved is None:
             return False
         with Owner(encoded(text)) as owner:
@@ -107,6 +106,16 @@ class Clipboard:
                     with opened(owner.window):
                         replace_all(saved)
         return taken
+
+    def saved(self) -> Saved | None:
+        """All formats; None when one of them cannot be put back."""
+        with opened(None):
+            return contents()
+
+    def put_back(self, saved: Saved) -> None:
+        """Replace all of it by what was saved."""
+        with Owner() as owner, opened(owner.window):
+            replace_all(saved)
 
 
 class Owner:

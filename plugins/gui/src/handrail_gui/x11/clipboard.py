@@ -139,7 +139,7 @@ class Clipboard:
         True when a program took the text. Where the formats cannot all be had, so that they could not be put back, nothing is lent.
         """
         try:
-            before = self._saved(client)
+            before = self.saved(client)
         except Downstream:
             return False
         self._requests.clear()
@@ -150,17 +150,22 @@ class Clipboard:
             if taken:
                 self._until_quiet(client)
         finally:
-            if before is None:
-                self._disown(client)
-            else:
-                self.own(client, before)
+            self.put_back(client, before)
         return taken
 
     def offered(self, client: Client) -> Contents | None:
         """What we offer, None when another program owns the selection."""
         return self.contents if self._ours(client) else None
 
-    def _saved(self, client: Client) -> Contents | None:
+    def put_back(self, client: Client, before: Contents | None) -> None:
+        """Offer what was `saved` in the place of what there is now."""
+        if before is not None:
+            self.own(client, before)
+            return
+        self._now(client)
+        self._disown(client)
+
+    def saved(self, client: Client) -> Contents | None:
         """All formats as they are, None when nobody owns the selection; `Downstream` when one cannot be had in time, or they are too much."""
         if self._ours(client):
             return self.contents

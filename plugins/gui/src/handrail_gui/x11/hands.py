@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 
 import anyio
 from Xlib.ext import screensaver
@@ -120,6 +120,17 @@ class X11Hands:
             )
 
         return await self._connection.run(job, timeout=PASTE_S)
+
+    @contextlib.asynccontextmanager
+    async def borrowed(self) -> AsyncGenerator[None]:
+        clipboard = self._selections["clipboard"]
+        before = await self._connection.run(clipboard.saved, timeout=PASTE_S)
+        try:
+            yield
+        finally:
+            # Also when the call is stopped meanwhile.
+            with anyio.CancelScope(shield=True):
+                await self._connection.run(lambda client: clipboard.put_back(client, before))
 
     async def clipboard_text(self, selection: Selection = "clipboard") -> str | None:
         return await self._connection.run(self._selections[selection].text, timeout=PASTE_S)
