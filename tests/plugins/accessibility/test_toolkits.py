@@ -296,6 +296,41 @@ async def test_a_program_that_is_shown_larger_is_clicked_where_it_shows(
     await until(bare, "an empty desktop")
 
 
+@pytest.mark.parametrize("variables", [pytest.param({}, id="plain"), pytest.param({"GDK_SCALE": "2"}, id="twice")])
+async def test_the_menu_of_a_right_click_is_told_and_clicked_where_it_shows(
+    large: tuple[Session, dict[str, str]], tmp_path: Path, variables: dict[str, str]
+) -> None:
+    """It is a window of its own to the tree, and the window manager knows nothing of it."""
+    session, environment = large
+    (tmp_path / "words.txt").write_text("some words")
+    command = ("mousepad", "--disable-server", str(tmp_path / "words.txt"))
+    process = begin(command, {**environment, **variables}, tmp_path)
+    try:
+        text = the(await shown(session, is_there(role="text", value="some words")), "text", "")
+        opened = await session.call("execute_gui", {"action": "right_click", "element_id": text["id"]})
+        assert opened["effect"] == "confirmed", opened
+        item = the(await shown(session, has("menu item", "Select All")), "menu item", "Select All")
+        screen = await session.service("screen")
+        menu = next(surface for surface in await screen.surfaces() if surface.state == "popup")
+        clicked = await click(session, item)
+        assert menu.rect.contains(*clicked["coordinates"]["screen"])
+        assert clicked["effect"] == "confirmed", clicked
+        await session.call("execute_gui", {"action": "press_key", "key": "delete"})
+        await shown(session, lambda seen: the(seen, "text", "").get("value") != "some words")
+        await session.call("execute_gui", {"action": "right_click", "element_id": text["id"]})
+        item = the(await shown(session, has("menu item", "Undo")), "menu item", "Undo")
+        undone = await session.call("execute_accessible", {"action": "click", "element_id": item["id"]})
+        assert (undone["effect"], undone["route"]) == ("confirmed", "action"), undone
+    finally:
+        process.kill()
+        process.wait()
+
+    async def bare() -> bool:
+        return await screen.windows() == []
+
+    await until(bare, "an empty desktop")
+
+
 @pytest.fixture(scope="module")
 async def large(session: Session, tmp_path_factory: Any) -> AsyncIterator[tuple[Session, dict[str, str]]]:
     desktops = await session.runtime.service("desktops", session=None, desktop=None)

@@ -152,6 +152,16 @@ async def test_text_is_typed_and_read_back(agent: Agent, text: str):
     assert await saved(agent) == text
 
 
+async def test_text_in_the_middle_of_the_same_is_confirmed(agent: Agent):
+    await agent.open("mousepad")
+    await agent("execute_gui", action="type", text="ab ab")
+    for key in ("home", "right"):
+        await agent("execute_gui", action="press_key", key=key)
+    typed = await agent("execute_gui", action="type", text="ab ab")
+    assert typed["effect"] == "confirmed", typed
+    assert (await agent.element("text"))["value"] == "aab abb ab"
+
+
 async def test_text_goes_into_the_element_that_is_named(agent: Agent):
     await agent.open("mousepad")
     field = await agent.element("text")

@@ -66,6 +66,12 @@ async def test_a_window_goes_exactly_where_it_is_sent(window: Window, hands: X11
     assert moved.window.rect == Rect(300, 90, 500, 333)
 
 
+async def test_a_window_goes_partly_off_the_screen(window: Window, hands: X11Hands):
+    placed = await hands.place(window.id, Place(-50, 90, 500, 333))
+    assert placed.window is not None
+    assert (placed.done, placed.window.rect) == (True, Rect(-50, 90, 500, 333))
+
+
 @pytest.mark.parametrize("layout", ["left_half", "right_half", "top_half", "bottom_half"])
 async def test_halves_hold_the_decoration_too(window: Window, hands: X11Hands, layout: str):
     placed = await hands.place_in(window.id, layout)

@@ -124,11 +124,11 @@ class Writer:
             now = await self._read(focus)
             if now is None:
                 return "unverified"
-            if _count(now, text) > _count(before, text) or (now != before and _plain(text) == _plain(now)):
+            if _shows(now, text, before):
                 return "confirmed"
             if monotonic() > deadline:
                 # The same text written over itself leaves no trace.
-                return "partial" if now != before else "unverified" if _count(now, text) else "none"
+                return "partial" if now != before else "unverified" if _plain(text) in _plain(now) else "none"
             await anyio.sleep(LOOK_S)
 
     async def _focused(self) -> Element | None:
@@ -154,9 +154,13 @@ class Writer:
                 return None
 
 
+def _shows(now: str, text: str, before: str) -> bool:
+    """Whether a text has been added to what was there before, in place of some or all of it, or in the middle of the same."""
+    now, text, before = _plain(now), _plain(text), _plain(before)
+    if now == before:
+        return False
+    return now.count(text) > before.count(text) or now == text or (text in now and len(now) == len(before) + len(text))
+
+
 def _plain(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _count(whole: str, text: str) -> int:
-    return _plain(whole).count(_plain(text))

@@ -23,6 +23,7 @@ from handrail_accessibility.atspi.roles import (
     words_for,
 )
 from handrail_accessibility.atspi.toolkits import toolkit_of
+from handrail_accessibility.atspi.windows import TopLevel
 from handrail_accessibility.roles import Kind
 from handrail_accessibility.telling import number_told
 
@@ -56,8 +57,11 @@ class Line:
         return Spot(self.node.path, self.window, self.pane)
 
 
-def lines(forest: Forest, root: Node, *, title: str, full: bool, max_depth: int | None) -> Iterator[Line]:
-    """The objects worth a line, in reading order. Unnamed boxes do not count as depth, so that a toolkit's packing costs nothing."""
+def lines(forest: Forest, root: Node, window: TopLevel, *, full: bool, max_depth: int | None) -> Iterator[Line]:
+    """The objects worth a line of a window, or of a pop-up that hangs over it, in reading order.
+
+    Unnamed boxes do not count as depth, so that a toolkit's packing costs nothing.
+    """
     depths: dict[tuple[str, str], int] = {}
     for node, above in forest.walk(root):
         depth = depths[above[-1].ref] if above else 0
@@ -67,7 +71,7 @@ def lines(forest: Forest, root: Node, *, title: str, full: bool, max_depth: int 
         )
         depths[node.ref] = depth + counts
         if listed and (max_depth is None or depth < max_depth):
-            yield Line(node, depth, title, root.path, parent=above[-1].ref, pane=_pane_of(above))
+            yield Line(node, depth, window.title, window.node.path, parent=above[-1].ref, pane=_pane_of(above))
 
 
 def _pane_of(above: tuple[Node, ...]) -> tuple[str, str] | None:

@@ -21,7 +21,7 @@ Boxes = tuple[Rect, Rect]
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """An object that has a place: its path, its window's and the pane that it lies in."""
+    """An object that has a place: its path, that of the window that it is in or hangs over, and the pane that it lies in."""
 
     path: str
     window: str
@@ -43,28 +43,22 @@ class Places:
     bus: Bus
     services: Services
 
-    async def of(self, windows: Sequence[Node], spots: Iterable[Spot]) -> Layout:
-        """Where the first window and its spots are; the windows belong to one application, its pop-ups come after the first.
-
-        What the window manager does not know, such as an open menu, is as the first.
-        """
-        shown = await self._shown()
-        real, *others = await together(self._real(window, shown) for window in windows)
-        first, *rest = await together(map(self._of_window, windows, (real, *others)))
-        placings = {windows[0].path: first or AS_TOLD}
-        placings |= {node.path: found or first or AS_TOLD for node, found in zip(windows[1:], rest, strict=True)}
+    async def of(self, window: Node, spots: Iterable[Spot]) -> Layout:
+        """Where a window and its spots are. What the window manager does not know, such as an open menu, is as the window that it hangs over."""
+        real = await self._real(window, await self._shown())
+        placed = await self._of_window(window, real) or AS_TOLD
         spots = list(spots)
-        app = windows[0].app
+        app = window.app
         boxes = {pane: await self._boxes(app, pane) for pane in {spot.pane for spot in spots}}
-        found = {spot: _in_pane(placings[spot.window], boxes[spot.pane]) for spot in spots}
-        moved = [spot for spot in spots if found[spot] != placings[spot.window] and _fills(boxes[spot.pane])]
-        found |= {spot: placings[spot.window] for spot in await self._of_gtk(app, moved)}
+        found = {spot: _in_pane(placed, boxes[spot.pane]) for spot in spots}
+        moved = [spot for spot in spots if found[spot] != placed and _fills(boxes[spot.pane])]
+        found |= dict.fromkeys(await self._of_gtk(app, moved), placed)
         return Layout(found, real.id if real else "")
 
     async def of_one(self, app: str, spot: Spot) -> Placing:
         """What is to be put right for one thing in a window."""
         node = await maybe(fetch_node, self.bus, app, spot.window)
-        return AS_TOLD if node is None else (await self.of([node], [spot])).placings[spot]
+        return AS_TOLD if node is None else (await self.of(node, [spot])).placings[spot]
 
     async def ids(self, windows: Sequence[Node]) -> list[str]:
         """The `Window.id` of each window, empty where it is not known."""

@@ -60,7 +60,7 @@ class Reading:
         roots = [forest.nodes.get(top.node.ref, top.node) for top in (self.window, *self.popups)]
         await forest.grow(roots)
         self._list(forest, roots)
-        layout = await self.places.of(roots, [line.spot for line in self._listed])
+        layout = await self.places.of(roots[0], [line.spot for line in self._listed])
         self._listed = [
             replace(line, placing=layout.placings[line.spot], window_id=layout.window_id) for line in self._listed
         ]
@@ -74,7 +74,7 @@ class Reading:
         every = (
             line
             for root in roots
-            for line in lines(forest, root, title=self.window.title, full=wanted.full, max_depth=wanted.max_depth)
+            for line in lines(forest, root, self.window, full=wanted.full, max_depth=wanted.max_depth)
             if line.node.has(State.FOCUSED) or not wanted.focused
         )
         counted = 0

@@ -137,7 +137,9 @@ def place(client: Client, number: int, where: Place) -> None:
     given = sum(1 << (8 + bit) for bit, value in enumerate(fields) if value is not None)
     # Static gravity: the numbers are the client's area, wherever its decoration ends up. Source: a pager.
     static, pager = 10, 2 << 12
-    _ask(client, number, "_NET_MOVERESIZE_WINDOW", static | given | pager, *(value or 0 for value in fields))
+    # A message carries places left of or above the screen as the unsigned numbers of the same bits.
+    told = ((value or 0) & 0xFFFFFFFF for value in fields)
+    _ask(client, number, "_NET_MOVERESIZE_WINDOW", static | given | pager, *told)
 
 
 def work_area(client: Client, monitor: Rect) -> Rect:
