@@ -53,6 +53,19 @@ def _places(environment: Mapping[str, str]) -> str:
     return os.pathsep.join(str(place) for place in Places.of(environment).all)
 
 
+def _supervisor(environment: Mapping[str, str], kept: tuple[int, ...], *, detached: bool) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "handrail_gui.private.supervisor"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd="/",
+        env=environment,
+        start_new_session=detached,
+        pass_fds=kept,
+    )
+
+
 @dataclass(slots=True)
 class PrivateDesktop:
     """A running private desktop. It ends with `close`, with this process, or, kept, with its supervisor."""
@@ -88,27 +101,12 @@ class PrivateDesktop:
         if (lacks := missing()) is not None:
             raise DesktopError(lacks)
         own = dict(os.environ if environment is None else environment)
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "handrail_gui.private.supervisor"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            cwd="/",
-            env=own,
-            start_new_session=detached,
-            pass_fds=pass_descriptors,
-        )
+        process = _supervisor(own, pass_descriptors, detached=detached)
         token = secrets.token_hex(16)
         started = cls(Desktop(name, None, private=True), width, height, process, token)
         try:
-            order = {
-                "token": token,
-                "width": width,
-                "height": height,
-                "owner": None if keep else os.getpid(),
-                "keep": keep,
-            }
-            started.tell(order)
+            owner = None if keep else os.getpid()
+            started.tell({"token": token, "width": width, "height": height, "owner": owner, "keep": keep})
             told = started.listen(START_S)
             # A Handrail on the desktop keeps to the same policy and writes to the same audit, although the desktop has XDG folders of its own.
             told["environment"][DESKTOP_PLACES] = own.get(DESKTOP_PLACES) or _places(own)
