@@ -104,6 +104,30 @@ async def test_every_order_is_carried_out(by_hand: Session):
     assert not await buttons(by_hand)
 
 
+async def test_an_order_that_is_taken_back_leaves_no_key_changed(by_hand: Session):
+    async with anyio.create_task_group() as group:
+        results: list[Any] = []
+
+        async def type_on() -> None:
+            results.append(await by_hand.call("manual_control", {"action": "type", "text": "漢字" * 5000}))
+
+        group.start_soon(type_on)
+        await until(lambda: types(by_hand, "漢"), what="a key of the text")
+        by_hand.cancel()
+    assert results[0].status == "cancelled"
+    assert not await types(by_hand, "漢")
+
+
+async def types(session: Session, letter: str) -> bool:
+    """Whether another program sees a key for the letter, which no keyboard has."""
+    connection = await Connection.open(str((await session.desktop()).display))
+    try:
+        # https://www.x.org/releases/current/doc/xproto/x11protocol.html#Keysym_Encoding
+        return bool(await connection.run(lambda client: client.display.keysym_to_keycode(0x1000000 + ord(letter))))
+    finally:
+        await connection.close()
+
+
 def test_the_stop_switch_stops_agents_and_not_the_person(named: str, resumed: None):
     shell("stop", "--desktop", named)
     denied = shell("call", "clipboard_write", "--args", '{"text": "a"}', "--desktop", named, "--json", code=1)

@@ -94,12 +94,18 @@ async def test_lent_keys_are_given_back(private: PrivateDesktop, hands: X11Hands
     assert outside(private, "xmodmap", "-pke") == before
 
 
-async def test_caps_lock_changes_nothing(hands: X11Hands, editor: Any):
+def leds(private: PrivateDesktop) -> str:
+    return outside(private, "xset", "q").decode()
+
+
+async def test_caps_lock_changes_nothing(private: PrivateDesktop, hands: X11Hands, editor: Any):
     await hands.chord(chord_of("capslock"))
     try:
         for piece in await hands.pieces("Ab äÖ 1"):
             await hands.type_piece(piece)
+        assert "00: Caps Lock:   off" in leds(private)
         await hands.release_all()
+        assert "00: Caps Lock:   on" in leds(private)
     finally:
         await hands.chord(chord_of("capslock"))
     assert await content(hands) == "Ab äÖ 1"
@@ -129,11 +135,45 @@ async def test_a_program_that_is_late_to_read_its_keys_still_gets_what_is_pasted
     assert await content(hands) == "spät"
 
 
+async def test_a_program_that_is_late_to_read_its_keys_still_reads_the_letters_that_were_typed(
+    hands: X11Hands, editor: Window
+):
+    assert editor.pid is not None
+    os.kill(editor.pid, signal.SIGSTOP)
+    # More than it is given to say that it is there, and less than it is given to come to its keys.
+    later = threading.Timer(0.8, os.kill, (editor.pid, signal.SIGCONT))
+    later.start()
+    try:
+        await hands.type_piece("漢字")
+        await hands.release_all()
+    finally:
+        later.join()
+    assert await content(hands) == "漢字"
+
+
 async def test_after_a_paste_an_empty_clipboard_is_empty(private: PrivateDesktop, hands: X11Hands, editor: Any):
-    await hands.write_clipboard("")
-    await hands.close()
+    async def nobodys() -> bool:
+        return not outside(private, "xclip", "-selection", "clipboard", "-o", "-t", "TARGETS")
+
+    await disown(private)
+    await until(nobodys, what="a clipboard that nobody owns")
     assert await hands.paste("abc", chord_of("ctrl+v"))
-    assert await hands.clipboard_text() == ""
+    assert await nobodys()
+
+
+async def disown(private: PrivateDesktop) -> None:
+    """A program takes the clipboard and ends."""
+    with Bare(private) as owner:
+        atom = owner.display.get_atom("CLIPBOARD")
+        owner.window.set_selection_owner(atom, X.CurrentTime)
+        owner.display.sync()
+
+
+async def test_hands_that_end_let_go(private: PrivateDesktop, hands: X11Hands):
+    await hands.press("left")
+    assert held_down(private.desktop)
+    await hands.close()
+    assert not held_down(private.desktop)
 
 
 async def test_a_paste_that_nobody_takes_is_said(hands: X11Hands, screen: X11Screen):
@@ -152,7 +192,13 @@ async def test_large_texts_go_both_ways_in_pieces(private: PrivateDesktop, hands
 
 async def test_a_person_in_a_corner_stops_input(private: PrivateDesktop, hands: X11Hands):
     outside(private, "xdotool", "mousemove", "0", "0")
-    for attempt in (hands.click("left", 1), hands.type_piece("a"), hands.chord(chord_of("a")), hands.move(5, 5)):
+    for attempt in (
+        hands.click("left", 1),
+        hands.type_piece("a"),
+        hands.chord(chord_of("a")),
+        hands.paste("a", chord_of("ctrl+v")),
+        hands.move(5, 5),
+    ):
         with pytest.raises(Failsafe, match="corner"):
             await attempt
     outside(private, "xdotool", "mousemove", "300", "300")

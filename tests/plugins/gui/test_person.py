@@ -52,7 +52,13 @@ async def test_whatever_a_person_does_stops_input_at_the_next_step_and_nothing_s
     await hands.press("right")
     person.press_key() if by == "key" else person.click()
     assert held_down(private.desktop)
-    for step in (hands.move(5, 5), hands.click("left", 1), hands.type_piece("a"), hands.chord(chord_of("a"))):
+    for step in (
+        hands.move(5, 5),
+        hands.click("left", 1),
+        hands.type_piece("a"),
+        hands.chord(chord_of("a")),
+        hands.paste("a", chord_of("ctrl+v")),
+    ):
         with pytest.raises(PersonAtWork, match="person is using"):
             await step
         assert not held_down(private.desktop)

@@ -188,6 +188,28 @@ async def test_a_middle_click_may_paste(place: Place) -> None:
     assert "terminal_paste" in {reason.code for reason in place.asked[0].verdict.reasons}
 
 
+async def test_a_paste_makes_the_line_of_every_terminal_unknown_that_is_open(place: Place) -> None:
+    hands = await place.session.service("hands")
+    (first,) = await hands.terminals()
+    await open_xterm(place, "bash", "--norc", "--noprofile")
+    # Where the pointer is may be either.
+    await hands.activate(first.window)
+    place.answers = ["once"]
+    assert (await place.session.call("observe_screen", {"image": "raw"})).ok
+    middle = await place.session.call("execute_gui", {"action": "middle_click", "x": 200, "y": 200})
+    assert middle.ok, middle
+    for terminal in await hands.terminals():
+        await hands.activate(terminal.window)
+        assert not (await place.press("enter")).ok
+        assert "terminal_unknown_line" in {reason.code for reason in place.asked[-1].verdict.reasons}
+        await hands.minimize(terminal.window)
+    # What is put away gets no paste.
+    questions = len(place.asked)
+    assert (await place.session.call("observe_screen", {"image": "raw"})).ok
+    assert (await place.session.call("execute_gui", {"action": "middle_click", "x": 200, "y": 200})).ok
+    assert len(place.asked) == questions
+
+
 async def test_what_is_typed_to_a_program_in_a_terminal_is_asked_about(place: Place) -> None:
     hands = await place.session.service("hands")
     assert (await place.type("sleep 60\n")).ok

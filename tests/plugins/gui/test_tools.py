@@ -431,6 +431,7 @@ async def test_cancelling_stops_typing_at_once_and_lets_go(agent: Agent):
             while not results:
                 await anyio.sleep(0.01)
     assert results[0].status == "cancelled"
+    assert not _types(desktop.environment, "漢")
 
 
 async def test_there_is_no_screen_where_there_is_none(tmp_path: Path):

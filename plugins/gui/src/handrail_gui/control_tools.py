@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import anyio
 from pydantic import Field, SecretStr
 
 from handrail import Input, InvalidArguments, ToolContext, Write, tool
@@ -89,11 +90,15 @@ async def manual_control(
 
 
 async def _type(hands: Hands, text: str, context: ToolContext) -> None:
-    for piece in await hands.pieces(text):
-        context.checkpoint()
-        await hands.type_piece(piece)
-    await hands.worked_through()
-    await hands.release_all()
+    try:
+        for piece in await hands.pieces(text):
+            context.checkpoint()
+            await hands.type_piece(piece)
+        await hands.worked_through()
+    finally:
+        # Keys lent to letters would stay so, and nobody else knows of them.
+        with anyio.CancelScope(shield=True):
+            await hands.release_all()
 
 
 async def _use_button(hands: Hands, action: ManualAction) -> None:

@@ -38,6 +38,8 @@ class Focusing:
         self._private = private
         self._lines: dict[str, Line] = {}
         self._judged: dict[str, Focus | None] = {}
+        # The terminals that a paste under way may go to.
+        self._pasted: tuple[str, ...] = ()
 
     async def focus(self, invocation: Invocation) -> Focus | None:
         """The terminal that the keys of this call would go to, and what they would do there; None when it is none."""
@@ -59,13 +61,16 @@ class Focusing:
                 else "the terminal that the keys were judged for is not active any more; nothing was pressed",
                 hint="activate the terminal's window first (click it, or window_focus), then call again without a place",
             )
+        pastes = now is not None and PASTED in now.unknown
+        self._pasted = tuple(found.window for found in await self._hands.terminals()) if pastes else ()
         return now
 
     def pressed(self, focus: Focus | None, *, whole: bool) -> None:
         """Remember what stands on the line after keys were pressed; nothing is known where not all of them were."""
         if focus is not None:
-            line = self._lines.get(focus.window)
-            self._lines[focus.window] = Line(focus.rest if whole else None, line.reader if line else None)
+            for window in {focus.window, *self._pasted}:
+                line = self._lines.get(window)
+                self._lines[window] = Line(focus.rest if whole else None, line.reader if line else None)
 
     async def close(self) -> None:
         """Nothing to give back."""

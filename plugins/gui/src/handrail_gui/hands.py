@@ -136,7 +136,7 @@ class Hands(Clipboard, Protocol):
         ...
 
     async def terminals(self) -> list[Terminal]:
-        """The windows whose programs run others on a terminal of their own, so that typed text is a command; the active one first."""
+        """The windows whose programs run others on a terminal of their own, so that typed text is a command; topmost first."""
         ...
 
     async def idle(self) -> float | None:

@@ -161,13 +161,12 @@ class MacWindows:
         return [surface for line in self._listed(ON_SCREEN) if (surface := surface_of(line)) is not None]
 
     def terminals(self) -> list[Terminal]:
-        """The windows that are terminals, the active one first. What reads their keys cannot be told."""
-        found = [
+        """The windows that are terminals, topmost first. What reads their keys cannot be told."""
+        return [
             Terminal(window.id, window.active)
             for window in self.windows()
             if window.state != "minimized" and (window.process in TERMINALS or NAME_PART in window.process.casefold())
         ]
-        return sorted(found, key=lambda terminal: not terminal.active)
 
     def ask_active(self, window: str) -> None:
         """Ask for a window to be raised and to get the keyboard."""

@@ -233,7 +233,7 @@ class NativeHands:
         return await self._worker.run(lambda system: system.windowing.surfaces())
 
     async def terminals(self) -> list[Terminal]:
-        """The windows that are terminals, the active one first."""
+        """The windows that are terminals, topmost first."""
         return await self._worker.run(lambda system: system.windowing.terminals())
 
     async def idle(self) -> float | None:

@@ -42,7 +42,7 @@ class Windowing(Protocol):
         ...
 
     def terminals(self) -> list[Terminal]:
-        """The windows that are terminals, the active one first."""
+        """The windows that are terminals, topmost first."""
         ...
 
     def ask_active(self, window: str) -> None:

@@ -172,11 +172,10 @@ class Windows:
         return [surface_of(facts) for facts in self.facts() if takes_clicks(facts)]
 
     def terminals(self) -> list[Terminal]:
-        """The windows that are terminals, the active one first."""
+        """The windows that are terminals, topmost first."""
         active = foreground()
         shown = (facts for facts in self.facts() if in_task_list(facts) and not facts.minimized)
-        found = [terminal for facts in shown if (terminal := terminal_of(facts, active=facts.handle == active))]
-        return sorted(found, key=lambda terminal: not terminal.active)
+        return [terminal for facts in shown if (terminal := terminal_of(facts, active=facts.handle == active))]
 
     def facts(self) -> list[Facts]:
         """What there is of top-level windows, topmost first."""

@@ -59,7 +59,7 @@ class X11Hands:
         if (person := self._person) is not None:
             while (left := await self._connection.run(person.left)) > 0:
                 await anyio.sleep(left)
-        await self._connection.run(self._check)
+        await self._connection.run(self._mouse.check)
 
     async def move(self, x: int, y: int) -> None:
         await self._connection.run(lambda client: self._mouse.move(client, x, y))
@@ -95,7 +95,7 @@ class X11Hands:
 
     async def type_piece(self, piece: str) -> None:
         def job(client: Client) -> None:
-            self._check(client)
+            self._mouse.check(client)
             self._keyboard.type_text(client, piece)
 
         await self._connection.run(job)
@@ -110,8 +110,7 @@ class X11Hands:
 
     async def paste(self, text: str, chord: Chord) -> bool:
         def job(client: Client) -> bool:
-            self._check(client)
-            self._keyboard.give_back(client)
+            self._mouse.check(client)
             return self._selections["clipboard"].lend(
                 client,
                 text,
@@ -193,21 +192,12 @@ class X11Hands:
         if sure is None:
             act()
             return
-        # What may take long is done while others are served.
-        self._mouse.check(client)
         with held_still(client):
             sure(windows.surfaces(client))
             act()
 
-    def _check(self, client: Client) -> None:
-        try:
-            self._mouse.check(client)
-        except BaseException:
-            self._keyboard.release_all(client)
-            raise
-
     def _press_chord(self, client: Client, chord: Chord) -> None:
-        self._check(client)
+        self._mouse.check(client)
         self._keyboard.press_chord(client, chord)
 
     def _release_all(self, client: Client) -> None:
@@ -222,7 +212,7 @@ def _terminals(client: Client) -> list[Terminal]:
         for window in windows.windows(client)
         if window.state != "minimized"
     ]
-    return sorted((terminal for terminal in found if terminal is not None), key=lambda terminal: not terminal.active)
+    return [terminal for terminal in found if terminal is not None]
 
 
 def _classes(client: Client, window: Window) -> tuple[str, ...]:

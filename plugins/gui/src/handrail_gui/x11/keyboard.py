@@ -59,6 +59,8 @@ LETTERS_A_KEY = 2
 # How long programs that cannot be asked may need to read a changed layout.
 UNSURE_S = 0.1
 PING_S = 0.5
+# And one that can be asked, before a letter that it was typed loses its key: it would read the key as another, or as none.
+READ_S = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ class Keyboard:
             self._tap_caps(client)
         if not self._lent:
             return
-        self.worked_through(client)
+        self.worked_through(client, within=READ_S)
         for code in {stroke.code for stroke in self._lent.values()}:
             client.display.change_keyboard_mapping(code, [(X.NoSymbol,) * COLUMNS])
         self._lent.clear()
@@ -132,7 +134,7 @@ class Keyboard:
         if sync:
             client.display.sync()
 
-    def worked_through(self, client: Client) -> bool:
+    def worked_through(self, client: Client, *, within: float = PING_S) -> bool:
         """Wait until the active window's program has read all input so far; False when it cannot be asked or does not answer.
 
         It is asked by _NET_WM_PING, which comes to it after the input.
@@ -140,21 +142,21 @@ class Keyboard:
         number = self._asked(client)
         if number is None:
             client.pump(lambda: False, timeout=UNSURE_S)
-        return number is not None and self._answers(client, number)
+        return number is not None and self._answers(client, number, within)
 
     def falls_behind(self, client: Client) -> bool:
         """Whether the active window's program can be asked, and has not read all input."""
         number = self._asked(client)
-        return number is not None and not self._answers(client, number)
+        return number is not None and not self._answers(client, number, PING_S)
 
-    def _answers(self, client: Client, number: int) -> bool:
+    def _answers(self, client: Client, number: int, within: float) -> bool:
         self._listen(client)
         self._pinged = sent = (self._pinged % 0x7FFF0000) + 1
         values = [client.atom("_NET_WM_PING"), sent, number, 0, 0]
         window = client.window(number)
         ping = event.ClientMessage(window=window, client_type=client.atom("WM_PROTOCOLS"), data=(32, values))
         window.send_event(ping)
-        answered = client.pump(lambda: sent in self._ponged, timeout=PING_S)
+        answered = client.pump(lambda: sent in self._ponged, timeout=within)
         self._ponged.clear()
         return answered
 
