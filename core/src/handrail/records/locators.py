@@ -23,7 +23,7 @@ POINTS = (("x", "y"), ("to_x", "to_y"))
 class Part(BaseModel):
     """A part of a plan: unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Locator(Part):

@@ -22,7 +22,7 @@ ELEMENT_ID = re.compile(r"e[0-9]+")
 class Until(BaseModel):
     """Exactly one of them."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     text: str | None = Field(None, description="Shown in the active window.")
     element: str | None = Field(None, description="Name or id.")

@@ -97,7 +97,11 @@ def forbid_extras(model: type[BaseModel]) -> type[BaseModel]:
         type(
             model.__name__,
             (model,),
-            {"model_config": ConfigDict(extra="forbid"), "__module__": model.__module__, "__doc__": model.__doc__},
+            {
+                "model_config": ConfigDict(extra="forbid", defer_build=True),
+                "__module__": model.__module__,
+                "__doc__": model.__doc__,
+            },
         ),
     )
 

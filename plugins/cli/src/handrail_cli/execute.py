@@ -82,7 +82,7 @@ def _startable(command: str) -> str:
 class Command(BaseModel):
     """What to run, and for how long."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     command: Annotated[str, AfterValidator(_startable), Field(min_length=1, description="A command line for bash.")]
     timeout: Annotated[float, Field(gt=0, le=86_400, description="Seconds it may take.")] = 30.0

@@ -58,7 +58,7 @@ CURE = "install it; on Debian: apt install libreoffice-calc libreoffice-writer (
 class Conversion(BaseModel):
     """What is to be made of what."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     input_path: Annotated[str, Field(min_length=1, description="Path of a document, spreadsheet, PDF or picture.")]
     output_format: Annotated[Format, Field(description="What to make of it.")]

@@ -26,7 +26,7 @@ SHOWN = 200
 class Formula(BaseModel):
     """A formula, asked for as one."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
     formula: Annotated[str, Field(min_length=1, max_length=8_192)]
 
 
@@ -41,7 +41,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {"set_cell": ("cell", "value"), "append_r
 class Operation(BaseModel):
     """What is done to the workbook afterwards."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     action: Literal["set_cell", "append_rows", "add_sheet"]
     sheet: str | None = None

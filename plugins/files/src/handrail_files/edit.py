@@ -44,7 +44,7 @@ TOLD = 20
 class Edit(BaseModel):
     """What to replace by what."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     file_path: Annotated[str, Field(min_length=1, description="Path of the file.")]
     old_string: Annotated[

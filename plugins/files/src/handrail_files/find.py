@@ -41,7 +41,7 @@ _BINARY = re.compile(
 class Search(BaseModel):
     """What to look for, and where."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     pattern: Annotated[
         str | None,

@@ -25,7 +25,7 @@ TITLE = "Write a file"
 class NewFile(BaseModel):
     """What to write, and where."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     file_path: Annotated[str, Field(min_length=1, description="Path of the file.")]
     content: Annotated[str, Field(description="The whole new content.")]

@@ -15,7 +15,7 @@ Line = Annotated[str, Field(min_length=1, max_length=200)]
 class Put(BaseModel):
     """One question to a person."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     question: str = Field(min_length=1, max_length=2_000, description="What you want to know.")
     kind: Literal["text", "choice", "yes_no"] = Field("text", description="The kind of answer.")

@@ -20,7 +20,6 @@ from typing import Literal
 from handrail import HandrailError, InvalidArguments, NotFound
 from handrail.config.places import locked, write_private
 from handrail.records.redaction import redact_text
-from handrail.untrusted.unseen import made_visible
 
 Scope = Literal["user", "project"]
 
@@ -119,6 +118,9 @@ def shelves(data: Path, workspace: Sequence[Path]) -> tuple[Shelf, ...]:
 
 def fact_in(text: str) -> str:
     """The fact that a text says, on one line and without markup. Raises `InvalidArguments` where something is hidden in it, or a secret."""
+    # Patterns of all scripts, which a start that remembers nothing has no use for.
+    from handrail.untrusted.unseen import made_visible
+
     removed: Counter[str] = Counter()
     text = text.strip()
     shown = made_visible(text, removed)

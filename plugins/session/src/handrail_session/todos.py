@@ -14,7 +14,7 @@ MARKS = {"pending": "[ ]", "in_progress": "[>]", "completed": "[x]", "cancelled"
 class Todo(BaseModel):
     """One thing to do."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     description: str = Field(min_length=1, max_length=500, description="What is to be done.")
     status: Literal["pending", "in_progress", "completed", "cancelled"] = Field(description="Where it stands.")

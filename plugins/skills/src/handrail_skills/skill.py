@@ -9,10 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from handrail.records.plans import Plan, parse_plan
 from handrail_skills.document import FILE, MAX_BYTES, Document, SkillError, parse
+
+if TYPE_CHECKING:
+    from handrail.records.plans import Plan
 
 Origin = Literal["project", "user", "plugin"]
 
@@ -110,6 +112,8 @@ class Skill:
         """One of its workflows; `ConfigError` says what is wrong with it."""
         for file in self._in(WORKFLOWS):
             if file in (f"{WORKFLOWS}/{name}{ending}" for ending in WORKFLOW_ENDINGS):
+                from handrail.records.plans import parse_plan
+
                 return parse_plan(self.held[file].data, where=self.folder / file)
         known = ", ".join(self.workflows) or "none"
         raise SkillError(f"the skill {self.name!r} has no workflow {name!r}; there are: {known}")

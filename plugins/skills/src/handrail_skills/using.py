@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio.to_thread
 from pydantic import Field
@@ -24,12 +24,14 @@ from handrail import (
 )
 from handrail.config.places import private_folder
 from handrail.plugins.services import Shell
-from handrail.records.finding import Caller
-from handrail.records.plans import Plan
-from handrail.records.replaying import StepDone, run_plan
 from handrail.words import nearest, visible
 from handrail_skills.active import Loaded, Skills, skills_of
 from handrail_skills.skill import Held, Skill
+
+if TYPE_CHECKING:
+    from handrail.records.finding import Caller
+    from handrail.records.plans import Plan
+    from handrail.records.replaying import StepDone
 
 Name = Annotated[str, Field(max_length=64, description="Its name.")]
 Inside = Annotated[str, Field(max_length=1_024, description="As load_skill lists it.")]
@@ -182,6 +184,8 @@ async def execute_skill(
     context: ToolContext,
 ) -> dict[str, Any]:
     """Run a skill's workflow, call by call, to the first that does not do what is expected. Returns steps with their results."""
+    from handrail.records.replaying import run_plan
+
     skills = await skills_of(context.session)
     skill = await anyio.to_thread.run_sync(skills.enabled, skill_name)
     plan = await anyio.to_thread.run_sync(skill.workflow, _chosen(skill, workflow))

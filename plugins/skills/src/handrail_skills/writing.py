@@ -23,7 +23,7 @@ WAITS = "An agent can load it once a person has run: handrail skills enable {nam
 class NewSkill(BaseModel):
     """A skill to be written."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     name: Annotated[str, Field(max_length=LONGEST_NAME, description="Lower-case words with hyphens.")]
     description: Annotated[str, Field(min_length=1, max_length=1024, description="What it does and when to use it.")]
@@ -33,7 +33,7 @@ class NewSkill(BaseModel):
 class ChangedSkill(BaseModel):
     """A skill whose text is replaced."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     skill_name: Annotated[str, Field(max_length=LONGEST_NAME, description="A skill in the person's own folder.")]
     content: Annotated[str, Field(max_length=MAX_BYTES // 4, description="The whole new SKILL.md.")]

@@ -17,11 +17,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handrail import BackendContext, BackendUnavailable, Element, Frame, Rect, VisionBackend
 from handrail_vision_omniparser.answers import elements
-from handrail_vision_omniparser.server import LocalServer
 
 if TYPE_CHECKING:
     from handrail.vision.remote import Remote
     from handrail_vision_omniparser.picture import Picture
+    from handrail_vision_omniparser.server import LocalServer
 
 # Seconds in which a server that has nothing else to do says that it is there.
 PROBE_S = 3.0
@@ -71,6 +71,8 @@ class OmniParser(VisionBackend):
 
         self._remote = Remote(self.config.url, network=context.network, seconds=self.deadline, longest=LONGEST_ANSWER)
         if self.config.command:
+            from handrail_vision_omniparser.server import LocalServer
+
             self._local = LocalServer(self.config.command, cwd=self.config.cwd, environment=context.environment)
         elif not await self._answers():
             raise BackendUnavailable(

@@ -27,7 +27,7 @@ SHOWN_S = 5.0
 class _Named(BaseModel):
     """A file, by its name and the folder it is in."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     filename: Annotated[str, Field(description="Name or path.")]
     directory: Annotated[str | None, Field(description="Its folder.")] = None

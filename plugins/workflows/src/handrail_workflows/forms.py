@@ -22,7 +22,7 @@ FIELDS = frozenset(("text", "password", "spin button", "slider", "combo box", "r
 class Filling(BaseModel):
     """What a field is to hold."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     label: Annotated[str, Field(description="As shown.")]
     value: Annotated[str | bool | float, Field(description="Text, number, choice, true or false.")]

@@ -229,7 +229,7 @@ def _fields(model: type[ActionParams]) -> Iterator[str]:
 class BrowserParams(BaseModel):
     """One action. `given` is its checked `params`; `goes_to`, `acts_on`, `reads` and `writes` are what is judged, found in them."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     action: Action = Field(description="What to do.")
     url: str | None = Field(default=None, description="Where to go.")

@@ -28,7 +28,7 @@ def _required_or_not_at_all(schema: dict[str, Any]) -> None:
 class WebFetchParams(BaseModel):
     """One address, or a text with several. `url` holds all of them, each once, as they will be asked for."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     url: Annotated[tuple[str, ...], WithJsonSchema({"type": "string"})] = Field(
         default=(), description="Address of a page, http or https.", json_schema_extra=_required_or_not_at_all
