@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,6 +31,14 @@ class Launch(Protocol):
 
 async def yes(approval: Approval) -> Answer:
     return Answer(Choice.ONCE)
+
+
+@pytest.fixture
+def stuck() -> Iterator[threading.Event]:
+    """What a call waits for that does not end before the test."""
+    event = threading.Event()
+    yield event
+    event.set()
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
@@ -194,13 +194,6 @@ async def test_a_long_tree_is_cut_and_says_so(control: Control, program: TextEdi
     tree = await control.tree(budget=20)
     assert (len(tree.elements), tree.truncated) == (20, True)
     assert mac.calls < 300
-
-
-@pytest.fixture
-def stuck() -> Iterator[threading.Event]:
-    event = threading.Event()
-    yield event
-    event.set()
 
 
 async def test_a_program_that_hangs_does_not_hang_us(

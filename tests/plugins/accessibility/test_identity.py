@@ -105,12 +105,18 @@ async def test_an_id_that_was_never_given_is_stale(use: Use) -> None:
     assert result["error"]["code"] == "stale_element"
 
 
-async def test_several_that_fit_are_named_and_none_is_touched(use: Use, published: Published) -> None:
+def two_of_one_name(published: Published) -> list[str]:
+    """Which of two buttons "OK" are pressed, in order."""
     pressed: list[str] = []
     for number in (1, 2):
         button = Thing(BUTTON, "OK", interfaces=("Accessible", "Component", "Action"))
         button.pressed = lambda number=number: pressed.append(f"{number}")
         published.show(f"/ok{number}", button)
+    return pressed
+
+
+async def test_several_that_fit_are_named_and_none_is_touched(use: Use, published: Published) -> None:
+    pressed = two_of_one_name(published)
     result = await use(action="click", element_name="OK", window="Published")
     assert result["error"]["code"] == "ambiguous_element"
     assert [candidate["text"] for candidate in result["error"]["details"]["candidates"]] == ["OK", "OK"]
@@ -118,11 +124,7 @@ async def test_several_that_fit_are_named_and_none_is_touched(use: Use, publishe
 
 
 async def test_a_candidate_of_several_can_be_used(use: Use, published: Published) -> None:
-    pressed: list[str] = []
-    for number in (1, 2):
-        button = Thing(BUTTON, "OK", interfaces=("Accessible", "Component", "Action"))
-        button.pressed = lambda number=number: pressed.append(f"{number}")
-        published.show(f"/ok{number}", button)
+    pressed = two_of_one_name(published)
     several = await use(action="click", element_name="OK", window="Published")
     second = several["error"]["details"]["candidates"][1]["id"]
     assert (await use(action="click", element_id=second))["status"] == "success"

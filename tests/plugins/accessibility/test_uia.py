@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -249,13 +249,6 @@ def test_a_title_that_fits_several_windows_is_refused_with_them() -> None:
 
 async def test_a_query_keeps_what_holds_it(control: Control) -> None:
     assert [e.text for e in (await control.tree(query="wrap")).elements] == ["Word wrap"]
-
-
-@pytest.fixture
-def stuck() -> Iterator[threading.Event]:
-    event = threading.Event()
-    yield event
-    event.set()
 
 
 async def test_a_provider_that_hangs_does_not_hang_us(
