@@ -10,9 +10,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
 
-from handrail import AmbiguousElement, Element, StaleElement
+from handrail import AmbiguousElement, Element, InvalidArguments, StaleElement
 
 Effect = Literal["confirmed", "none", "unverified"]
 Until = Literal["load", "dom", "network"]
@@ -47,6 +47,11 @@ class Node:
     fingerprint: str = ""
     # Whose the document is that it is in (`https://example.org`); empty where that is told by the tab's address.
     origin: str = ""
+
+    @property
+    def called(self) -> str:
+        """What it is, and its name."""
+        return f"{self.role} {self.name!r}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +124,29 @@ class Several(AmbiguousElement):
     def __init__(self, message: str, nodes: Sequence[Node]) -> None:
         super().__init__(message, hint="use a candidate's id")
         self.nodes = nodes
+
+
+class InTab(Protocol):
+    """A handle that says which tab it is of."""
+
+    @property
+    def page(self) -> str: ...
+
+
+H = TypeVar("H", bound=InTab)
+
+
+def handle_in(tab: Tab, node: Node, kind: type[H]) -> H:
+    """The node's handle, of a driver's own kind; `InvalidArguments` where it has none, or is in another tab."""
+    handle = node.handle
+    if not isinstance(handle, kind):
+        raise InvalidArguments(f"{node.called} cannot be acted on")
+    if handle.page != tab.id:
+        raise InvalidArguments(
+            f"{node.called} is in the tab {handle.page}, not in {tab.id}",
+            hint=f"leave out tab_id, or give {handle.page!r}",
+        )
+    return handle
 
 
 class Driver(ABC):

@@ -16,10 +16,10 @@ from handrail_browser.chromium import frames, keys, settling
 from handrail_browser.chromium.browser import UNREACHED, Browser
 from handrail_browser.chromium.cdp import Gone
 from handrail_browser.chromium.frames import Frame
-from handrail_browser.chromium.nodes import Handle, called, shown
+from handrail_browser.chromium.nodes import Handle, shown
 from handrail_browser.chromium.proxy import REFUSED_BY
 from handrail_browser.chromium.tabs import Page
-from handrail_browser.driver import Awaited, Done, Driver, Gotten, Interrupted, Node, Tab
+from handrail_browser.driver import Awaited, Done, Driver, Gotten, Interrupted, Node, Tab, handle_in
 
 # What a new tab is waited for.
 NEW_TAB_S = 3.0
@@ -77,7 +77,7 @@ class Acting(Driver):
         cleared = await page.ask("clear", {"n": handle.number}, frame=frame)
         if "wrong" in cleared:
             raise InvalidArguments(
-                f"{called(node)} takes no text",
+                f"{node.called} takes no text",
                 hint="use select for lists, click for boxes and buttons, upload for files",
             )
         if cleared.get("set"):
@@ -133,7 +133,7 @@ class Acting(Driver):
         if node is not None:
             _, handle = self._of(tab, node)
             if not await page.ask("focus", {"n": handle.number}, frame=self._frame(page, handle)):
-                raise Downstream(f"{called(node)} does not take the focus")
+                raise Downstream(f"{node.called} does not take the focus")
         return await self._doing(page, self._pressed(page, chord))
 
     async def _pressed(self, page: Page, chord: keys.Chord) -> None:
@@ -151,13 +151,13 @@ class Acting(Driver):
         done = await self._doing(page, choose(), frame, target=handle.number, filling=True)
         if "wrong" in told:
             raise InvalidArguments(
-                f"{called(node)} is no list of choices", hint="open it by click, and click the choice"
+                f"{node.called} is no list of choices", hint="open it by click, and click the choice"
             )
         if "missing" in told:
-            raise NotFound(f"{called(node)} has no choice {told['missing'][0]!r}", details={"choices": told["options"]})
+            raise NotFound(f"{node.called} has no choice {told['missing'][0]!r}", details={"choices": told["options"]})
         if told.get("disabled") or told.get("single"):
             why = f"{told['disabled']} is disabled" if told.get("disabled") else "only one can be chosen"
-            raise Downstream(f"{called(node)}: {why}")
+            raise Downstream(f"{node.called}: {why}")
         kept = await self._kept(page, frame, "chosen", wanted)
         if kept is not None and not kept["same"]:
             note = "The page did not keep the choice."
@@ -172,7 +172,7 @@ class Acting(Driver):
         try:
             frame, number = await self._file_field(page, chooser, tab, node)
             field = await page.ask("fileField", {"n": number}, frame=frame)
-            self._check_field(field, "the file field" if node is None else called(node), len(paths))
+            self._check_field(field, "the file field" if node is None else node.called, len(paths))
         except BaseException:
             # It goes on asking.
             page.chooser = chooser
@@ -327,15 +327,7 @@ class Acting(Driver):
             coming.over()
 
     def _of(self, tab: Tab, node: Node) -> tuple[Page, Handle]:
-        handle = node.handle
-        if not isinstance(handle, Handle):
-            raise InvalidArguments(f"{called(node)} cannot be acted on")
-        if handle.page != tab.id:
-            raise InvalidArguments(
-                f"{called(node)} is in the tab {handle.page}, not in {tab.id}",
-                hint=f"leave out tab_id, or give {handle.page!r}",
-            )
-        return self._browser.page(tab.id), handle
+        return self._browser.page(tab.id), handle_in(tab, node, Handle)
 
     def _frame(self, page: Page, handle: Handle) -> Frame:
         frame = page.frames.get(handle.frame)
@@ -353,7 +345,7 @@ class Acting(Driver):
             args = {"n": handle.number, "ms": left * 1000, "enabled": enabled, "editable": editable, "again": again}
             told = await page.ask("ready", args, frame=frame, seconds=left + 5)
             if told.get("gone"):
-                raise StaleElement(f"{called(node)} is gone", hint="take a new snapshot")
+                raise StaleElement(f"{node.called} is gone", hint="take a new snapshot")
             why = told.get("why")
             if why is None:
                 x, y, why = await frames.outward(page.connection, page.frames, frame, told["x"], told["y"])
@@ -362,7 +354,7 @@ class Acting(Driver):
                 again += 1
             if monotonic() >= ends:
                 raise Downstream(
-                    f"{called(node)} cannot be used: {why}",
+                    f"{node.called} cannot be used: {why}",
                     hint="wait, scroll, or close what is in the way; then try again",
                 )
 

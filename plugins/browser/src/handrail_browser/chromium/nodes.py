@@ -51,11 +51,6 @@ def frames_in(html: str) -> list[int]:
     return [int(number) for number in re.findall(r'<section data-frame="(\d+)">', html)]
 
 
-def called(node: Node) -> str:
-    """What it is, and what it is called."""
-    return f"{node.role} {node.name!r}"
-
-
 def place_of(url: str) -> str:
     """Host and port of an address."""
     return urlsplit(url).netloc.rpartition("@")[2]

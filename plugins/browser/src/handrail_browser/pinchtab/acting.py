@@ -19,9 +19,9 @@ import anyio.to_thread
 
 from handrail import Downstream, InvalidArguments, NotFound, TimedOut
 from handrail.plain import is_object
-from handrail_browser.driver import Awaited, Done, Driver, Interrupted, Node, Tab, Until
+from handrail_browser.driver import Awaited, Done, Driver, Interrupted, Node, Tab, Until, handle_in
 from handrail_browser.pinchtab.client import Client, tab_path
-from handrail_browser.pinchtab.nodes import FIELDS, LISTS, Handle, called, changes, focus, signature
+from handrail_browser.pinchtab.nodes import FIELDS, LISTS, Handle, changes, focus, signature
 from handrail_browser.pinchtab.tabs import Page, Pages
 
 OTHERWISE = 'PinchTab cannot do this: a person can set plugins.browser.driver = "chromium"'
@@ -142,7 +142,7 @@ class Acting(Driver):
         now = focus(await self._look(page))
         if now is None or (was is not None and was.handle == now.handle):
             return done
-        return replace(done, effect="confirmed", evidence=(f"focus on {called(now)}",))
+        return replace(done, effect="confirmed", evidence=(f"focus on {now.called}",))
 
     async def select(self, tab: Tab, node: Node, values: Sequence[str], *, seconds: float) -> Done:
         if len(values) != 1:
@@ -152,7 +152,7 @@ class Acting(Driver):
         before = await self._again(page, handle)
         if before is None or before.role not in LISTS:
             raise InvalidArguments(
-                f"{called(node)} is no list of choices", hint="open it by click, and click the choice"
+                f"{node.called} is no list of choices", hint="open it by click, and click the choice"
             )
         wanted, labels = values[0], _labels(await self._look(page))
 
@@ -172,7 +172,7 @@ class Acting(Driver):
                 return self._select_done(done, before, now)
         held = (await self._again(page, handle) or before).value
         raise NotFound(
-            f"{called(node)} did not take {wanted!r}; it holds {held!r}", details={"choices": sorted(labels)[:20]}
+            f"{node.called} did not take {wanted!r}; it holds {held!r}", details={"choices": sorted(labels)[:20]}
         )
 
     def _select_done(self, done: Done, before: Node, now: Node | None) -> Done:
@@ -290,19 +290,12 @@ class Acting(Driver):
     # What all actions have in common
 
     async def _of(self, tab: Tab, node: Node) -> tuple[Page, Handle]:
-        handle = node.handle
-        if not isinstance(handle, Handle):
-            raise InvalidArguments(f"{called(node)} cannot be acted on")
-        if handle.page != tab.id:
-            raise InvalidArguments(
-                f"{called(node)} is in the tab {handle.page}, not in {tab.id}",
-                hint=f"leave out tab_id, or give {handle.page!r}",
-            )
+        handle = handle_in(tab, node, Handle)
         return await self._pages.page(tab.id), handle
 
     def _able(self, node: Node) -> None:
         if "disabled" in node.states:
-            raise Downstream(f"{called(node)} cannot be used: it is disabled", hint="wait until it can be used")
+            raise Downstream(f"{node.called} cannot be used: it is disabled", hint="wait until it can be used")
 
     async def _act(self, page: Page, kind: str, seconds: float, **body: Any) -> Mapping[str, Any]:
         """What PinchTab says of an action that it did."""

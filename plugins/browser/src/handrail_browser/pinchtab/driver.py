@@ -27,7 +27,7 @@ from handrail_browser.driver import (
 )
 from handrail_browser.pinchtab.acting import Acting, asked, cannot
 from handrail_browser.pinchtab.client import tab_path
-from handrail_browser.pinchtab.nodes import Handle, called, nodes_of, usable
+from handrail_browser.pinchtab.nodes import Handle, nodes_of, usable
 from handrail_browser.pinchtab.rail import BROKEN, Rail, refused_at
 from handrail_browser.pinchtab.tabs import Page, Pages
 
@@ -210,7 +210,7 @@ class PinchTabDriver(Acting):
         if there and same is None and len(alike) == handle.of:
             return alike[handle.nth]
         if same is not None:
-            became = f"is now {called(same)}"
+            became = f"is now {same.called}"
             raise Stale(f"{element.id} ({element.role} {element.text!r}) {became}; nothing was done", [same])
         if not there and not alike:
             raise StaleElement(

@@ -95,11 +95,6 @@ def usable(node: Node) -> bool:
     return node.role in USABLE or node.role in SHOWN
 
 
-def called(node: Node) -> str:
-    """What it is, and what it is called."""
-    return f"{node.role} {node.name!r}"
-
-
 def signature(nodes: Sequence[Node]) -> tuple[tuple[Any, ...], ...]:
     """What a page shows, to be compared with what it shows later. Where the focus is does not count."""
     return tuple((node.role, node.name, node.value, tuple(s for s in node.states if s != FOCUS)) for node in nodes)
