@@ -59,6 +59,11 @@ class Agent:
         self.programs.append(begin(command, environment))
         await self.until(lambda: self.active(title), f"a window {title!r}")
 
+    def once(self, title: str, command: str) -> None:
+        """Run a command of the shell as soon as a window of that title shows, also while a call is under way."""
+        found = f"xdotool search --sync --onlyvisible --name {shlex.quote(title)}"
+        self.programs.append(begin(("sh", "-c", f"{found} && {command}"), self.environment))
+
     def own_clipboard(self, data: bytes, kind: str, folder: Path) -> None:
         """A program that offers this; it is there when the call returns."""
         (folder / "offered").write_bytes(data)

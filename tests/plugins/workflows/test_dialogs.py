@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,18 @@ async def test_a_file_that_is_there_is_replaced_only_when_that_is_said(
     saved = await agent("save_dialog", filename=str(old), overwrite=True)
     assert old.read_text() == "new"
     assert "old.txt" in saved["answered"][-1]["question"]
+
+
+async def test_nothing_is_typed_into_a_dialog_that_does_not_answer(agent: Agent, folder: Path) -> None:
+    await agent.start("mousepad", title="Mousepad")
+    await agent("execute_gui", action="type", text="neu")
+    (program,) = agent.programs
+    agent.once("^Speichern unter$", f"kill -STOP -{program.pid}")
+    failed = await agent.fails("save_dialog", filename=str(folder / "neu.txt"))
+    assert not any("type" in step["did"] for step in failed["details"]["steps_taken"]), failed
+    program.send_signal(signal.SIGCONT)
+    await agent("close_app", app_name="mousepad", save=False)
+    assert list(folder.iterdir()) == []
 
 
 @EDITORS

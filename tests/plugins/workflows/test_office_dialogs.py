@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import zipfile
 from pathlib import Path
 
@@ -80,6 +81,11 @@ async def test_a_web_page_is_saved_by_a_dialog_without_a_tree(agent: Agent, fold
     (folder / "kopie.html").write_text("alt")
     await agent("save_dialog", filename="kopie.html", directory=str(folder), overwrite=True)
     assert "Regen" in (folder / "kopie.html").read_text()
+    # It asks nothing before it replaces this one.
+    late = folder / "late.html"
+    agent.once("^Save File$", f"printf precious > {shlex.quote(str(late))}")
+    assert "meanwhile" in (await agent.fails("save_dialog", filename=str(late)))["message"]
+    assert late.read_text() == "precious"
     (folder / "other.html").write_text("<title>Anderes</title>")
     opened = await agent("open_dialog", filename="other.html", directory=str(folder))
     assert opened["path"] == str(folder / "other.html")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from handrail import Downstream, Rect, ToolError
 from handrail_workflows import questions
@@ -24,6 +25,14 @@ IN_CORNER = (46, 24)
 
 # A file dialog lists files.
 LISTS = frozenset(("table", "tree table", "tree", "list", "list box", "icon view"))
+
+
+class Pinged(Protocol):
+    """The service `hands`."""
+
+    async def worked_through(self) -> bool:
+        """Whether the active program says that it has read all input so far."""
+        ...
 
 
 @dataclass(slots=True)
@@ -158,6 +167,10 @@ async def _opened(steps: Steps, window: Shown, ids: frozenset[str]) -> Chooser:
 
     speaks = await until(drawn, DRAWN_S)
     chooser = Chooser(steps, window, ids, speaks)
+    hands: Pinged = await steps.context.service("hands")
+    if not speaks and not await hands.worked_through():
+        # What is typed now would be done some time, unseen.
+        raise Downstream(f"{window.title!r} does not answer; nothing was typed into it", hint="wait, and call again")
     if not speaks and (shown := await parts(steps)):
         await chooser.give_up()
         raise Downstream(

@@ -79,6 +79,11 @@ async def save_dialog(given: SaveTo, context: ToolContext) -> Mapping[str, Any]:
 
         try:
             await chooser.name(str(path))
+            # Not every program asks before it replaces a file.
+            if before is None and _stamp(path) is not None:
+                raise Downstream(
+                    f"{given.filename!r} has come there meanwhile; nothing was saved", hint="choose another name"
+                )
             await choosers.through(chooser, replace=before is not None, done=written)
         except ToolError:
             await chooser.give_up()
