@@ -19,6 +19,7 @@ PAGE = """<!doctype html><title>Long page</title>
 <button style="margin: 2em" onclick="this.textContent = 'Pressed'">Press me</button>
 <select aria-label="Fruit" onchange="document.title = 'Took ' + this.value"><option>Apple<option>Pear</select>
 <input aria-label="Share" type="range" min="0" max="1" step="0.1" value="0.5">
+<label>Rooms <input type="number" min="0" max="10"></label> <label>Guest <input></label>
 <button onclick="document.title = 'Renamed page'">Rename</button>
 <div role="alert">Stock is low</div>
 <table>{rows}</table>"""
@@ -83,6 +84,16 @@ async def test_choices_and_numbers_of_a_page_are_set_and_its_new_title_is_no_new
     assert stands["evidence"] == ["it now stands at 0.3"], stands
     renamed = await use(action="click", element_name="Rename")
     assert "is now called 'Renamed page" in renamed["evidence"][0], renamed
+
+
+async def test_fields_of_a_page_are_found_by_their_label_and_written(session: Session, page: None, use: Use) -> None:
+    """A field for a number takes numbers from nobody but the keyboard, and says that it took them."""
+    await loaded(session)
+    for label, value in (("Rooms", "7"), ("Guest", "Ada 漢字")):
+        written = await use(action="set_value", element_name=label, value=value)
+        assert written.get("effect") == "confirmed", written
+    too_many = await use(action="set_value", element_name="Rooms", value="11")
+    assert too_many["error"]["details"] == {"wanted": 11.0, "found": 7.0}, too_many
 
 
 async def test_pages_and_the_browser_around_them_are_clicked_where_they_show(session: Session, page: None) -> None:

@@ -142,9 +142,14 @@ async def _set_number(act: Act, value: str) -> Outcome:
     if await holds():
         return already(act, f"at {number_told(wanted)}")
     act.context.checkpoint()
-    await act.control.set_number(act.element, wanted)
+    before, route = await act.control.number(act.element), "action"
+    lost = await act.control.set_number(act.element, wanted) and not await soon(holds)
+    lost = lost and await act.control.number(act.element) == before
+    if lost and act.element.role == "spin button" and "read_only" not in act.element.states:
+        # Chromium takes numbers for fields that are written in, and leaves them as they are.
+        route = await _type(act, number_told(wanted))
     if await soon(holds):
-        return Outcome("confirmed", "action", (f"it now stands at {number_told(wanted)}",))
+        return Outcome("confirmed", route, (f"it now stands at {number_told(wanted)}",))
     found = await act.control.number(act.element)
     raise Downstream(
         f"{named(act.element)} stands at {number_told(found)} and not at {number_told(wanted)}"

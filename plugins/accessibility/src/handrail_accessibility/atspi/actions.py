@@ -8,7 +8,7 @@ from dbus_fast import Variant
 
 from handrail_accessibility.atspi.bus import A11Y, NULL, PROPERTIES, Bus, CallFailed, NoAnswer, maybe
 from handrail_accessibility.atspi.direct import call_directly
-from handrail_accessibility.atspi.nodes import ACCESSIBLE, Node, children_of, fetch_node
+from handrail_accessibility.atspi.nodes import ACCESSIBLE, VALUE, Node, children_of, fetch_node, limits_of
 from handrail_accessibility.atspi.roles import CELL, ITEMS, State
 from handrail_accessibility.roles import Kind
 
@@ -100,10 +100,13 @@ async def accepted(
 
 
 async def set_number(bus: Bus, node: Node, number: float) -> bool:
-    """Set the number of a slider or spin button."""
+    """Set the number of a slider or spin button, within its limits where it tells any."""
     if not node.offers("Value"):
         return False
-    body = [A11Y + "Value", "CurrentValue", Variant("d", number)]
+    least, greatest = await limits_of(bus, node)
+    if least < greatest and not least <= number <= greatest:
+        return False
+    body = [VALUE, "CurrentValue", Variant("d", number)]
     return await maybe(bus.call, node.app, node.path, PROPERTIES, "Set", "ssv", body) is not None
 
 

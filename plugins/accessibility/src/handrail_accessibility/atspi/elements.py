@@ -210,8 +210,10 @@ def actions_of(node: Node) -> tuple[str, ...]:
         actions.append("click")
     if node.role in CHECKS or node.role == TOGGLE_BUTTON:
         actions.append("toggle")
-    is_field = node.offers("EditableText") and (node.writable or node.kind.word == "password")
-    is_field = is_field or node.kind.word == "combo box"
+    # What takes no text by value is typed into.
+    is_field = node.kind.word in ("combo box", "password") or (
+        node.writable and (kind is Kind.TEXT or node.offers("EditableText"))
+    )
     if is_field or (node.offers("Value") and kind is Kind.RANGE and node.has(State.FOCUSABLE)):
         actions.append("set_value")
     if node.role in ITEMS or node.kind.word == "combo box":

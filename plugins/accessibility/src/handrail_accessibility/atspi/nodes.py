@@ -28,6 +28,7 @@ from handrail_accessibility.atspi.toolkits import Toolkit, toolkit_of
 from handrail_accessibility.roles import Role
 
 ACCESSIBLE = A11Y + "Accessible"
+VALUE = A11Y + "Value"
 CACHE = "/org/a11y/atspi/cache"
 SCREEN_COORDINATES = 0
 UNKNOWN_INTERFACE = "org.freedesktop.DBus.Error.UnknownInterface"
@@ -323,9 +324,15 @@ async def _text_up_to(bus: Bus, node: Node, end: int) -> str:
 
 async def number_of(bus: Bus, node: Node) -> float | None:
     """The number a slider, spin button or progress bar stands at; None for a date or time, of which Qt says that it is 0 of 0."""
-    value = A11Y + "Value"
-    number = float(await bus.get(node.app, node.path, value, "CurrentValue"))
+    number = float(await bus.get(node.app, node.path, VALUE, "CurrentValue"))
     if number or not node.offers("Text"):
         return number
-    ends = [await bus.get(node.app, node.path, value, end) for end in ("MinimumValue", "MaximumValue")]
-    return number if any(ends) else None
+    return number if any(await limits_of(bus, node)) else None
+
+
+async def limits_of(bus: Bus, node: Node) -> tuple[float, float]:
+    """The least and the greatest number that it may stand at; zero for what is not told."""
+    least, greatest = [
+        await maybe(bus.get, node.app, node.path, VALUE, f"{end}Value") for end in ("Minimum", "Maximum")
+    ]
+    return float(least or 0), float(greatest or 0)
