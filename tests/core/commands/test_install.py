@@ -73,6 +73,7 @@ def test_what_is_changed_in_a_folder_that_is_installed_as_it_stands_counts_at_on
 def test_what_cannot_be_installed_is_an_error_and_the_installer_says_why(elsewhere):
     done = elsewhere("install", "a-plugin-that-is-nowhere")
     assert (done.returncode, done.stdout) == (1, "")
+    assert "Hint: it says why above; what no index has is named by its file, as in dist/" in done.stderr
     assert "a-plugin-that-is-nowhere" in done.stderr
 
 

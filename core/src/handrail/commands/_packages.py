@@ -19,12 +19,14 @@ from handrail.plugins.loading import DISTRIBUTION, UNKNOWN, installed
 from handrail.words import nearest
 
 METAPACKAGE = "handrail"
+WHY = "it says why above"
+NO_INDEX = "what no index has is named by its file, as in dist/handrail_mcp-*.whl"
 
 
 def install(packages: Sequence[str], *, editable: bool = False) -> list[str]:
     """Install packages, as `editable` folders where they stand; the names of the plugins that came."""
     chosen = _checked(packages)
-    appeared, _ = _change(chosen.installing(packages, editable=editable), chosen)
+    appeared, _ = _change(chosen.installing(packages, editable=editable), chosen, hint=f"{WHY}; {NO_INDEX}")
     return appeared
 
 
@@ -97,13 +99,13 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _change(command: Command, chosen: Installer) -> tuple[list[str], list[str]]:
+def _change(command: Command, chosen: Installer, *, hint: str = WHY) -> tuple[list[str], list[str]]:
     """Run the installer; gives the names of the plugins that came and of those that went. What it says goes to stderr."""
     before = {plugin.name for plugin in installed()}
     environment = {**os.environ, **chosen.variables}
     done = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, stdout=sys.stderr, check=False)
     if done.returncode:
-        raise HandrailError(f"the installer did not succeed: it ended with {done.returncode}", hint="it says why above")
+        raise HandrailError(f"the installer did not succeed: it ended with {done.returncode}", hint=hint)
     importlib.invalidate_caches()
     after = {plugin.name for plugin in installed()}
     return sorted(after - before), sorted(before - after)

@@ -115,7 +115,7 @@ async def _found(steps: Steps, name: str, args: Sequence[str]) -> Start:
         return Start(("snap", "run", name, *args), (name,), found="snap")
     raise NotFound(
         f"no installed program is called {name!r}",
-        hint="install_app installs one",
+        hint="install_app installs one where it is loaded, else a person does",
         details={"programs": sorted({e.names[0] for e in known if not e.hidden and not e.action})[:50]},
     )
 
