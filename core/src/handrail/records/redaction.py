@@ -153,7 +153,7 @@ def _may_hold_value(text: str) -> bool:
     if any(sign in text for sign in _SIGNS):
         return True
     long_words = " ".join([word for word in text.split() if len(word) >= _TOKEN])
-    return any(beginning in long_words for beginning in _BEGINNINGS)
+    return bool(long_words) and any(beginning in long_words for beginning in _BEGINNINGS)
 
 
 def _hidden_value(match: re.Match[str]) -> str:

@@ -56,19 +56,18 @@ def behind(shell: int, mark: str) -> tuple[int, ...]:
 
 def _comes_to_be_marked(pid: int, mark: str, ends: float) -> bool:
     """Whether it carries the mark; one that is just turning into another program shows no environment, and is looked at again."""
-    while not (found := _marked(pid, mark)) and _is_bare(pid) and time.monotonic() < ends:
+    while (environ := _environ(pid)) == b"" and _is_program(pid) and time.monotonic() < ends:
         time.sleep(BECOMING_S / 50)
-    return found
+    return environ is not None and _carries(environ, mark)
 
 
-def _is_bare(pid: int) -> bool:
-    """Whether a program shows no environment at all; the kernel's own threads are no programs."""
+def _is_program(pid: int) -> bool:
+    """Whether it is one, as the kernel's own threads are not."""
     try:
         os.readlink(f"/proc/{pid}/exe")
-        with open(f"/proc/{pid}/environ", "rb") as environ:
-            return not environ.read(1)
     except OSError:
         return False
+    return True
 
 
 def _moved_from(pid: int, group: int) -> bool:
@@ -139,8 +138,18 @@ def _maps(pid: int) -> bytes:
 
 
 def _marked(pid: int, mark: str) -> bool:
+    environ = _environ(pid)
+    return environ is not None and _carries(environ, mark)
+
+
+def _carries(environ: bytes, mark: str) -> bool:
+    return f"{MARK}={mark}".encode() in environ.split(b"\0")
+
+
+def _environ(pid: int) -> bytes | None:
+    """The environment that a process was given; None where it is gone, or not to be seen."""
     try:
         with open(f"/proc/{pid}/environ", "rb") as environ:
-            return f"{MARK}={mark}".encode() in environ.read().split(b"\0")
+            return environ.read()
     except OSError:
-        return False
+        return None
