@@ -90,3 +90,24 @@ async def test_a_web_page_is_saved_by_a_dialog_without_a_tree(agent: Agent, fold
     opened = await agent("open_dialog", filename="other.html", directory=str(folder))
     assert opened["path"] == str(folder / "other.html")
     await agent.until(lambda: agent.active("Anderes"), "the other page")
+
+
+async def test_all_text_that_shows_is_told_however_many_parts_it_has(
+    agent: Agent, folder: Path, tmp_path: Path
+) -> None:
+    rows = "".join(f"<tr>{''.join(f'<td>w{row}x{column}</td>' for column in range(30))}</tr>" for row in range(30))
+    page = folder / "page.html"
+    page.write_text(f"<title>Tafel</title><table style='font-size: 6px'>{rows}</table>")
+    profile = f"--user-data-dir={tmp_path / 'chromium'}"
+    flags = ("--no-sandbox", "--no-first-run", "--force-renderer-accessibility")
+    await agent.start("chromium", *flags, profile, page.as_uri(), title="Tafel")
+
+    async def read() -> list[str]:
+        said = await agent.session.call("extract_text", {"source": "accessibility"})
+        return said["text"].split() if said.ok else []
+
+    async def whole() -> bool:
+        return "w0x0" in await read()
+
+    await agent.until(whole, "the page's tree")
+    assert "w29x29" in await read()

@@ -204,6 +204,15 @@ async def test_a_form_is_filled_by_its_labels(agent: Agent) -> None:
     assert not any(element["name"] == "By mail" and "checked" in element["states"] for element in shown)
 
 
+async def test_where_nothing_is_told_of_a_window_that_is_said_and_not_that_its_parts_are_missing(agent: Agent) -> None:
+    assert "no window is active" in (await agent.fails("app_menu", menu_path="Datei > Neu"))["message"]
+    await agent.start("galculator", title="galculator", NO_AT_BRIDGE="1")
+    assert "publishes no tree" in (await agent.fails("app_menu", menu_path="Datei > Neu"))["message"]
+    filled = await agent.session.call("fill_form", {"fields": said(Name="x")})
+    assert "publishes no tree" in filled["failed_fields"][0]["reason"]
+    assert "tells of no text" in (await agent.fails("extract_text"))["message"]
+
+
 @pytest.mark.parametrize(
     ("label", "places"),
     [

@@ -11,7 +11,7 @@ from handrail import AmbiguousElement, Downstream, InvalidArguments, NotFound, R
 from handrail.words import right_to_left, said_by
 from handrail_workflows.dialogs import LINUX
 from handrail_workflows.steps import Steps
-from handrail_workflows.windows import Part, bring_forward, of_app, parts, windows
+from handrail_workflows.windows import Part, bring_forward, of_app, told_parts, windows
 
 # How far a field may be from the label that stands before or above it, pixels.
 NEAR = 400
@@ -66,7 +66,7 @@ async def fill_form(
 
 
 async def _fill(steps: Steps, label: str, value: str | bool | float) -> None:
-    field = field_of(await parts(steps), label)
+    field = field_of(await told_parts(steps), label)
     order: dict[str, Any] = {"action": "set_value", "value": _worded(value)}
     if field.role in BOXES:
         order = {"action": "toggle", "value": _worded(value)}
@@ -110,7 +110,8 @@ def field_of(shown: Sequence[Part], label: str) -> Part:
         )
     if not found:
         raise NotFound(
-            f"no field is labelled {label!r}",
+            f"no field that shows is labelled {label!r}",
+            hint="scroll to it: some programs tell of nothing that is out of view",
             details={"candidates": sorted({part.name for part in fields if part.name and part.usable})},
         )
     if not found[0].usable:

@@ -13,7 +13,7 @@ from handrail import InvalidArguments, NotFound, Run, ToolContext, ToolError, to
 from handrail.words import said_by
 from handrail_workflows.dialogs import LINUX
 from handrail_workflows.steps import Steps, until
-from handrail_workflows.windows import Part, bring_forward, of_app, parts, windows
+from handrail_workflows.windows import Part, bring_forward, of_app, parts, told_parts, windows
 
 OPENED_S = 2.0
 ITEMS = frozenset(("menu", "menu item", "check menu item", "radio menu item"))
@@ -114,6 +114,8 @@ async def _item(menus: Menus, name: str, *, below: Part | None) -> Part:
         await menus.steps.take("execute_gui", action="click", element_id=below.id)
         item = await until(found, OPENED_S)
     if item is None:
+        if not shown:
+            await told_parts(menus.steps)
         raise NotFound(
             f"no menu shows {name!r}",
             hint="write it as it is shown",

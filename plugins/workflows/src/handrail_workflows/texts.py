@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from handrail import Downstream, Read, Run, Screen, ToolContext, tool
+from handrail import BackendUnavailable, Downstream, Read, Run, Screen, ToolContext, tool
 from handrail_workflows.dialogs import LINUX
 from handrail_workflows.steps import Steps
 from handrail_workflows.windows import active_window, bring_forward, of_app, parts, windows
@@ -34,13 +34,18 @@ async def extract_text(
     *,
     context: ToolContext,
 ) -> Mapping[str, Any]:
-    """The text of a window, and the source that gave it: its accessibility tree, the browser tool's page, or text recognition."""
+    """The text that a window shows, and the source that gave it: its accessibility tree, the browser tool's page, or text recognition."""
     steps = Steps(context)
     with steps.told():
         if window is not None:
             await bring_forward(steps, of_app(await windows(steps), window)[0])
         for kind in (source,) if source else ("accessibility", "ocr"):
-            text = await _READERS[kind](steps)
+            try:
+                text = await _READERS[kind](steps)
+            except BackendUnavailable as exc:
+                if source is not None:
+                    raise
+                raise Downstream(f"its program tells of no text, and its picture cannot be read: {exc}") from exc
             if text.strip():
                 return {"text": text, "source": kind, "steps_taken": steps.taken}
     raise Downstream(f"no text was found by {source or 'accessibility or ocr'}")

@@ -13,6 +13,8 @@ from handrail_workflows.steps import Steps
 
 # What is looked for may be far down in a window.
 DEEP = 100
+# Of what shows in a window, as many as each call tells.
+MOST_PAGES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +78,37 @@ async def active_window(steps: Steps) -> Shown:
 
 async def parts(steps: Steps) -> list[Part]:
     """What shows in the active window; empty where its program publishes no accessibility tree of it."""
-    seen = await steps.context.call("get_ui_context", {"full": True, "max_depth": DEEP})
-    if not seen.ok:
-        return []
-    shown = [_part(steps, element) for element in seen["elements"]]
+    whole: dict[str, Any] = {"full": True, "max_depth": DEEP}
+    asked, shown = whole, list[Part]()
+    for _ in range(MOST_PAGES):
+        seen = await steps.context.call("get_ui_context", asked)
+        if not seen.ok and not shown:
+            return []
+        if not seen.ok:
+            # It has changed meanwhile.
+            asked, shown = whole, []
+            continue
+        shown += [_part(steps, element) for element in seen["elements"]]
+        if not (seen["truncated"] and seen["elements"]):
+            break
+        asked = {**whole, "after": shown[-1].id}
+    else:
+        raise Downstream(
+            "the active window shows more than can be read", hint="work it by observe_screen, part by part"
+        )
     active = next((window for window in await windows(steps) if window.active), None)
     return shown if active is None or seen["foreground_window"] == active.title or _fills(shown, active.rect) else []
+
+
+async def told_parts(steps: Steps) -> list[Part]:
+    """What shows in the active window; `Downstream` where nothing is told of it, so that nothing can be missing in it."""
+    if not (shown := await parts(steps)):
+        now = await active_window(steps)
+        raise Downstream(
+            f"nothing is told of what {now.title!r} shows: its program publishes no tree, or does not answer",
+            hint="get_ui_context says which; work it by execute_gui, by points of a picture",
+        )
+    return shown
 
 
 def _fills(shown: Sequence[Part], window: Rect) -> bool:
