@@ -18,6 +18,7 @@ from .conftest import Agent, until
 RESTLESS = str(Path(__file__).with_name("restless_window.py"))
 PLAIN = str(Path(__file__).with_name("plain_window.py"))
 WATCHING = str(Path(__file__).with_name("watching_window.py"))
+NOTICE = str(Path(__file__).with_name("notice_window.py"))
 SLOW = str(Path(__file__).with_name("slow_window.py"))
 
 
@@ -86,6 +87,22 @@ async def test_what_is_partly_covered_is_clicked_where_it_shows(agent: Agent):
     over = windows["galculator"]
     assert not Rect(over["x"], over["y"], over["width"], over["height"]).contains(x, y)
     assert windows["Untitled 1 - Mousepad"]["active"], clicked
+
+
+async def test_what_another_programs_notice_covers_is_not_clicked(agent: Agent, programs: Any):
+    await agent.open("galculator")
+    await agent("resize_window", x=100, y=100, width=400, height=400)
+    key = await agent.element("toggle button", "7")
+    hands = await agent.session.service("hands")
+    programs.start(await agent.session.desktop(), sys.executable, NOTICE, "90", "70", "420", "440")
+
+    async def covered() -> bool:
+        return any(surface.rect == Rect(90, 70, 420, 440) for surface in await hands.surfaces())
+
+    await until(covered, what="the notice")
+    error = await agent.fails("execute_gui", action="click", element_id=key["id"])
+    assert "popup" in error["message"]
+    assert "covers" in error["message"]
 
 
 async def test_what_is_partly_off_the_screen_is_clicked_on_it(agent: Agent):

@@ -162,14 +162,22 @@ def _check_shown(element: Element, home: Window | None, surfaces: Sequence[Windo
 
 
 def _check_own(element: Element, home: Window | None, under: Window | None) -> None:
-    """Raise where a click would go to another program's window. Menus and popups are not known by whose they are."""
-    if under is None or under.state == "popup" or home is None or None in (under.pid, home.pid):
-        return
-    if under.pid != home.pid:
+    """Raise where a click would go to another program's window."""
+    if under is not None and _is_foreign(under, home):
         raise StaleObservation(
             f"{_named(under)} is where {element.id} ({outline.describe(element)}) says that it is",
             hint=f"bring {outline.cut(element.window)!r} to the front by window_focus",
         )
+
+
+def _is_foreign(surface: Window, home: Window | None) -> bool:
+    """Whether another program than that of an element's window is known to show it."""
+    return home is not None and None not in (surface.pid, home.pid) and surface.pid != home.pid
+
+
+def _hangs_over(surface: Window, home: Window | None) -> bool:
+    """Whether it may be a menu or popup of the element's own window."""
+    return surface.state == "popup" and not _is_foreign(surface, home)
 
 
 def check_fresh(before: Sequence[Window], now: Sequence[Window], x: int, y: int) -> None:
@@ -194,7 +202,7 @@ def _uncovered(
 ) -> tuple[int, int]:
     """The middle of the largest part of an element that is on a monitor and under no other window.
 
-    Menus and popups belong to whatever they hang over.
+    Menus and popups belong to whatever they hang over, unless another program is known to show them.
     """
     rect = _rect(element)
     top = surface_at(surfaces, *rect.center)
@@ -205,10 +213,10 @@ def _uncovered(
             f"{element.id} ({outline.describe(element)}) is at {rect.center}, off the screen",
             hint="move its window onto the screen",
         )
-    if own is None or (top is not None and top.state == "popup"):
+    if own is None or (top is not None and _hangs_over(top, home)):
         _check_own(element, home, top)
         return rect.center
-    above = [surface for surface in surfaces[: surfaces.index(own)] if surface.state != "popup"]
+    above = [surface for surface in surfaces[: surfaces.index(own)] if not _hangs_over(surface, home)]
     showing = shown_part([part.intersect(own.rect) for part in on_screen], [surface.rect for surface in above])
     if showing is None:
         raise StaleObservation(
