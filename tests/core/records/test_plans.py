@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,12 @@ def written(folder: Path, text: str) -> Path:
         pytest.param("name: x\nsteps: [{set: {'a b': 1}}]", "steps", id="no-variable"),
         pytest.param("name: [", "not YAML", id="not-yaml"),
         pytest.param("- 1", "not a mapping", id="a-list"),
+        pytest.param("#" * 1_048_577, "more than 1,048,576 bytes", id="too-long"),
+        pytest.param(
+            "name: x\nlook: {tool: look}\nsteps: [{tool: act, find: {element_id: {window: Editor}}}]",
+            "element_id",
+            id="nothing-named",
+        ),
         pytest.param("name: x\nsteps:\n- &s {tool: wait, args: {inner: *s}}", "itself", id="self-reference"),
         pytest.param("name: " + "[" * 5000, "nested", id="deep"),
         pytest.param(
@@ -124,6 +131,23 @@ async def test_what_a_step_saves_is_there_for_later_ones() -> None:
     assert [step.skipped for step in done] == [False, False, True]
 
 
+async def test_a_step_whose_result_has_nothing_to_save_fails() -> None:
+    saving = {"tool": "get_action_history", "save": {"before": "no_such"}}
+    (done,) = await run(saving, {"tool": "get_action_history"})
+    assert done.failure == "the result has no 'no_such' to save as 'before'"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [{"find": {"element_id": {"role": "button"}}}, {"at": {"x": 0.5, "y": 0.5}}, {"front": "Editor"}],
+    ids=["find", "at", "front"],
+)
+def test_a_plan_that_names_what_is_on_the_screen_says_how_to_look(tmp_path: Path, names: dict[str, Any]) -> None:
+    plan = {"name": "x", "steps": [{"steps": [{"tool": "wait", **names}]}]}
+    with pytest.raises(ConfigError, match="does not say how to look"):
+        read_plan(written(tmp_path, json.dumps(plan)))
+
+
 async def test_a_step_is_tried_again_while_its_expectation_does_not_hold() -> None:
     (done,) = await run({"tool": "get_action_history", "expect": {"total_count": 2}, "retry": {"times": 5, "wait": 0}})
     assert done.failure is None
@@ -167,6 +191,15 @@ async def test_parameters_are_filled_in_with_their_type() -> None:
         {"tool": "get_action_history", "args": {"last_n": "${n}"}}, parameters=PARAMETERS, params={"who": "x", "n": "3"}
     )
     assert done[0].args == {"last_n": 3}
+
+
+async def test_a_list_may_be_given_as_a_text_and_a_number_must_be_given_where_it_has_no_default() -> None:
+    parameters = {"names": {"type": "list"}, "n": {"type": "integer", "choices": [1, 2]}}
+    given = {"names": '["a", 1]', "n": "2"}
+    done = await run({"set": {"both": ["${names}", "${n}"]}}, parameters=parameters, params=given)
+    assert done[0].args == {"both": [["a", 1], 2]}
+    with pytest.raises(ConfigError, match="needs the parameter 'n'"):
+        await run({"set": {"both": ["${names}", "${n}"]}}, parameters=parameters, params={"names": "[]"})
 
 
 @pytest.mark.parametrize(

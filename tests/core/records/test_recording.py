@@ -131,6 +131,12 @@ async def test_what_types_where_something_else_is_in_front_does_not_type() -> No
             Plan.model_validate({"name": "x", "look": {"tool": "look", "seconds": 0.3}, "steps": [step]}), session
         )
     assert (done.failure, done.result) == ("the window in front is 'Editor', expected 'Browser'", None)
+    there = {**step, "front": "edit"}
+    async with open_test_session(tools=TOOLS) as session:
+        (done,) = await run_plan(
+            Plan.model_validate({"name": "x", "look": {"tool": "look"}, "steps": [there]}), session
+        )
+    assert done.failure is None
 
 
 async def test_secrets_are_not_written_and_are_asked_for_on_replay(tmp_path: Path) -> None:

@@ -143,6 +143,10 @@ class Hands(Clipboard, Protocol):
         """Seconds since the last input of anybody, ours too; None where the platform does not count them."""
         ...
 
+    async def gets_keys(self, window: str) -> bool:
+        """Whether what is typed goes to a window, by its id, or to one inside it: a window manager may come late to say which is active."""
+        ...
+
     async def activate(self, window: str) -> bool:
         """Raise a window by its id, also a minimized one, and give it the keyboard; False when it does not get it."""
         ...

@@ -94,7 +94,7 @@ class Writer:
         began, typed = await self._active(), 0
         for piece in await self.hands.pieces(text):
             self.context.checkpoint()
-            now = await self._active()
+            now = await self._getting(began)
             if (began and began.id) != (now and now.id):
                 raise Downstream(
                     f"{outline.title_of(now) if now else 'no window'!r} took the keyboard after {typed} of {len(text)} characters;"
@@ -104,6 +104,20 @@ class Writer:
                 )
             await self.hands.type_piece(piece)
             typed += len(piece)
+
+    async def _getting(self, began: Window | None) -> Window | None:
+        """The window that gets the keys: the one that got them at first, or that which has become active in its place.
+
+        A window manager says which is active a moment before or after the keys go there.
+        """
+        deadline = monotonic() + patience(SHOWN_S)
+        while True:
+            now = await self._active()
+            if began is None or now is None or now.id != began.id or await self.hands.gets_keys(now.id):
+                return now
+            if monotonic() > deadline:
+                return None
+            await anyio.sleep(LOOK_S)
 
     async def _active(self) -> Window | None:
         return next((window for window in await self.screen.windows() if window.active), None)

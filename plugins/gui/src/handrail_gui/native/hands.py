@@ -240,6 +240,10 @@ class NativeHands:
         """Seconds since the last input of anybody."""
         return await self._worker.run(lambda system: system.pointing.idle())
 
+    async def gets_keys(self, window: str) -> bool:
+        """Whether what is typed goes to a window."""
+        return await self._worker.run(lambda system: system.windowing.has_keyboard(window))
+
     async def activate(self, window: str) -> bool:
         """Raise a window by its id and give it the keyboard."""
         return await self._worker.run(lambda system: managing.focus(system.windowing, window))

@@ -151,6 +151,9 @@ class X11Hands:
     async def idle(self) -> float | None:
         return await self._connection.run(_idle)
 
+    async def gets_keys(self, window: str) -> bool:
+        return await self._connection.run(lambda client: windows.has_focus(client, int(window, 16)))
+
     async def activate(self, window: str) -> bool:
         return await self._connection.run(lambda client: managing.focus(client, window))
 
