@@ -38,6 +38,11 @@ async def test_a_table_is_saved_as_xlsx_and_what_is_asked_of_the_format_is_answe
     assert saved["path"] == str(folder / "zahlen.xlsx")
     assert "xl/workbook.xml" in zipfile.ZipFile(saved["path"]).namelist()
     assert len(saved["answered"]) == 1
+    # It adds an ending to this name, and asks about that file.
+    for name in ("tabelle", "tabelle.xlsx", "tabelle.ods"):
+        (folder / name).write_text("precious")
+    await calc.fails("save_dialog", filename="tabelle", directory=str(folder), overwrite=True)
+    assert {path.read_text() for path in folder.glob("tabelle*")} == {"precious"}
 
 
 async def test_writers_menus_save_a_text_and_export_it_as_pdf(agent: Agent, folder: Path, tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -190,10 +190,13 @@ def is_chooser(shown: Sequence[Part]) -> bool:
     )
 
 
-async def through(chooser: Chooser, *, replace: bool, done: Callable[[], Awaitable[bool]]) -> None:
+async def through(
+    chooser: Chooser, *, replace: bool, done: Callable[[], Awaitable[bool]], spared: Collection[str] = ()
+) -> None:
     """Confirm, answer what is asked on the way, and wait until the dialog is gone and `done`, or nothing is asked any more.
 
-    While the dialog is open, a question is about the name: it is answered with the button that closes the dialog, if `replace`. One that comes
+    While the dialog is open, a question is about the name: it is answered with the button that closes the dialog, if `replace`, and if it names no
+    file that is `spared`: a program that adds an ending to the name asks about another one than is meant. One that comes
     when the dialog is gone is about the format, and its default is taken.
     """
     await chooser.confirm()
@@ -204,7 +207,8 @@ async def through(chooser: Chooser, *, replace: bool, done: Callable[[], Awaitab
             raise Downstream(f"the dialog {chooser.window.title!r} does not close")
         if question is True:
             return
-        await _answer(chooser, question, replace=replace, tried=tried)
+        meant = replace and not any(name in question.text for name in spared)
+        await _answer(chooser, question, replace=meant, tried=tried)
     raise Downstream("the program goes on asking", details={"answered": chooser.answered})
 
 

@@ -84,7 +84,7 @@ async def save_dialog(given: SaveTo, context: ToolContext) -> Mapping[str, Any]:
                 raise Downstream(
                     f"{given.filename!r} has come there meanwhile; nothing was saved", hint="choose another name"
                 )
-            await choosers.through(chooser, replace=before is not None, done=written)
+            await choosers.through(chooser, replace=before is not None, done=written, spared=beside)
         except ToolError:
             await chooser.give_up()
             raise
