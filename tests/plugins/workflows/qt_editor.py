@@ -1,6 +1,6 @@
 """A small editor with Qt's own dialogs. Its argument, such as `de`, is the language that Qt speaks in them.
 
-With a second argument `late` it thinks for three seconds before it asks about unsaved changes.
+With a second argument `late` it thinks for three seconds before it asks about unsaved changes, with `forgetful` it writes nothing.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from PySide6.QtWidgets import (
 OWN = QFileDialog.Option.DontUseNativeDialog
 Button = QMessageBox.StandardButton
 LATE = "late" in sys.argv
+FORGETFUL = "forgetful" in sys.argv
 
 
 class Editor(QMainWindow):
@@ -97,7 +98,8 @@ class Editor(QMainWindow):
         return bool(name) and self.write(Path(name))
 
     def write(self, path: Path) -> bool:
-        path.write_text(self.text.toPlainText(), encoding="utf-8")
+        if not FORGETFUL:
+            path.write_text(self.text.toPlainText(), encoding="utf-8")
         self.path = path
         self.text.document().setModified(False)
         self.entitle()

@@ -59,6 +59,16 @@ async def test_nothing_is_typed_into_a_dialog_that_does_not_answer(agent: Agent,
     assert list(folder.iterdir()) == []
 
 
+async def test_what_was_not_written_is_no_success(agent: Agent, folder: Path) -> None:
+    await agent.start(*QT_EDITOR, "de", "forgetful", title="Qt Editor")
+    await agent("execute_gui", action="type", text="gone")
+    for name, why in (("nowhere/neu.txt", "there is no folder"), ("neu.txt", "was not written")):
+        refused = await agent.fails("save_dialog", filename=name, directory=str(folder))
+        assert why in refused["message"], refused
+    assert [step["status"] for step in refused["details"]["steps_taken"]].count("success") > 1
+    assert list(folder.iterdir()) == []
+
+
 @EDITORS
 async def test_a_file_is_opened_and_the_window_names_it(
     agent: Agent, folder: Path, command: tuple[str, ...], title: str
