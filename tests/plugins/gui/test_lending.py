@@ -194,10 +194,12 @@ async def test_keys_are_not_pressed_where_their_window_does_not_get_them(scene: 
         os.kill(manager, signal.SIGSTOP)
         try:
             refused = await agent.fails("execute_gui", action="press_key", key="8")
+            unfocused = await agent.fails("window_focus", title="galculator")
         finally:
             os.kill(manager, signal.SIGCONT)
         assert "'galculator'" in refused["message"]
         assert "nothing was pressed" in refused["message"]
+        assert "did not get the focus" in unfocused["message"]
         assert (await shown(agent), await written(agent)) == ("7", "")
 
 
