@@ -6,10 +6,11 @@ import ast
 import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -88,14 +89,21 @@ def _called(tree: ast.AST) -> Iterator[Call]:
                     yield Call(name, ast.literal_eval(given))
 
 
-def _steps(value: Any) -> Iterator[Call]:
+def _steps(value: Any, defaults: Mapping[str, Any] = MappingProxyType({})) -> Iterator[Call]:
+    """The calls of a plan. An argument that is nothing but a parameter has the parameter's default."""
     if isinstance(value, dict):
+        given = value.get("parameters") or {}
+        defaults = {
+            **defaults,
+            **{f"${{{name}}}": each["default"] for name, each in given.items() if "default" in each},
+        }
         if isinstance(value.get("tool"), str):
-            yield Call(value["tool"], value.get("args", {}))
+            args = value.get("args", {})
+            yield Call(value["tool"], {name: defaults.get(str(given), given) for name, given in args.items()})
         value = list(value.values())
     if isinstance(value, list):
         for item in value:
-            yield from _steps(item)
+            yield from _steps(item, defaults)
 
 
 def _lines(text: str) -> Iterator[Call]:

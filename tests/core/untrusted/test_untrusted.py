@@ -199,7 +199,7 @@ def test_a_megabyte_is_cleaned_in_linear_time(text: str) -> None:
 
     # A sixteenth of the text takes a sixteenth of the time, and a 256th where time grows with the square; between them is room for noise.
     part = min(seconds(text[: len(text) // 16]) for _ in range(3))
-    assert min(seconds(text) for _ in range(2)) < 64 * max(part, 0.003)
+    assert any(seconds(text) < 64 * max(part, 0.003) for _ in range(5))
 
 
 def test_a_long_text_keeps_its_head_and_tail_and_says_what_is_left_out() -> None:
