@@ -15,6 +15,7 @@ ROOT = "/org/a11y/atspi/accessible/root"
 UNKNOWN = "org.freedesktop.DBus.Error.UnknownMethod"
 
 ENABLED, FOCUSABLE, FOCUSED, EDITABLE, SENSITIVE, SHOWING, VISIBLE, ACTIVE = 8, 11, 12, 7, 24, 25, 30, 1
+FIELD = ("Accessible", "Component", "Text", "EditableText")
 USABLE = frozenset({ENABLED, FOCUSABLE, SENSITIVE, SHOWING, VISIBLE})
 
 APPLICATION, FRAME, BUTTON, ENTRY, PASSWORD, LIST, LABEL, PANEL = 75, 23, 43, 79, 40, 31, 29, 39
@@ -115,6 +116,8 @@ class Published:
             "Get": lambda: ("v", [self._properties(thing)[body[1]]]),
             "GetText": lambda: ("s", [thing.text[body[0] : None if body[1] < 0 else body[1]]]),
             "SetTextContents": lambda: self._set_text(thing, body[0]),
+            "InsertText": lambda: self._set_text(thing, thing.text[: body[0]] + body[1] + thing.text[body[0] :]),
+            "DeleteText": lambda: self._set_text(thing, thing.text[: body[0]] + thing.text[body[1] :]),
             "GetActions": lambda: ("a(sss)", [[("click", "", "")]]),
             "DoAction": lambda: self._press(thing),
         }

@@ -9,11 +9,10 @@ from handrail import Session
 from handrail_accessibility.control import Control
 
 from .conftest import Launch, Use
-from .published import BUTTON, EDITABLE, ENTRY, PASSWORD, SENSITIVE, SHOWING, USABLE, Published, Thing
+from .published import BUTTON, EDITABLE, ENTRY, FIELD, PASSWORD, SENSITIVE, SHOWING, USABLE, Published, Thing
 
 pytestmark = pytest.mark.anyio
 
-FIELD = ("Accessible", "Component", "Text", "EditableText")
 PRESSABLE = ("Accessible", "Component", "Action")
 
 

@@ -12,7 +12,7 @@ from handrail import NotFound, Session
 from handrail_accessibility.control import Control
 
 from .conftest import Launch, begin, until
-from .published import BUTTON, ENTRY, FOCUSED, LABEL, LIST, PANEL, PASSWORD, SHOWING, USABLE, Published, Thing
+from .published import BUTTON, EDITABLE, ENTRY, FOCUSED, LABEL, LIST, PANEL, PASSWORD, SHOWING, USABLE, Published, Thing
 
 pytestmark = pytest.mark.anyio
 
@@ -164,6 +164,14 @@ async def test_the_focus_is_found_among_any_number_of_things(control: Control, p
         published.things |= inside
         published.show(f"/panel{panel}", Thing(PANEL, "", children=list(inside)))
     published.show("/field", Thing(ENTRY, "field", states=USABLE | {FOCUSED}))
+    found = await control.focused()
+    assert found is not None
+    assert (found.role, found.text) == ("text", "field")
+
+
+async def test_of_a_pane_and_the_text_in_it_the_text_has_the_focus(control: Control, published: Published) -> None:
+    published.things["/field"] = Thing(ENTRY, "field", states=USABLE | {FOCUSED, EDITABLE})
+    published.show("/pane", Thing(PANEL, "", children=["/field"], states=USABLE | {FOCUSED}))
     found = await control.focused()
     assert found is not None
     assert (found.role, found.text) == ("text", "field")

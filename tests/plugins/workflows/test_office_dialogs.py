@@ -56,6 +56,23 @@ async def test_writers_menus_save_a_text_and_export_it_as_pdf(agent: Agent, fold
     assert (await agent("close_app", app_name="bericht.odt"))["closed"]
 
 
+async def test_texts_are_written_once_into_writer_also_those_that_go_on_on_the_next_page(
+    agent: Agent, tmp_path: Path
+) -> None:
+    await start_office(agent, tmp_path, "--writer", "Writer")
+    texts = [" ".join(f"{letter}{number}" for number in range(count)) for letter, count in (("a", 150), ("b", 1_200))]
+    short = await agent("execute_gui", action="type", text=texts[0])
+    assert (short["route"], short["effect"]) == ("accessibility", "confirmed")
+    long = await agent("execute_gui", action="type", text=texts[1])
+    assert (long["route"], long["effect"]) in {("clipboard", "confirmed"), ("clipboard", "unverified")}
+    await agent("execute_gui", action="hotkey", key="ctrl+a")
+    await agent("execute_gui", action="hotkey", key="ctrl+c")
+
+    hands = await agent.session.service("hands")
+    await agent.until(hands.clipboard_text, "the copied text")
+    assert (await hands.clipboard_text()).strip() == "".join(texts)
+
+
 async def start_browser(agent: Agent, folder: Path, tmp_path: Path, language: str = "de") -> None:
     page = folder / "page.html"
     page.write_text("<title>Wetter</title><p>Regen</p>")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from typing import TypeVar
 
 from handrail import Element, Glance, StaleElement, Tree
@@ -15,6 +16,12 @@ def glance_of(tree: Tree) -> Glance:
     seen = [(e.role, e.text, e.value, sorted(e.states), e.rect) for e in tree.elements]
     said = hashlib.sha256(repr((tree.window, tree.note, seen)).encode()).hexdigest()[:16]
     return Glance(said, tree.focused)
+
+
+def focus_of(elements: Iterable[Element]) -> Element | None:
+    """What has the keyboard focus. Some programs say it of a pane as well as of the text in it that gets what is typed."""
+    focused = [element for element in elements if "focused" in element.states]
+    return next((element for element in focused if "editable" in element.states), focused[0] if focused else None)
 
 
 def ref_of(element: Element, kind: type[R]) -> R:

@@ -26,6 +26,8 @@ LOOK_S = 0.02
 ANSWER_S = 10.0
 # Text up to this length goes by keys where nothing is known of the program.
 SHORT = 200
+# Longer ones may not end on the page that a paragraph of a document begins on.
+PARAGRAPH = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +78,9 @@ class Writer:
             return ["keys"]
         if "multiline" not in focus.states and any(letter in text for letter in "\n\r\t"):
             return ["keys"]
+        # It may go on on the next page, where it cannot be read back, nor be taken out again.
+        if focus.role == "paragraph" and len(text) > PARAGRAPH:
+            return ["clipboard", "keys"]
         return ["accessibility", "clipboard", "keys"]
 
     async def _send(self, route: Route, focus: Element | None, text: str) -> bool:

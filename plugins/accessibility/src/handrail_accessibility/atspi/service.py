@@ -25,7 +25,7 @@ from handrail_accessibility.atspi.roles import State
 from handrail_accessibility.atspi.tables import cell_called, fits
 from handrail_accessibility.atspi.windows import PATIENCE_S, Roll, TopLevel, Windows
 from handrail_accessibility.control import Scene
-from handrail_accessibility.looks import glance_of, ref_of
+from handrail_accessibility.looks import focus_of, glance_of, ref_of
 
 SCENE_DEADLINE_S = 1.5
 GLANCE_DEADLINE_S = 3.0
@@ -96,7 +96,7 @@ class AtSpi:
         tree = Tree(
             elements[: wanted.budget],
             window=chosen.title,
-            focused=next((element for element in elements if "focused" in element.states), None),
+            focused=focus_of(elements),
             truncated=reading.truncated or len(elements) > wanted.budget or clock.cancelled_caught,
             note=note,
         )

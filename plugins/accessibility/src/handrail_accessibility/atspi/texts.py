@@ -29,19 +29,28 @@ async def set_text(bus: Bus, node: Node, text: str) -> bool:
 
 
 async def insert(bus: Bus, node: Node, text: str) -> bool:
-    """Put the text in place of the selection, or at the caret, and read it back; what came out wrong is taken out again."""
+    """Put the text in place of the selection, or at the caret, and read it back; what came out wrong is taken out again.
+
+    False where it is not there, so that it may be written in another way. Of a paragraph that goes on on the next page only a part can be read:
+    where less shows than was given, or more is gone than can be taken out, it was taken all the same.
+    """
     before = await text_length(bus, node)
     if before is None or not (node.offers("EditableText") and node.writable) or await _unchecked(bus, node):
         return False
     start, end = await _selection(bus, node)
     # After the selection, which goes only when the new text is there.
     await accepted(bus, node, "EditableText", "InsertText", "isi", [end, text, await _units(bus, node, text)])
-    added = (await text_length(bus, node) or before) - before
-    if added <= 0:
+    after = await text_length(bus, node)
+    if after is None or after < before:
+        return True
+    added = after - before
+    if added == 0:
         return False
     if not await _reads(bus, node, text, end, end + added):
+        if added < len(text) and start == end:
+            return True
         await accepted(bus, node, "EditableText", "DeleteText", "ii", [end, end + added])
-        return False
+        return await text_length(bus, node) != before
     if start < end:
         await accepted(bus, node, "EditableText", "DeleteText", "ii", [start, end])
     await accepted(bus, node, "Text", "SetCaretOffset", "i", [start + added])

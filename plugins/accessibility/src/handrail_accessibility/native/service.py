@@ -11,7 +11,7 @@ from handrail import AmbiguousElement, Element, Glance, NotFound, ServiceContext
 from handrail.desktops.worker import Worker
 from handrail.words import folded
 from handrail_accessibility.control import Scene
-from handrail_accessibility.looks import glance_of, ref_of
+from handrail_accessibility.looks import focus_of, glance_of, ref_of
 from handrail_accessibility.native.tree import (
     Handle,
     Node,
@@ -77,7 +77,7 @@ class NativeTree:
         return Tree(
             shown,
             window=chosen.title,
-            focused=next((element for element in lines if "focused" in element.states), None),
+            focused=focus_of(lines),
             truncated=read.truncated or len(lines) > budget,
         )
 
