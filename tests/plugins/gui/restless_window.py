@@ -1,22 +1,36 @@
-"""A window in which a square changes its colour many times a second, as an animation does: python restless_window.py [x y width height]"""
+"""A window that changes by itself: python restless_window.py always|pressed
+
+`always`: a square in it changes its colour many times a second, as an animation does. `pressed`: it turns black, once, when a button of the mouse
+goes down anywhere.
+"""
 
 from __future__ import annotations
 
 import random
+import signal
 import sys
 import time
 
 from Xlib import X, display
 
+LEFT, TOP, WIDTH, HEIGHT = 700, 300, 200, 150
 
-def main(x: int, y: int, width: int, height: int) -> None:
+
+def main(when: str) -> None:
     screen = display.Display()
     root = screen.screen().root
-    window = root.create_window(x, y, width, height, 0, X.CopyFromParent, background_pixel=0xFFFFFF)
+    window = root.create_window(LEFT, TOP, WIDTH, HEIGHT, 0, X.CopyFromParent, background_pixel=0xFFFFFF)
     window.set_wm_name("restless")
-    window.set_wm_normal_hints(flags=1 << 0, x=x, y=y)
+    window.set_wm_normal_hints(flags=1 << 0, x=LEFT, y=TOP)
     window.map()
-    paint = window.create_gc()
+    paint = window.create_gc(foreground=0)
+    screen.sync()
+    if when == "pressed":
+        while not root.query_pointer().mask & X.Button1Mask:
+            time.sleep(0.001)
+        window.fill_rectangle(paint, 0, 0, WIDTH, HEIGHT)
+        screen.sync()
+        signal.pause()
     while True:
         paint.change(foreground=random.getrandbits(24))
         window.fill_rectangle(paint, 20, 20, 40, 40)
@@ -25,4 +39,4 @@ def main(x: int, y: int, width: int, height: int) -> None:
 
 
 if __name__ == "__main__":
-    main(*(int(given) for given in sys.argv[1:] or ("700", "300", "200", "150")))
+    main(sys.argv[1])

@@ -17,7 +17,6 @@ from .conftest import Agent, until
 
 RESTLESS = str(Path(__file__).with_name("restless_window.py"))
 PLAIN = str(Path(__file__).with_name("plain_window.py"))
-WATCHING = str(Path(__file__).with_name("watching_window.py"))
 NOTICE = str(Path(__file__).with_name("notice_window.py"))
 SLOW = str(Path(__file__).with_name("slow_window.py"))
 
@@ -29,7 +28,7 @@ async def titled(agent: Agent, title: str) -> bool:
 @pytest.fixture
 async def restless(agent: Agent, programs: Any) -> Any:
     """A window with an animation in it, beside the one that is worked."""
-    programs.start(await agent.session.desktop(), sys.executable, RESTLESS)
+    programs.start(await agent.session.desktop(), sys.executable, RESTLESS, "always")
     await until(lambda: titled(agent, "restless"), what="the window that does not rest")
 
 
@@ -49,8 +48,8 @@ async def test_what_another_window_shows_is_not_taken_for_the_effect(agent: Agen
         desktop, await agent.session.service("screen"), sys.executable, PLAIN, str(tmp_path / "typed")
     )
     await agent("resize_window", title=window.id, x=50, y=50, width=300, height=200)
-    programs.start(desktop, sys.executable, WATCHING, "700", "300", "200", "150")
-    await until(lambda: titled(agent, "watching"), what="the window that watches the mouse")
+    programs.start(desktop, sys.executable, RESTLESS, "pressed")
+    await until(lambda: titled(agent, "restless"), what="the window that watches the mouse")
     await agent("window_focus", title=window.id)
     await agent("observe_screen", image="raw")
     clicked = await agent("execute_gui", action="click", x=150, y=150)
