@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp import types
-from tests.plugins.mcp.place import ERAS, MODERN, Place, made, structured, wait_for
+from tests.plugins.mcp.place import ERAS, MODERN, Place, made, result_fields, wait_for
 
 from handrail.asking.pending import PendingInquiry, pending, reply
 from handrail.config.places import Places
@@ -32,7 +32,7 @@ def place(tmp_path: Path) -> Place:
 
 async def answers(place: Place, era: str, given: types.ElicitResult) -> Any:
     async with place.client(era, lambda _: given) as client:
-        return structured(await client.call_tool("ask_user", {"questions": QUESTIONS}))
+        return result_fields(await client.call_tool("ask_user", {"questions": QUESTIONS}))
 
 
 @both_eras
@@ -59,7 +59,7 @@ async def test_who_does_not_answer_has_said_nothing(place: Place, given: Any) ->
 
 async def test_a_client_that_cannot_ask_is_nobody(place: Place) -> None:
     async with place.client(MODERN) as client:
-        result = structured(await client.call_tool("ask_user", {"questions": QUESTIONS}))
+        result = result_fields(await client.call_tool("ask_user", {"questions": QUESTIONS}))
     assert result["error"]["code"] == "no_confirmer"
 
 
@@ -99,10 +99,10 @@ async def test_what_is_remembered_is_a_resource(place: Place) -> None:
 async def test_a_plan_is_shown_and_approved_by_the_clients_person(place: Place, era: str) -> None:
     given = types.ElicitResult(action="accept", content={"answer": "once"})
     async with place.client(era, lambda _: given) as client:
-        assert structured(await client.call_tool("enter_plan_mode", {}))["mode"] == "plan"
+        assert result_fields(await client.call_tool("enter_plan_mode", {}))["mode"] == "plan"
         names = {tool.name for tool in (await client.list_tools()).tools}
         assert "exit_plan_mode" in names
         assert not names & {"enter_plan_mode", "save_memory"}
-        left = structured(await client.call_tool("exit_plan_mode", {"plan": "1. Paint the boat."}))
+        left = result_fields(await client.call_tool("exit_plan_mode", {"plan": "1. Paint the boat."}))
     assert left["mode"] == "default"
     assert "    | 1. Paint the boat." in place.asked[0].message

@@ -73,7 +73,7 @@ async def main():
     async with stdio_client(server) as pipes, ClientSession(*pipes) as client:
         await client.initialize()
         made = [await client.call_tool(name, args) for name, args in json.loads(sys.argv[1])]
-        print(json.dumps([each.structured_content["error"] for each in made]))
+        print(json.dumps([json.loads(each.content[0].text)["error"] for each in made]))
 
 asyncio.run(main())
 """

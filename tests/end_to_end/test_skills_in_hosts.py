@@ -11,7 +11,7 @@ import anyio
 import pytest
 from anyio.streams.buffered import BufferedByteReceiveStream
 from mcp import Client
-from tests.plugins.mcp.place import ERAS, MODERN, Place, accept, structured
+from tests.plugins.mcp.place import ERAS, MODERN, Place, accept, result_fields
 from tests.plugins.skills.shelf import HANDRAIL, TOOL, enable, own, write
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +54,7 @@ async def test_over_mcp_the_client_is_told_and_finds_the_tools_of_the_skill(plac
         else:
             loaded = await client.call_tool("load_skill", {"skill_name": "tidy"})
             await place.changes.wait()
-        assert set(structured(loaded)["tools"]) == BROUGHT
+        assert set(result_fields(loaded)["tools"]) == BROUGHT
         assert is_appended(await listed(client), before)
         counted = await client.call_tool("count_letters", {"text": "abc"})
         assert (counted.is_error, len(place.asked)) == (False, 1)

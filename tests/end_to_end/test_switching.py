@@ -17,6 +17,7 @@ import anyio
 import pytest
 from anyio.streams.text import TextReceiveStream
 from mcp import Client, StdioServerParameters, stdio_client, types
+from tests.plugins.mcp.place import result_text
 
 import handrail
 from handrail import Session, VisionBackend
@@ -222,7 +223,7 @@ async def test_over_mcp_an_edited_file_changes_the_list_and_the_client_is_told(
                 for hidden in there - wanted:
                     refused = await client.call_tool(hidden, {})
                     assert refused.is_error
-                    assert "tool_unavailable" in str(refused.structured_content)
+                    assert "tool_unavailable" in result_text(refused)
 
 
 @pytest.mark.parametrize("era", ERAS)
@@ -239,10 +240,10 @@ async def test_over_mcp_a_call_under_way_ends_on_the_old_backend(
                 await changes.get()
             # It uses what the call under way holds, and does not wait for that.
             refused = await client.call_tool("observe_screen", {})
-            assert "tool_unavailable" in str(refused.structured_content)
+            assert "tool_unavailable" in result_text(refused)
             assert not looking.done()
             (tmp_path / "open").touch()
-            assert "the slow one saw this" in str((await looking).structured_content)
+            assert "the slow one saw this" in result_text(await looking)
 
 
 def edit(folder: Path, backend: str) -> None:

@@ -21,6 +21,12 @@ client.setRequestHandler(ElicitRequestSchema, (request) => {
   return { action: "accept", content: { answer: "once" } };
 });
 
+// The JSON of a result, which is the line inside the envelope where there is one.
+function fieldsOf(result) {
+  const lines = result.content[0].text.split("\n");
+  return JSON.parse(lines[lines.length >> 1]);
+}
+
 await client.connect(transport);
 const { tools } = await client.listTools();
 const scribbled = await client.callTool({ name: "scribble", arguments: { word: "hello" } });
@@ -46,9 +52,11 @@ const seen = {
   server: client.getServerVersion(),
   tools: tools.map((tool) => tool.name),
   questions,
-  scribbled: scribbled.structuredContent,
+  scribbled: fieldsOf(scribbled),
   progress,
   pictures: pictures.content.map((block) => block.type),
+  envelope: pictures.content[0].text.split("\n").map((line) => line.slice(0, 11)),
+  structured: [scribbled, pictures].some((result) => "structuredContent" in result),
   resources: resources.map((resource) => resource.uri),
   page: page.contents[0]._meta["handrail/page"],
 };

@@ -224,9 +224,6 @@ def test_a_text_cannot_close_its_envelope() -> None:
     assert first.text == (
         f'<untrusted {first.boundary} tool="fetch" call="c1" from="the network">\n{forged}\n</untrusted {first.boundary}>'
     )
-    assert first.wire() == {
-        "boundary": first.boundary, "trust": "untrusted", "tool": "fetch", "call_id": "c1", "origin": "the network",
-    }  # fmt: skip
 
 
 def test_an_envelope_costs_few_tokens() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import AsyncGenerator, Callable
@@ -120,16 +121,29 @@ def made(folder: Path, stage: str) -> Place:
     return Place(project, environment)
 
 
-def structured(result: types.CallToolResult) -> dict[str, Any]:
-    assert isinstance(result.structured_content, dict)
-    return result.structured_content
+def result_text(result: types.CallToolResult) -> str:
+    """Return the text of a tool result, which is one block of `content` that nothing else in the result can replace."""
+    assert result.structured_content is None
+    # The SDK names the server there in the newer protocol.
+    assert set(result.meta or {}) <= {"io.modelcontextprotocol/serverInfo"}
+    first, *others = result.content
+    assert isinstance(first, types.TextContent)
+    assert not any(isinstance(block, types.TextContent) for block in others)
+    return first.text
+
+
+def result_fields(result: types.CallToolResult) -> dict[str, Any]:
+    """Return the keys of a tool result as a model reads them: JSON, on the line inside the envelope if there is one."""
+    lines = result_text(result).split("\n")
+    assert len(lines) == (3 if lines[0].startswith("<untrusted ") else 1)
+    return json.loads(lines[len(lines) // 2])
 
 
 async def how_it_ended(client: Client, tool: str) -> str:
     """The status that the session has recorded for a call of the tool, as soon as there is one."""
     with anyio.fail_after(30):
         while True:
-            actions = structured(await client.call_tool("get_action_history", {}))["actions"]
+            actions = result_fields(await client.call_tool("get_action_history", {}))["actions"]
             if found := [action["status"] for action in actions if action["tool"] == tool]:
                 return found[0]
             await anyio.sleep(0.02)

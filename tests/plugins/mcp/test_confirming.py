@@ -11,7 +11,7 @@ import anyio
 import pytest
 from mcp import types
 
-from .place import ERAS, LEGACY, MODERN, Place, accept, structured
+from .place import ERAS, LEGACY, MODERN, Place, accept, result_fields
 
 both_eras = pytest.mark.parametrize("era", ERAS)
 
@@ -21,7 +21,7 @@ async def test_a_yes_runs_the_call_once(place: Place, era: str):
     async with place.client(era, lambda _: accept("once")) as client:
         first = await client.call_tool("scribble", {"word": "hello"})
         await client.call_tool("scribble", {"word": "hello"})
-    assert structured(first)["wrote"] == "hello"
+    assert result_fields(first)["wrote"] == "hello"
     assert place.scribbled == ["hello", "hello"]
     assert len(place.asked) == 2
 
@@ -53,8 +53,8 @@ async def test_anything_but_a_plain_yes_is_a_no(place: Place, era: str):
     async with place.client(era, lambda _: left.pop()) as client:
         results = [await client.call_tool("scribble", {"word": "hello"}) for _ in REFUSALS]
     assert all(result.is_error for result in results)
-    assert {structured(result)["status"] for result in results} == {"denied"}
-    assert {structured(result)["error"]["code"] for result in results} == {"denied_by_user"}
+    assert {result_fields(result)["status"] for result in results} == {"denied"}
+    assert {result_fields(result)["error"]["code"] for result in results} == {"denied_by_user"}
     assert place.scribbled == []
 
 
@@ -62,7 +62,7 @@ async def test_anything_but_a_plain_yes_is_a_no(place: Place, era: str):
 async def test_a_client_that_cannot_ask_is_denied(place: Place, era: str):
     async with place.client(era) as client:
         result = await client.call_tool("scribble", {"word": "hello"})
-    assert structured(result)["error"]["code"] == "no_confirmer"
+    assert result_fields(result)["error"]["code"] == "no_confirmer"
     assert place.scribbled == []
 
 
@@ -84,7 +84,7 @@ async def test_feedback_goes_to_the_model(place: Place, era: str):
     given = types.ElicitResult(action="accept", content={"answer": "deny", "feedback": "write less"})
     async with place.client(era, lambda _: given) as client:
         result = await client.call_tool("scribble", {"word": "hello"})
-    assert "write less" in structured(result)["error"]["message"]
+    assert "write less" in result_fields(result)["error"]["message"]
 
 
 @both_eras
@@ -95,7 +95,7 @@ async def test_edited_arguments_are_asked_about_again(place: Place, era: str):
     ]
     async with place.client(era, lambda _: given.pop(0)) as client:
         result = await client.call_tool("scribble", {"word": "hello"})
-    assert structured(result)["edited_args"] == {"word": "bye"}
+    assert result_fields(result)["edited_args"] == {"word": "bye"}
     assert place.scribbled == ["bye"]
     assert len(place.asked) == 2
 
@@ -121,7 +121,7 @@ async def test_the_parts_of_a_call_are_asked_about_one_by_one(place: Place, era:
 
     async with place.client(era, decide) as client:
         result = await client.call_tool("scribble_both", {"first": "fine", "second": "nope"})
-    assert structured(result)["statuses"] == ["success", "denied"]
+    assert result_fields(result)["statuses"] == ["success", "denied"]
     assert place.scribbled == ["fine"]
     assert len(place.asked) == 2
 
@@ -143,7 +143,7 @@ async def test_two_questions_at_once_may_be_answered_crosswise(place: Place):
     async with place.client(LEGACY, answer) as client, anyio.create_task_group() as group:
 
         async def call(word: str) -> None:
-            results[word] = structured(await client.call_tool("scribble", {"word": word}))
+            results[word] = result_fields(await client.call_tool("scribble", {"word": word}))
             done.set()
 
         group.start_soon(call, "left")
@@ -159,8 +159,8 @@ async def test_answers_that_come_with_the_other_call_are_refused_for_both(place:
         left = await asked(client, "left")
         right = await asked(client, "right")
         crossed = [await answered(client, "left", right), await answered(client, "right", left)]
-        history = structured(await client.call_tool("get_action_history", {}))["actions"]
-    assert [structured(result)["status"] for result in crossed] == ["denied", "denied"]
+        history = result_fields(await client.call_tool("get_action_history", {}))["actions"]
+    assert [result_fields(result)["status"] for result in crossed] == ["denied", "denied"]
     assert [action["status"] for action in history] == ["denied", "denied"]
     assert place.scribbled == []
 
@@ -170,8 +170,8 @@ async def test_an_old_answer_is_refused(place: Place):
         question = await asked(client, "hello")
         first = await answered(client, "hello", question)
         again = await answered(client, "hello", question)
-    assert structured(first)["status"] == "success"
-    assert structured(again)["error"]["code"] == "denied_by_policy"
+    assert result_fields(first)["status"] == "success"
+    assert result_fields(again)["error"]["code"] == "denied_by_policy"
     assert place.scribbled == ["hello"]
 
 
@@ -180,7 +180,7 @@ async def test_an_answer_to_no_question_is_refused(place: Place):
         await asked(client, "hello")
         for state in ("", "made up", "m1", "0" * 100_000):
             question = types.InputRequiredResult(request_state=state)
-            assert structured(await answered(client, "hello", question))["status"] == "denied"
+            assert result_fields(await answered(client, "hello", question))["status"] == "denied"
     assert place.scribbled == []
 
 
@@ -194,7 +194,7 @@ async def test_a_question_that_nobody_answers_in_time_is_a_no(place: Place, era:
 
     async with place.client(era, too_late) as client:
         result = await client.call_tool("scribble", {"word": "hello"})
-    assert structured(result)["error"]["code"] == "no_confirmer"
+    assert result_fields(result)["error"]["code"] == "no_confirmer"
     assert place.scribbled == []
 
 
@@ -202,7 +202,7 @@ async def test_coming_back_without_an_answer_is_a_no(place: Place):
     async with place.client(MODERN, lambda _: accept("once")) as client:
         question = await asked(client, "hello")
         result = await client.session.call_tool("scribble", {"word": "hello"}, request_state=question.request_state)
-    assert structured(result)["error"]["code"] == "denied_by_user"
+    assert result_fields(result)["error"]["code"] == "denied_by_user"
     assert place.scribbled == []
 
 
@@ -222,7 +222,7 @@ async def test_questions_that_are_never_answered_are_bounded(place: Place):
             await asked(client, f"word{number}")
         one_more = await client.session.call_tool("scribble", {"word": "more"}, allow_input_required=True)
     assert isinstance(one_more, types.CallToolResult)
-    assert structured(one_more)["error"]["code"] == "no_confirmer"
+    assert result_fields(one_more)["error"]["code"] == "no_confirmer"
     assert place.scribbled == []
     assert sum('"status":"cancelled"' in line for line in place.audit) == 32
 
@@ -249,9 +249,9 @@ async def test_a_state_that_was_changed_is_refused_and_the_question_stays_open(p
         letters[place_of_change] = "A" if letters[place_of_change] != "A" else "B"
         changed = types.InputRequiredResult(request_state="".join(letters))
         refused = await answered(client, "hello", changed)
-        assert structured(refused)["error"]["code"] == "denied_by_policy"
+        assert result_fields(refused)["error"]["code"] == "denied_by_policy"
         assert place.scribbled == []
-        assert structured(await answered(client, "hello", question))["status"] == "success"
+        assert result_fields(await answered(client, "hello", question))["status"] == "success"
     assert place.scribbled == ["hello"]
 
 
@@ -272,7 +272,7 @@ async def test_a_state_is_too_old_when_its_question_is(place: Place):
     async with place.client(MODERN, lambda _: accept("once")) as client:
         question = await asked(client, "hello")
         await anyio.sleep(0.6)
-        late = structured(await answered(client, "hello", question))
+        late = result_fields(await answered(client, "hello", question))
     assert late["error"]["code"] == "no_confirmer"
     assert place.scribbled == []
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from mcp import Client, types
 
-from .place import ERAS, HANDRAIL, LEGACY, MODERN, Place, accept, how_it_ended, structured, wait_for
+from .place import ERAS, HANDRAIL, LEGACY, MODERN, Place, accept, how_it_ended, result_fields, result_text, wait_for
 
 PLUGINS = "accessibility,cli,gui,mcp,mcp_stage"
 LINE = "Grüße — 漢字 ✓"
@@ -47,18 +47,21 @@ def only_the_editor(asked: types.ElicitRequestFormParams) -> types.ElicitResult:
 
 async def done(client: Client, name: str, args: dict[str, Any]) -> dict[str, Any]:
     result = await client.call_tool(name, args)
-    assert not result.is_error, structured(result)
-    return structured(result)
+    assert not result.is_error, result_fields(result)
+    return result_fields(result)
 
 
 async def looks_at_the_screen(client: Client) -> None:
     result = await client.call_tool("observe_screen", {})
-    assert not result.is_error, structured(result)
+    assert not result.is_error, result_fields(result)
     pictures = [block for block in result.content if isinstance(block, types.ImageContent)]
     assert [base64.b64decode(picture.data)[:2] for picture in pictures] == [b"\xff\xd8"]
     assert pictures[0].mime_type == "image/jpeg"
-    assert "image_b64" not in structured(result)
-    assert structured(result)["actual_backend"] == "accessibility"
+    fields = result_fields(result)
+    assert "image_b64" not in fields
+    assert fields["observation_id"]
+    assert fields["actual_backend"] == "accessibility"
+    assert result_text(result).startswith("<untrusted ")
     assert any("Mousepad" in window["title"] for window in (await done(client, "window_list", {}))["windows"])
 
 
@@ -72,7 +75,7 @@ async def is_denied(client: Client, desktop: Place) -> None:
     kept = desktop.folder / "kept"
     kept.mkdir()
     result = await client.call_tool("execute_cli", {"command": "rm -r ./*"})
-    assert structured(result)["error"]["code"] == "denied_by_user"
+    assert result_fields(result)["error"]["code"] == "denied_by_user"
     assert "    | rm -r ./*" in desktop.asked[-1].message
     assert kept.is_dir()
 
@@ -85,7 +88,22 @@ async def sees_the_list_change(client: Client, desktop: Place) -> None:
     hidden = await client.call_tool("observe_screen", {})
     assert "plan_it" in names
     assert not {"observe_screen", "execute_gui", "get_ui_context", "execute_accessible"} & names
-    assert structured(hidden)["error"]["code"] == "tool_unavailable"
+    assert result_fields(hidden)["error"]["code"] == "tool_unavailable"
+
+
+@pytest.mark.parametrize("era", ERAS)
+async def test_the_handle_and_the_prompt_of_a_command_are_in_the_text(place: Place, era: str):
+    place.environment["HANDRAIL_PLUGINS"] = "cli,mcp"
+    place.configure("")
+    async with place.client(era, lambda _: accept("once")) as client:
+        asking = {"command": "printf 'Name: '; read name; echo hello $name", "background": True}
+        process_id = (await done(client, "execute_cli", asking))["process_id"]
+        waiting = await done(client, "read_process", {"process_id": process_id, "wait": 30})
+        assert waiting["prompt"]["text"] == "Name:"
+        await done(client, "write_process", {"process_id": process_id, "text": "Ada\n"})
+        ended = await done(client, "read_process", {"process_id": process_id, "wait": 30})
+    assert ended["exit_code"] == 0
+    assert "hello Ada" in ended["stdout"]
 
 
 @pytest.mark.parametrize("era", ERAS)

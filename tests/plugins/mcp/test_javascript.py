@@ -36,6 +36,8 @@ def check(seen: dict[str, Any], place: Place) -> None:
     assert seen["progress"] == sorted(set(seen["progress"]))
     assert len(seen["progress"]) >= 2
     assert seen["pictures"] == ["text", "image", "image", "audio"]
+    assert [seen["envelope"][0], seen["envelope"][2]] == ["<untrusted ", "</untrusted"]
+    assert not seen["structured"]
     assert [uri for uri in seen["resources"] if uri.startswith("handrail://artifacts/a")]
     assert seen["page"]["page"] == 2
     assert place.scribbled == ["hello"]

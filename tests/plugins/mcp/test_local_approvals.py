@@ -18,7 +18,7 @@ from handrail.asking.pending import PendingApproval, give, pending
 from handrail.config.places import Places
 from handrail.errors import NotFound
 
-from .place import ERAS, HANDRAIL, LEGACY, MODERN, Place, accept, structured, wait_for
+from .place import ERAS, HANDRAIL, LEGACY, MODERN, Place, accept, result_fields, wait_for
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ async def while_asked(place: Place, client: Client, answer: Any) -> dict[str, An
     results: list[dict[str, Any]] = []
 
     async def call() -> None:
-        results.append(structured(await client.call_tool("scribble", {"word": "hello"})))
+        results.append(result_fields(await client.call_tool("scribble", {"word": "hello"})))
 
     async with anyio.create_task_group() as group:
         group.start_soon(call)
@@ -75,7 +75,7 @@ async def test_a_no_is_told_with_its_reason(local: Place, era: str):
 async def test_nobody_there_is_a_no(local: Place):
     local.configure('[serve]\napprovals = "local"\n[confirmation]\nexpires = 0.5\n')
     async with local.client(LEGACY, lambda _: accept("once")) as client:
-        result = structured(await client.call_tool("scribble", {"word": "hello"}))
+        result = result_fields(await client.call_tool("scribble", {"word": "hello"}))
     assert result["error"]["code"] == "no_confirmer"
     assert (local.scribbled, local.asked) == ([], [])
 
@@ -155,7 +155,7 @@ async def test_a_person_answers_at_a_terminal(local: Place):
         results: list[Any] = []
 
         async def call() -> None:
-            results.append(structured(await client.call_tool("scribble", {"word": "hello"})))
+            results.append(result_fields(await client.call_tool("scribble", {"word": "hello"})))
 
         group.start_soon(call)
         await asked(local)
@@ -194,7 +194,7 @@ async def during_a_form(place: Place, era: str, tool: str, args: dict[str, Any],
     async with place.client(era, person) as client, anyio.create_task_group() as group:
 
         async def call() -> None:
-            results.append(structured(await client.call_tool(tool, args)))
+            results.append(result_fields(await client.call_tool(tool, args)))
 
         group.start_soon(call)
         await person.shown.wait()

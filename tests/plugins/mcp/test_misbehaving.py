@@ -9,8 +9,9 @@ import time
 from typing import Any
 
 import psutil
+from mcp import types
 
-from .place import Place
+from .place import Place, result_fields
 from .test_ending import Server, serving
 
 CAN_ASK = (
@@ -37,6 +38,11 @@ def answer(question: dict[str, Any], result: Any) -> bytes:
     return json.dumps({"jsonrpc": "2.0", "id": question["id"], "result": result}).encode() + b"\n"
 
 
+def fields_of(server: Server, number: int) -> dict[str, Any]:
+    """Return the keys of the result that answers the numbered call."""
+    return result_fields(types.CallToolResult.model_validate(server.answer(number)["result"]))
+
+
 def goes_on(server: Server, number: int = 7_000) -> None:
     server.call(number, "see_tree")
     assert server.answer(number)["result"]["isError"] is False
@@ -59,7 +65,7 @@ def test_two_calls_of_one_id_are_both_answered(place: Place):
     with serving(place) as server:
         server.call(5, "wait", {"seconds": 0.3})
         server.call(5, "see_tree")
-        keys = [set(server.answer(5)["result"]["structuredContent"]) for _ in range(2)]
+        keys = [set(fields_of(server, 5)) for _ in range(2)]
         assert any("seen" in found for found in keys)
         assert any("waited_seconds" in found for found in keys)
         goes_on(server)
@@ -83,8 +89,7 @@ def test_an_answer_of_nonsense_is_a_no_and_a_second_answer_is_none(place: Place)
             question = asked(server)
             server.send(answer(question, nonsense))
             server.send(answer(question, {"action": "accept", "content": {"answer": "once"}}))
-            result = server.answer(number)["result"]["structuredContent"]
-            assert result["status"] == "denied"
+            assert fields_of(server, number)["status"] == "denied"
         goes_on(server)
     assert place.scribbled == []
 
@@ -94,7 +99,7 @@ def test_an_error_in_place_of_an_answer_is_a_no(place: Place):
         server.call(5, "scribble", {"word": "hello"})
         error = {"jsonrpc": "2.0", "id": asked(server)["id"], "error": {"code": -1, "message": "no \u202e\x1b[2J"}}
         server.send(json.dumps(error).encode() + b"\n")
-        assert server.answer(5)["result"]["structuredContent"]["status"] == "denied"
+        assert fields_of(server, 5)["status"] == "denied"
     assert place.scribbled == []
 
 
@@ -122,7 +127,7 @@ def test_more_calls_than_may_be_under_way_are_refused_and_the_rest_goes_on(place
     with serving(place) as server:
         for number in range(10_000, 11_100):
             server.call(number, "wait", {"seconds": 60})
-        refused = server.answer(11_099)["result"]["structuredContent"]["error"]
+        refused = fields_of(server, 11_099)["error"]
         assert refused["code"] == "tool_unavailable"
         assert "under way" in refused["message"]
         server.stdin.close()

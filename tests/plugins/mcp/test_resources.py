@@ -30,9 +30,10 @@ def told(content: types.TextResourceContents) -> str:
     """The text between the lines of its envelope."""
     opening, _, rest = content.text.partition("\n")
     text, _, closing = rest.rpartition("\n")
-    boundary = (content.meta or {})["handrail/untrusted"]["boundary"]
-    assert opening.startswith(f"<untrusted {boundary}")
+    marked, boundary, *_ = opening.rstrip(">").split(" ")
+    assert marked == "<untrusted"
     assert closing == f"</untrusted {boundary}>"
+    assert set(content.meta or {}) <= {"handrail/page"}
     return text
 
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import base64
-import json
+import re
 from typing import Any
 
 import anyio
 import pytest
 from mcp import types
 
-from .place import ERAS, LEGACY, MODERN, Place, structured, wait_for
+from .place import ERAS, LEGACY, MODERN, Place, result_fields, result_text, wait_for
+from .test_ending import serving
 
 both_eras = pytest.mark.parametrize("era", ERAS)
+ENVELOPE = re.compile(
+    r'<untrusted (?P<boundary>[0-9a-f]{12}) tool="(?P<tool>\w+)" call="\w+"(?: from="(?P<origin>[^"]+)")?>\n'
+    r"\{.*\}\n</untrusted (?P=boundary)>"
+)
 
 
 async def test_the_plain_session_of_the_sdk_lists_and_calls(place: Place):
@@ -21,7 +26,7 @@ async def test_the_plain_session_of_the_sdk_lists_and_calls(place: Place):
         result = await session.call_tool("wait", {"seconds": 0.1})
     assert [tool.name for tool in listed][:2] == ["wait", "get_action_history"]
     assert not result.is_error
-    assert structured(result)["waited_seconds"] >= 0.1
+    assert result_fields(result)["waited_seconds"] >= 0.1
 
 
 @both_eras
@@ -90,14 +95,17 @@ async def test_a_hidden_and_an_unknown_tool_are_refused_as_results(place: Place,
         result = await client.call_tool(name, {})
         assert (await client.call_tool("see_tree", {})).is_error is False
     assert result.is_error
-    assert structured(result)["error"]["code"] == code
+    assert result_fields(result)["error"]["code"] == code
 
 
 async def test_arguments_that_do_not_fit_are_a_result_that_names_them(place: Place):
     async with place.client(LEGACY) as client:
         result = await client.call_tool("wait", {"seconds": "soon", "until": None, "extra": 1})
-    assert structured(result)["error"]["code"] == "invalid_arguments"
-    assert {problem["field"] for problem in structured(result)["error"]["details"]["problems"]} == {"seconds", "extra"}
+    assert result_fields(result)["error"]["code"] == "invalid_arguments"
+    assert {problem["field"] for problem in result_fields(result)["error"]["details"]["problems"]} == {
+        "seconds",
+        "extra",
+    }
 
 
 @both_eras
@@ -117,7 +125,7 @@ async def test_a_changed_backend_reaches_the_client_by_itself(place: Place, era:
         refused = await client.call_tool("see_tree", {})
     assert "plan_it" in names
     assert "see_tree" not in names
-    assert structured(refused)["error"]["code"] == "tool_unavailable"
+    assert result_fields(refused)["error"]["code"] == "tool_unavailable"
 
 
 async def test_a_change_that_leaves_the_list_as_it_was_is_not_announced(place: Place):
@@ -132,7 +140,7 @@ async def test_a_change_that_leaves_the_list_as_it_was_is_not_announced(place: P
 async def wait_until_denied_by(client: Any, rule: str) -> None:
     with anyio.fail_after(30):
         while True:
-            result = structured(await client.call_tool("scribble", {"word": "x"}))
+            result = result_fields(await client.call_tool("scribble", {"word": "x"}))
             if result["error"]["details"]["rule"] == rule:
                 return
             await anyio.sleep(0.05)
@@ -151,50 +159,78 @@ async def test_a_broken_configuration_changes_nothing_and_ends_nothing(place: Pl
 async def test_pictures_are_given_once_and_as_pictures(place: Place, era: str):
     async with place.client(era) as client:
         result = await client.call_tool("pictures", {})
-    text, shot, kept, sound = result.content
-    assert isinstance(text, types.TextContent)
+    _, shot, kept, sound = result.content
     assert isinstance(shot, types.ImageContent)
     assert isinstance(kept, types.ImageContent)
     assert isinstance(sound, types.AudioContent)
     assert shot.data == kept.data
     assert {shot.mime_type, kept.mime_type} == {"image/png"}
     assert base64.b64decode(sound.data) == b"RIFF"
-    assert shot.data not in text.text
-    assert json.loads(text.text.split("\n")[1]) == structured(result)
-    image, audio, document = structured(result)["media"]
+    assert shot.data not in result_text(result)
+    image, audio, document = result_fields(result)["media"]
     assert image == {"type": "image", "mime_type": "image/png", "text": "a red dot"}
     assert audio == {"type": "audio", "mime_type": "audio/wav"}
     assert document["path"].endswith(".pdf")
 
 
 @both_eras
-async def test_what_nobody_vouches_for_is_in_an_envelope_and_its_provenance_beside_it(place: Place, era: str):
+async def test_untrusted_text_is_in_an_envelope_that_names_its_source(place: Place, era: str):
     async with place.client(era) as client:
         results = [await client.call_tool(name, {}) for name in ("see_tree", "see_tree", "oddities")]
         ours = await client.call_tool("wait", {"seconds": 0.1})
-    metas = [(result.meta or {})["handrail/untrusted"] for result in results]
-    assert [meta.get("origin") for meta in metas] == ["the screen", "the screen", None]
-    assert {(meta["trust"], meta["tool"]) for meta in metas} == {("untrusted", "see_tree"), ("untrusted", "oddities")}
-    assert len({meta["boundary"] for meta in metas}) == 3
-    for meta, result in zip(metas, results, strict=True):
-        opening, text, closing = told(result).split("\n")
-        assert opening.startswith(f"<untrusted {meta['boundary']} tool=")
-        assert closing == f"</untrusted {meta['boundary']}>"
-        assert json.loads(text) == structured(result)
-        assert len(opening + closing) / 4 < 40
-    assert "handrail/untrusted" not in (ours.meta or {})
-    assert json.loads(told(ours)) == structured(ours)
+    envelopes = [ENVELOPE.fullmatch(result_text(result)) for result in results]
+    named = [(found["tool"], found["origin"]) for found in envelopes if found is not None]
+    assert named == [("see_tree", "the screen"), ("see_tree", "the screen"), ("oddities", None)]
+    assert len({found["boundary"] for found in envelopes if found is not None}) == 3
+    assert result_text(ours).startswith("{")
 
 
-def told(result: types.CallToolResult) -> str:
-    assert isinstance(result.content[0], types.TextContent)
-    return result.content[0].text
+EVERY_KIND_OF_RESULT = {
+    "own-result": ("wait", {"seconds": 0.1}),
+    "untrusted-text": ("see_tree", {}),
+    "pictures": ("pictures", {}),
+    "error": ("wait", {"seconds": "soon"}),
+    "denial": ("scribble", {"word": "hello"}),
+    "hidden-tool": ("plan_it", {}),
+}
+
+
+@pytest.mark.parametrize(("name", "args"), EVERY_KIND_OF_RESULT.values(), ids=EVERY_KIND_OF_RESULT)
+def test_a_result_sends_nothing_beside_its_content(place: Place, name: str, args: dict[str, Any]):
+    with serving(place) as server:
+        server.call(2, name, args)
+        sent = server.answer(2)["result"]
+    assert set(sent) == {"content", "isError"}
+    # Claude Code passes on the first block alone when a call failed.
+    assert [block["type"] for block in sent["content"]].index("text") == 0
+
+
+@both_eras
+async def test_no_tool_declares_an_output_schema(place: Place, era: str):
+    async with place.client(era) as client:
+        tools = (await client.list_tools()).tools
+    assert tools
+    assert not [tool.name for tool in tools if tool.output_schema is not None]
+
+
+@both_eras
+async def test_the_text_of_a_denial_and_of_an_error_is_complete(place: Place, era: str):
+    async with place.client(era) as client:
+        denied = await client.call_tool("scribble", {"word": "hello"})
+        failed = await client.call_tool("wait", {"seconds": "soon"})
+    assert denied.is_error
+    assert failed.is_error
+    for result, status, code in ((denied, "denied", "no_confirmer"), (failed, "error", "invalid_arguments")):
+        fields = result_fields(result)
+        assert set(fields) == {"status", "error", "voice_message", "duration_ms"}
+        assert set(fields["error"]) == {"code", "message", "retryable", "details"}
+        assert (fields["status"], fields["error"]["code"]) == (status, code)
 
 
 async def test_what_json_cannot_say_does_not_end_the_server(place: Place):
     async with place.client(LEGACY) as client:
         result = await client.call_tool("oddities", {})
-        assert structured(result) | {"duration_ms": 0} == {
+        assert result_fields(result) | {"duration_ms": 0} == {
             "status": "success",
             "name": "lone \ufffd",
             "removed": {"invalid_utf8": 1},

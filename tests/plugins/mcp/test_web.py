@@ -22,7 +22,7 @@ import pytest
 from mcp import Client, types
 from mcp.client.streamable_http import streamable_http_client
 
-from .place import ERAS, HANDRAIL, LEGACY, MODERN, Decide, Place, accept, made, structured, wait_for
+from .place import ERAS, HANDRAIL, LEGACY, MODERN, Decide, Place, accept, made, result_fields, wait_for
 
 both_eras = pytest.mark.parametrize("era", ERAS)
 ALICE, BOB = "a" * 32, "b" * 32
@@ -123,7 +123,7 @@ async def test_the_sdk_s_client_lists_calls_and_is_asked(web: Web, era: str):
         assert client.protocol_version == ("2025-11-25" if era == LEGACY else "2026-07-28")
         assert "see_tree" in [tool.name for tool in (await client.list_tools()).tools]
         result = await client.call_tool("scribble", {"word": "hello"})
-    assert structured(result)["status"] == "success"
+    assert result_fields(result)["status"] == "success"
     assert web.place.scribbled == ["hello"]
     assert len(web.place.asked) == 1
 
@@ -146,11 +146,11 @@ async def test_a_token_is_one_session_and_no_other_s(web: Web):
         await alice.call_tool("lines", {"to": 9_000})
         assert [resource.name for resource in (await alice.list_resources()).resources] == ["a1"]
         assert (await bob.list_resources()).resources == []
-        actions = structured(await bob.call_tool("get_action_history", {}))["actions"]
+        actions = result_fields(await bob.call_tool("get_action_history", {}))["actions"]
         assert [action["tool"] for action in actions] == []
     # The same token later, in the other era: the same session.
     async with web.client(MODERN, ALICE) as alice:
-        actions = structured(await alice.call_tool("get_action_history", {}))["actions"]
+        actions = result_fields(await alice.call_tool("get_action_history", {}))["actions"]
     assert [action["tool"] for action in actions] == ["lines"]
 
 
@@ -171,7 +171,7 @@ async def test_an_answer_of_one_session_is_refused_by_another(web: Web):
             result = await bob.session.call_tool(
                 "scribble", {"word": "hello"}, request_state=question.request_state, input_responses=answers
             )
-    assert structured(result)["error"]["code"] == "denied_by_policy"
+    assert result_fields(result)["error"]["code"] == "denied_by_policy"
     assert web.place.scribbled == []
 
 
@@ -293,7 +293,7 @@ async def test_a_session_that_is_not_used_ends_and_the_next_request_opens_anothe
         async with web.client(MODERN) as client:
             await client.call_tool("wait", {"seconds": 0.1})
             await wait_for(lambda: '"event":"end"' in two.audit[-1])
-            actions = structured(await client.call_tool("get_action_history", {}))["actions"]
+            actions = result_fields(await client.call_tool("get_action_history", {}))["actions"]
     assert actions == []
 
 

@@ -93,21 +93,10 @@ def _cut(head: str, tail: str, limit: int, removed: Mapping[str, int], *, beside
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A text between two lines that it cannot have known, with `boundary` in both. `source` stays beside it as data."""
+    """Text between two lines that it cannot forge: both have `boundary`, and the first names the source if there is one."""
 
     text: str
     boundary: str
-    source: Source
-
-    def wire(self) -> dict[str, str]:
-        """Boundary and provenance for a host: `{boundary, trust, tool, call_id, origin}`."""
-        told = {
-            "boundary": self.boundary,
-            "trust": "untrusted",
-            "tool": self.source.tool,
-            "call_id": self.source.call_id,
-        }
-        return {key: value for key, value in {**told, "origin": self.source.origin or ""}.items() if value}
 
 
 def envelope(text: str, *, source: Source) -> Envelope:
@@ -115,7 +104,7 @@ def envelope(text: str, *, source: Source) -> Envelope:
     boundary = secrets.token_hex(6)
     while boundary in text:
         boundary = secrets.token_hex(6)
-    return Envelope(f"{_opening(boundary, source)}\n{text}\n</untrusted {boundary}>", boundary, source)
+    return Envelope(f"{_opening(boundary, source)}\n{text}\n</untrusted {boundary}>", boundary)
 
 
 def _opening(boundary: str, source: Source) -> str:

@@ -1,9 +1,8 @@
-"""A result as MCP clients are given it: text, structure, and pictures beside them."""
+"""Tool results as MCP clients receive them: everything is in `content`, text first."""
 
 from __future__ import annotations
 
 import base64
-from typing import Any
 
 from mcp import types
 
@@ -11,21 +10,17 @@ from handrail import ToolResult
 from handrail.artifacts.store import Artifacts
 from handrail.results.telling import Shown, told
 
-# The key in `_meta` that says where a result comes from, and what marks it in the text.
-PROVENANCE = "handrail/untrusted"
-
 
 async def rendered(result: ToolResult, artifacts: Artifacts) -> types.CallToolResult:
-    """The result for a client. Each picture and sound is one block of its own and in neither the text nor the structure.
+    """Convert a result for a client: one text block with the whole result as JSON, then one block for each picture and sound.
 
-    What nobody vouches for is in an envelope in the text, with its provenance in `_meta`; the structure is the plain result.
+    The text of an untrusted result is in its envelope. Nothing is sent beside `content`. Codex 0.169 and Claude Code 2.1 pass
+    `structuredContent` to their model in place of the text, which loses the envelope and, in Codex, the pictures. Gemini CLI 0.61 passes
+    on `_meta` of a failed call, outside of any envelope.
     """
     said = await told(result, artifacts, inline=("image", "audio"))
-    meta: dict[str, Any] | None = {PROVENANCE: said.envelope.wire()} if said.envelope is not None else None
     return types.CallToolResult(
-        _meta=meta,
         content=[types.TextContent(type="text", text=said.text), *map(_block, said.media)],
-        structured_content=said.structure,
         is_error=not result.ok,
     )
 

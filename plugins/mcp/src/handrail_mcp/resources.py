@@ -19,7 +19,6 @@ from handrail import Memory, NotFound, Session, ToolUnavailable
 from handrail.artifacts.store import Artifact
 from handrail.results.values import Source
 from handrail.untrusted.envelope import clean, envelope
-from handrail_mcp.rendering import PROVENANCE
 
 ARTIFACTS = "handrail://artifacts/"
 MEMORY = "handrail://memory"
@@ -149,8 +148,7 @@ def _result(uri: str, piece: Piece, mime_type: str, source: Source | None) -> ty
     else:
         text = piece.data.decode("utf-8", "replace")
         if source is not None:
-            wrapped = envelope(clean(text, foreign=source.origin is not None).text, source=source)
-            text, meta[PROVENANCE] = wrapped.text, wrapped.wire()
+            text = envelope(clean(text, foreign=source.origin is not None).text, source=source).text
         contents = types.TextResourceContents(uri=here, mime_type=mime_type, text=text, _meta=meta)
     return types.ReadResourceResult(contents=[contents])
 

@@ -83,3 +83,4 @@ def test_gemini_cli_offers_the_tools_to_its_model_and_makes_its_calls(gemini: Ge
     assert {"mcp_handrail_execute_cli", "mcp_handrail_read_process"} <= set(first.declared)
     [told] = second.told
     assert "two hands" in json.dumps(told)
+    assert "<untrusted " in json.dumps(told)
