@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import subprocess
@@ -17,6 +18,8 @@ from benchmarks.sessions import session_with, succeed
 from handrail import Bounds, Session
 
 ECHOES = 10
+# Reads before the sandbox of a session is ready, and the time that it may take between them.
+WARMING, PREPARING_S = 5, 0.2
 OUTPUT_BYTES = 40_000_000
 READ_BYTES = 1 << 16
 JUDGED = 4
@@ -58,6 +61,34 @@ def _echoes(session: Session) -> dict[str, Contender]:
         return each_blocking(_bash, commands)
 
     return {"subprocess.run": bash, "handrail": ours}
+
+
+async def confined_read(effort: Effort) -> Row:
+    """`execute_cli` of a command that reads, in the sandbox that the session keeps ready, beside the same command in bash alone."""
+    with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:
+        Path(folder, "hi.txt").write_text("hi\n", encoding="utf-8")
+        async with session_with("cli", cwd=Path(folder)) as session:
+            for _ in range(WARMING):
+                result = await succeed(session, "execute_cli", {"command": "cat hi.txt"})
+                if "sandbox" not in result:
+                    raise Absent("there is no sandbox here")
+                await asyncio.sleep(PREPARING_S)
+
+            async def ours() -> float:
+                began = perf_counter()
+                for _ in range(ECHOES):
+                    await succeed(session, "execute_cli", {"command": _reading()})
+                return (perf_counter() - began) / ECHOES
+
+            async def bash() -> float:
+                return each_blocking(lambda command: _bash(command, folder), [_reading() for _ in range(ECHOES)])
+
+            timings = await take_turns({"subprocess.run": bash, "handrail": ours}, rounds=effort.rounds(20))
+    return compare("execute_cli of a read, confined", timings, limit="subprocess.run", goal=2.5)
+
+
+def _reading() -> str:
+    return f"cat hi.txt; echo {random.getrandbits(32)}"
 
 
 async def sandbox(effort: Effort) -> Row:
@@ -102,8 +133,8 @@ async def sandbox(effort: Effort) -> Row:
     return compare("echo hi in bubblewrap", timings, limit="subprocess.run", goal=None)
 
 
-def _bash(command: str) -> None:
-    subprocess.run(["bash", "-c", command], capture_output=True, stdin=subprocess.DEVNULL, check=True)
+def _bash(command: str, folder: str | None = None) -> None:
+    subprocess.run(["bash", "-c", command], capture_output=True, stdin=subprocess.DEVNULL, check=True, cwd=folder)
 
 
 async def output(effort: Effort) -> Row:

@@ -1,6 +1,7 @@
 """`python -m benchmarks.soak [--sessions N] [--calls N]`: many sessions in one process, one after another and some side by side.
 
-Fails (exit 1) when memory grows once all is warm, or when a task is left.
+Fails (exit 1) when memory grows once all is warm, or when a task is left. With `--confined N`: one session that runs N commands in the
+sandbox, some side by side; it also fails when output is lost, or when descriptors are left.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ import argparse
 import asyncio
 import gc
 import sys
+import tempfile
 from itertools import count
+from pathlib import Path
 
 import anyio
 import psutil
 
-from benchmarks.sessions import environment, trivial_runtime
+from benchmarks.sessions import environment, session_with, trivial_runtime
 from handrail import Session, ToolCall
 from handrail.runtime import Runtime
 
@@ -29,7 +32,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.soak", description=__doc__)
     parser.add_argument("--sessions", type=int, default=100)
     parser.add_argument("--calls", type=int, default=1000)
+    parser.add_argument("--confined", type=int, default=0)
     given = parser.parse_args()
+    if given.confined:
+        return anyio.run(_confined, given.confined)
     with environment(HANDRAIL_AUDIT_ENABLED="true", HANDRAIL_LIMITS_FAILURES="0") as variables:
         return anyio.run(_soak, variables, given.sessions, given.calls)
 
@@ -53,6 +59,39 @@ async def _soak(variables: dict[str, str], sessions: int, calls: int) -> int:
     print(f"{sessions} sessions x {calls} calls: {warm / 2**20:.1f} MiB when warm, {end / 2**20:.1f} MiB at the end")
     print(f"grown by {grown:.1%}, {len(left)} tasks left")
     return int(grown > GROWTH or bool(left))
+
+
+async def _confined(calls: int) -> int:
+    """Run many commands that read, and compare each output with what it must be."""
+    process = psutil.Process()
+    sizes: list[tuple[int, int, int]] = []
+    lost = 0
+    with tempfile.TemporaryDirectory(prefix="handrail-soak-") as folder:
+        Path(folder, "hi.txt").write_text("hi\n", encoding="utf-8")
+        async with session_with("cli", cwd=Path(folder)) as session:
+
+            async def one(number: int) -> None:
+                nonlocal lost
+                command = f"cat hi.txt; seq {number} {number + number % 700}; echo {number} >&2"
+                result = await session.call("execute_cli", {"command": command})
+                wanted = "hi\n" + "".join(f"{n}\n" for n in range(number, number + number % 700 + 1))
+                lost += (result.get("stdout"), result.get("stderr")) != (wanted, f"{number}\n")
+
+            for done in range(0, calls, BATCH):
+                for number in range(done, min(done + BATCH - SIDE_BY_SIDE, calls)):
+                    await one(number)
+                async with anyio.create_task_group() as group:
+                    for number in range(done + BATCH - SIDE_BY_SIDE, min(done + BATCH, calls)):
+                        group.start_soon(one, number)
+                gc.collect()
+                sizes.append((process.memory_info().rss, process.num_fds(), len(process.children(recursive=True))))
+    (warm, fds, children), (end, fds_end, children_end) = sizes[len(sizes) // 3], sizes[-1]
+    grown = (end - warm) / warm
+    print(
+        f"{calls} confined calls: {lost} lost output; memory {warm / 2**20:.1f} to {end / 2**20:.1f} MiB ({grown:.1%})"
+    )
+    print(f"descriptors {fds} to {fds_end}, processes {children} to {children_end}")
+    return int(bool(lost) or grown > GROWTH or fds_end > fds + SIDE_BY_SIDE or children_end > children + SIDE_BY_SIDE)
 
 
 async def _session(runtime: Runtime, calls: int) -> None:

@@ -85,6 +85,7 @@ if TYPE_CHECKING:
         Route as Route,
         Touch as Touch,
         Verdict as Verdict,
+        View as View,
     )
     from handrail.opening import open as open
     from handrail.plugins.services import (
@@ -105,6 +106,7 @@ if TYPE_CHECKING:
         Bounds as Bounds,
         Confined as Confined,
         Limits as Limits,
+        PreparedSandbox as PreparedSandbox,
         Sandbox as Sandbox,
     )
     from handrail.session import Session as Session
@@ -244,6 +246,7 @@ _HOMES = {
         "Route",
         "Touch",
         "Verdict",
+        "View",
     ),
     "opening": ("open",),
     "plugins.services": (
@@ -264,6 +267,7 @@ _HOMES = {
         "Bounds",
         "Confined",
         "Limits",
+        "PreparedSandbox",
         "Sandbox",
     ),
     "session": ("Session",),

@@ -27,7 +27,7 @@ from handrail.config.settings import Settings
 from handrail.desktops.desktop import Desktop
 from handrail.errors import Failsafe, NoSandbox, Stopped
 from handrail.judging.court import Court
-from handrail.judging.verdicts import Mode
+from handrail.judging.verdicts import Mode, View
 from handrail.records.audit import Audit
 from handrail.records.history import History
 from handrail.records.recorder import Recorder
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from handrail.asking.pending import Left
     from handrail.runtime import Runtime
     from handrail.sandboxing.confining import Confinement, Confines
+    from handrail.sandboxing.quarantine import HostRun
     from handrail.watching.event_stream import EventStream
     from handrail.watching.telemetry import Tracing
 
@@ -106,6 +107,8 @@ class Session:
         self._desktop = desktop
         self._opening = anyio.Lock()
         self._confines: Confines | None = None
+        # The calls that run on the host now and could have been confined.
+        self._host_runs: list[HostRun] = []
         self._backend = runtime.choose_backend(settings.backend)
         self.views = self._views()
         # Whether the agent has put itself in plan mode.
@@ -293,7 +296,7 @@ class Session:
         """The private folder that sandboxed commands have as /tmp and /var/tmp; None before there is one."""
         return self._confines.temporary if self._confines else None
 
-    async def confinement(self, tool: Tool) -> Confinement:
+    async def confinement(self, tool: Tool, view: View | None = None) -> Confinement:
         """What a call of the tool is given to run in the sandbox; `NoSandbox` says why there is none and the cure."""
         from handrail.sandboxing.confining import Confines, unfit
 
@@ -311,12 +314,35 @@ class Session:
                 home=home,
                 environment=self.runtime.environment,
                 protected=self.runtime.judging.protected,
+                host_runs=self._host_runs,
             )
         fresh = self.temporary is None
-        given = self._confines.confinement(chosen.sandbox, self.settings.sandbox)
+        given = self._confines.confinement(chosen.sandbox, self.settings.sandbox, view or View.WORK)
         if fresh:
             self.court.judge_anew()
         return given
+
+    async def begin_host_run(self, view: View | None) -> HostRun | None:
+        """Make the workspace safe for a call that could have been confined and runs on the host; None for a view that needs no workspace."""
+        from handrail.sandboxing.quarantine import HostRun
+
+        if view in (View.SHELL, View.SYSTEM, View.FILES):
+            return None
+        run = HostRun()
+        # From here on, what starts in the sandbox waits for the call to end.
+        self._host_runs.append(run)
+        try:
+            if self._confines is not None:
+                await anyio.to_thread.run_sync(self._confines.prepare_host_run, run)
+        except BaseException:
+            self.end_host_run(run)
+            raise
+        return run
+
+    def end_host_run(self, run: HostRun) -> None:
+        """The call is over: let sandboxed commands run on."""
+        self._host_runs.remove(run)
+        run.hold.release()
 
     # Desktop, services, backend
 

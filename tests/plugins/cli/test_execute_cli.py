@@ -271,7 +271,7 @@ async def test_closing_the_session_ends_what_it_left_but_not_what_was_told_to_st
 ) -> None:
     before = signal.signal(signal.SIGHUP, hangup)
     try:
-        async with handrail.open(cwd=folder, confirm=yes) as session:
+        async with handrail.open(cwd=folder, confirm=yes, sandbox={"use": ["none"]}) as session:
             command = "sleep 66 >/dev/null 2>&1 & echo $!; nohup sleep 67 >/dev/null 2>&1 & echo $!"
             left, staying = map(int, (await session.call("execute_cli", {"command": command}))["stdout"].split())
     finally:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.plugins.cli.bash_cases import BARE, HOME, WORK
 
-from handrail import Decision, Judging, Opinion, Route, Touch
+from handrail import Decision, Judging, Opinion, Route, Touch, View
 from handrail.judging.verdicts import Offer
 from handrail_cli.judgement import judge
 
@@ -393,7 +393,7 @@ def test_this_machine_the_web_and_remotes_by_name_are_no_inner_network(command: 
     assert opinion(command, ONLINE).floor is None
 
 
-def test_git_looks_at_a_repository_inside_the_workspace_only_in_the_sandbox(tmp_path: Path) -> None:
+def test_git_looks_at_any_repository_of_the_workspace_only_in_the_sandbox(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     made, bare = tmp_path / "node_modules" / "x", tmp_path / "bare"
     (made / ".git").mkdir(parents=True)
@@ -403,10 +403,10 @@ def test_git_looks_at_a_repository_inside_the_workspace_only_in_the_sandbox(tmp_
         (bare / name).mkdir(parents=True)
     (bare / "HEAD").touch()
     judging = replace(JUDGING, cwd=tmp_path, workspace=(tmp_path,))
-    for command in ("git status", "cd src && git log"):
-        assert opinion(command, judging).route is Route.HOST
-    for command in ("cd node_modules/x/deep && git status", "git -C node_modules/x diff", "cd bare && git log"):
-        assert opinion(command, judging).route is Route.SANDBOX
+    nested = ("cd node_modules/x/deep && git status", "git -C node_modules/x diff", "cd bare && git log")
+    for command in ("git status", "cd src && git log", *nested):
+        found = opinion(command, judging)
+        assert (found.route, found.view) == (Route.SANDBOX, View.READ)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 from tests.plugins.cli.bash_cases import BARE
 
-from handrail import Decision, Opinion, Session
+from handrail import Decision, Offer, Opinion, Session, View
 from handrail_cli.judgement import judge
 
 JUDGING = replace(BARE, environment={**BARE.environment, "PAGER": "less"})
@@ -70,9 +70,10 @@ READING = [
 
 
 @pytest.mark.parametrize("command", READING)
-def test_plain_reading_is_allowed(command: str) -> None:
-    found = opinion(command)
+def test_plain_reading_is_allowed_where_it_can_change_and_reveal_nothing(command: str) -> None:
+    found = judge(command, replace(JUDGING, sandbox=Offer("bubblewrap")))
     assert (found.suggestion, found.floor) == (Decision.ALLOW, None), found.reasons
+    assert found.view in (View.READ, View.SHELL, View.SYSTEM)
     assert found.parts
 
 

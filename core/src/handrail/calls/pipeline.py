@@ -37,7 +37,6 @@ from handrail.watching.events import Judged, Proposed, Scheduled, Started
 from handrail.watching.observing import considered
 
 if TYPE_CHECKING:
-    from handrail.sandboxing.confining import Confinement
     from handrail.session import Session
     from handrail.tools.contract import Tool
 
@@ -259,6 +258,7 @@ async def on_host(
             verdict,
             decision=Decision.CONFIRM,
             route=Route.HOST,
+            view=None,
             rule="sandbox:denied",
             reasons=(reason, *verdict.reasons),
             remember=None,
@@ -321,12 +321,15 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
     if verdict.decision is not Decision.ALLOW:
         raise _denied(invocation, verdict)
     tool = invocation.tool
-    sandbox = await session.confinement(tool) if verdict.route is Route.SANDBOX else None
+    sandbox = await session.confinement(tool, verdict.view) if verdict.route is Route.SANDBOX else None
     if not tool.read_only:
         session.check_stopped()
     if running.why is not None:
         raise running.why
+    on_host = None
     try:
+        if sandbox is None and tool.confinable:
+            on_host = await session.begin_host_run(verdict.view)
         context = ToolContext(session, invocation, running, verdict=verdict, sandbox=sandbox)
         filled = invocation
         if tool.takes_text and names_secret(invocation.args):
@@ -351,6 +354,8 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
         if running.watched:
             running.stop_clock()
         aside = sandbox.put_aside() if sandbox is not None else []
+        if on_host is not None:
+            session.end_host_run(on_host)
     if isinstance(returned, TailCall):
         if running.why is not None:
             raise running.why
@@ -358,7 +363,12 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
     keeps = tool.artifact is not None or isinstance(returned, BYTES)
     result = await _kept(session, tool, context, returned) if keeps else as_result(returned)
     if sandbox is not None:
-        _tell(result, sandbox, aside)
+        result |= {"sandbox": sandbox.name, "network": sandbox.network}
+        _tell_aside(result, aside)
+    elif on_host is not None:
+        _tell_aside(result, on_host.aside)
+        for note in on_host.notes():
+            result.add_note(note)
     if result["status"] != "success" and "error" not in result:
         result = completed(result, title=tool.title)
     return stopped(result, running.why, tool.title) if running.why is not None else result
@@ -405,9 +415,8 @@ def _start(
     return invocation.run(context)
 
 
-def _tell(result: ToolResult, sandbox: Confinement, aside: Sequence[str]) -> None:
-    """Say in the result where it ran, and what was undone afterwards."""
-    result |= {"sandbox": sandbox.name, "network": sandbox.network}
+def _tell_aside(result: ToolResult, aside: Sequence[str]) -> None:
+    """Name in the result what was renamed in the workspace."""
     if aside:
         from handrail.sandboxing.confining import ASIDE
 

@@ -45,7 +45,7 @@ def command(jsonl: bool, choices: Choices) -> None:
     """Judge calls without running anything.
 
     Each line of stdin is {"tool", "args"} with, as wanted, "id", "shell" (bash, powershell, cmd), "cwd", "home", "user", "env", "workspace",
-    "platform", "mode" and "private_desktop"; what is left out is as it is here. Each gives a line {"id", "decision", "route", "rule",
+    "platform", "mode" and "private_desktop"; what is left out is as it is here. Each gives a line {"id", "decision", "route", "view", "rule",
     "reasons"}, in order; a bad one {"id", "error"}.
 
     Example: echo '{"tool": "wait", "args": {"seconds": 1}}' | handrail evaluate --jsonl
@@ -111,6 +111,7 @@ def _wire(verdict: Verdict) -> dict[str, Any]:
     return {
         "decision": verdict.decision,
         "route": verdict.route,
+        "view": verdict.view,
         "rule": verdict.rule,
         "reasons": [asdict(reason) for reason in verdict.reasons],
     }

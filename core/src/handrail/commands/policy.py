@@ -31,6 +31,14 @@ if TYPE_CHECKING:
     from handrail.runtime import Runtime
 
 WIDTH = 10
+# The surroundings that a command gets without approval, by `View`.
+VIEWS: Mapping[str, str] = {
+    "shell": "builtins of the shell, on the host",
+    "system": "on the host, in an empty directory with a clean environment",
+    "files": "on the host, with the named files opened for it",
+    "read": "in the sandbox, with the workspace read-only",
+    "work": "in the sandbox, with the workspace writable",
+}
 
 
 @click.group("policy")
@@ -216,6 +224,8 @@ def _lines(explained: Explained) -> Iterator[str]:
         yield _line("listed", f"no: {explained.hidden}")
     where = "in the sandbox" if verdict.route == "sandbox" else "on the host"
     yield _line("decision", f"{verdict.decision} {where} by {verdict.rule}")
+    if verdict.view is not None:
+        yield _line("view", f"{verdict.view}: {VIEWS[verdict.view]}")
     yield from (_line("", f"because {reason.text}") for reason in verdict.reasons)
 
 
@@ -358,6 +368,7 @@ def _verdict_wire(verdict: Verdict) -> dict[str, Any]:
     return {
         "decision": verdict.decision,
         "route": verdict.route,
+        "view": verdict.view,
         "rule": verdict.rule,
         "reasons": [asdict(reason) for reason in verdict.reasons],
         "catastrophic": verdict.catastrophic,

@@ -161,11 +161,13 @@ class _Case:
         if decision is None:
             return _Base(suggested)
         said = [a for a in answers if a.decision is decision]
+        rules = tuple(dict.fromkeys(a.by for a in said if isinstance(a.by, Rule)))
+        confined = bool(rules) and _route(rules, suggested, decision) is Route.SANDBOX
         if decision is Decision.ALLOW and not all(
-            a.decision is Decision.ALLOW or part.harmless for a, part in zip(answers, self.parts, strict=True)
+            a.decision is Decision.ALLOW or part.harmless or (confined and part.view is not None)
+            for a, part in zip(answers, self.parts, strict=True)
         ):
             return _Base(suggested)
-        rules = tuple(dict.fromkeys(a.by for a in said if isinstance(a.by, Rule)))
         if rules:
             verdict = _by_rules(rules, decision)
             return _Base(replace(verdict, route=_route(rules, suggested, decision)), rules)
@@ -236,6 +238,7 @@ class _Case:
             narrowed=tuple(words for o in self.opinions for words in o.narrowed),
             # Somebody's yes is for the host, unless the rule that asks says otherwise.
             route=base.verdict.route if decision is Decision.ALLOW or base.rules else Route.HOST,
+            view=base.verdict.view if decision is Decision.ALLOW else None,
         )
 
     def _lifted(self) -> set[str]:
@@ -296,7 +299,9 @@ def _suggested(opinions: Sequence[Opinion]) -> Verdict:
     if decision is None:
         return replace(NOBODY, route=route)
     of_it = [o for o in opinions if o.suggestion is decision]
-    return Verdict(decision, route, of_it[0].rule, tuple(reason for o in of_it for reason in o.reasons))
+    reasons = tuple(reason for o in of_it for reason in o.reasons)
+    view = next((o.view for o in of_it if o.view is not None), None) if decision is Decision.ALLOW else None
+    return Verdict(decision, route, of_it[0].rule, reasons, view=view)
 
 
 def _by_rules(rules: Sequence[Rule], decision: Decision, *, doubt: str = "") -> Verdict:

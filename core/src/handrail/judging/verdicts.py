@@ -41,6 +41,21 @@ class Route(StrEnum):
     SANDBOX = "sandbox"
 
 
+class View(StrEnum):
+    """The surroundings that a command gets when it runs without approval; `docs/sandbox.md` describes each."""
+
+    SHELL = "shell"
+    """On the host: builtins of the shell alone, which start no program and open no file."""
+    SYSTEM = "system"
+    """On the host, in an empty directory and a clean environment: programs that inspect the running system."""
+    FILES = "files"
+    """On the host where no sandbox is usable: programs that read the files they name, which are opened for them."""
+    READ = "read"
+    """In the sandbox: the workspace read-only, without secrets and without the network."""
+    WORK = "work"
+    """In the sandbox: the workspace writable."""
+
+
 class Mode(StrEnum):
     """How a session treats what is neither clearly allowed nor clearly refused."""
 
@@ -90,12 +105,14 @@ class Part:
     `argv` are the words as the shell will see them. Words that are no program's stand for what no rule may cover unseen: `("?",)` for a part
     that was not understood, `(">", "file")` for a redirection, `("NAME=value",)` for an assignment. `span` is its place in the argument.
     `harmless`: taken alone it may run on the host without a question, so that a rule or grant for the other parts need not cover it.
+    `view`: the surroundings in which it alone would run without approval; None where it needs one.
     """
 
     argv: tuple[str, ...] = ()
     touches: tuple[Touch, ...] = ()
     span: tuple[int, int] | None = None
     harmless: bool = False
+    view: View | None = None
 
 
 # What stands for a part that was not understood. No rule and no grant covers it, save a grant of exactly the same call.
@@ -132,13 +149,15 @@ class Opinion:
     narrowed: tuple[tuple[str, ...], ...] = ()
     # False for what is left of the opinion of an evaluator that may only tighten.
     trusted: bool = True
+    # The surroundings of a command that this opinion allows; None for other tools.
+    view: View | None = None
 
     @cached_property
     def allowing(self) -> Verdict | None:
         """The verdict where this opinion alone counts and lets the call pass; None when it does not. Made once for opinions that are given again."""
         if self.suggestion is not Decision.ALLOW or self.floor is not None or self.catastrophic:
             return None
-        return Verdict(Decision.ALLOW, self.route, self.rule, self.reasons, parts=self.parts)
+        return Verdict(Decision.ALLOW, self.route, self.rule, self.reasons, parts=self.parts, view=self.view)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +177,8 @@ class Verdict:
     grants: tuple[str, ...] = ()
     # What a person was shown and said yes to; None when nobody was asked.
     approved: Confirmation | None = None
+    # The surroundings of a command that an evaluator allowed; None after an approval and for what a rule or grant allowed.
+    view: View | None = None
 
 
 @dataclass(frozen=True, slots=True)

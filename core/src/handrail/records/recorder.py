@@ -92,6 +92,7 @@ class Recorder:
             "call_hash": invocation.call_hash,
             "decision": verdict.decision,
             "route": verdict.route,
+            **({} if verdict.view is None else {"view": verdict.view}),
             "rule": verdict.rule,
             "reasons": self._secrets.kept([reason.text for reason in verdict.reasons]),
         }

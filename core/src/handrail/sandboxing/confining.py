@@ -6,16 +6,20 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
 from handrail.config.settings import SandboxSettings
+from handrail.judging.verdicts import View
 from handrail.records.redaction import is_credential
 from handrail.sandboxing import repositories
 from handrail.sandboxing.denials import Denial
-from handrail.sandboxing.sandboxes import Bounds, Confined, Limits, Sandbox
+from handrail.sandboxing.prepared import PreparedPool
+from handrail.sandboxing.quarantine import HostRun, Search
+from handrail.sandboxing.sandboxes import Bounds, Confined, Limits, PreparedSandbox, Sandbox
 from handrail.sandboxing.scratch import Scratch
 from handrail.sandboxing.survey import Found, Survey, stands_for
 from handrail.sandboxing.toolchains import toolchains
@@ -42,6 +46,8 @@ OF_THE_SYSTEM = (
 )
 # Places that a workspace may not lie in.
 CLOSED = ("/usr", "/etc", "/dev", "/proc", "/sys", "/run", "/boot", "/bin", "/sbin", "/lib", "/lib64")
+# What the kernel says of the machine's hardware, which a command that reads may see.
+HARDWARE = ("/sys/block", "/sys/bus", "/sys/class", "/sys/devices")
 # Variables of the host that programs need and that keep no secret. What a session has set itself is given beside them.
 NEEDED = re.compile(
     r"""(?x)
@@ -101,6 +107,7 @@ class Confinement:
     # Places of the repositories in the workspace, and of Handrail's own there, that are not there and must not come to be.
     missing: Mapping[Path, Sequence[Path]]
     confines: Confines
+    view: View = View.WORK
 
     @property
     def name(self) -> str:
@@ -115,9 +122,20 @@ class Confinement:
 
         Raises `NoSandbox` when that cannot be done; then nothing may be run.
         """
-        given = cleaned(environment, self.host)
+        given = self.environment(environment)
         confined = self.sandbox.confine(argv, cwd=cwd, environment=given, bounds=self.bounds)
-        return replace(confined, ended=self.confines.following(self, confined.ended))
+        if self.view is View.READ:
+            # It can leave nothing in the workspace that would have to be looked for.
+            return confined
+        return self.confines.following(self, confined)
+
+    def environment(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """Return the variables of `environment` that a command gets inside."""
+        return cleaned(environment, self.host)
+
+    def prepared(self) -> PreparedSandbox | None:
+        """Return a sandbox that is ready to run a command of this view at once; None where `confine` has to set one up."""
+        return self.confines.prepared(self) if self.view is View.READ else None
 
     def reading(self, *folders: Path) -> Confinement:
         """The same with these folders to read, at their own places."""
@@ -129,7 +147,7 @@ class Confinement:
 
     def put_aside(self) -> list[str]:
         """Rename what the command has left in the workspace for other programs to run unasked; the names that it had."""
-        return self.confines.put_aside(self)
+        return [] if self.view is View.READ else self.confines.put_aside(self)
 
 
 @dataclass(slots=True)
@@ -138,14 +156,24 @@ class _Started:
 
     given: Confinement
     over: bool = False
+    # The process of the host that it is, once that is known.
+    pid: int | None = None
 
 
 class Confines:
     """The bounds of one session's sandboxed commands: their private folder, and what was found in the workspace."""
 
     def __init__(
-        self, *, workspace: Sequence[Path], home: Path, environment: Mapping[str, str], protected: Sequence[Path]
+        self,
+        *,
+        workspace: Sequence[Path],
+        home: Path,
+        environment: Mapping[str, str],
+        protected: Sequence[Path],
+        host_runs: Sequence[HostRun] = (),
     ) -> None:
+        # The session's calls that run on the host now.
+        self._host_runs = host_runs
         self._workspace = tuple(workspace)
         self._home = home
         self._environment = environment
@@ -155,30 +183,65 @@ class Confines:
         # Those under which something was started, oldest first, until what it left was put aside.
         self._started: dict[int, _Started] = {}
         self._toolchains: tuple[Path, ...] | None = None
+        self._pool = PreparedPool()
+        # When the first command began that could write, and whether one began since the workspace was last searched.
+        self._first_ns = 0
+        self._unsearched = False
+        # What the bounds of the last command that only reads were made from.
+        self._read: tuple[object, Bounds] | None = None
 
     @property
     def running(self) -> bool:
         """Whether a sandboxed command runs, or has left what is not looked through yet."""
         return bool(self._started)
 
-    def following(self, given: Confinement, ended: Callable[[], str | None]) -> Callable[[], str | None]:
-        """What tells that a command is over, so that this is known here, too."""
+    def following(self, given: Confinement, confined: Confined) -> Confined:
+        """Return the command so that its start and its end are known here, too."""
         started = self._started[id(given)] = _Started(given)
+        self._first_ns = self._first_ns or time.time_ns()
+        self._unsearched = True
+
+        def begun(pid: int) -> None:
+            started.pid = pid
+            if not given.bounds.network:
+                for run in self._host_runs:
+                    run.hold.hold([pid])
+            confined.started(pid)
 
         def over() -> str | None:
             started.over = True
-            return ended()
+            return confined.ended()
 
-        return over
+        return replace(confined, started=begun, ended=over)
+
+    def prepare_host_run(self, run: HostRun) -> None:
+        """Hold what runs in the sandbox and put aside what it and earlier commands have left; what starts meanwhile is held, too.
+
+        With the whole network inside, nothing is held: what runs on the host may have to talk to it.
+        """
+        if not self._unsearched and not self._started:
+            return
+        started = list(self._started.values())
+        running = [one for one in started if not one.over and not one.given.bounds.network]
+        run.hold.hold([one.pid for one in running if one.pid is not None])
+        aside = [name for one in started for name in self.put_aside(one.given)]
+        search = Search(self._survey, self._first_ns)
+        search.look(self._workspace)
+        aside += [str(place) for place in search.found if _rename(place, self._workspace)]
+        self._unsearched = bool(self._started) or not search.whole
+        run.aside, run.whole = aside, search.whole
 
     @property
     def temporary(self) -> Path | None:
         """The private folder that is /tmp inside; None before the first sandboxed call."""
         return self._scratch.temporary if self._scratch else None
 
-    def confinement(self, sandbox: Sandbox, settings: SandboxSettings) -> Confinement:
+    def confinement(self, sandbox: Sandbox, settings: SandboxSettings, view: View = View.WORK) -> Confinement:
         """What the next call is given. Looks at the workspace: some milliseconds the first time."""
         found = self._survey.look(self._workspace)
+        if view is View.READ:
+            bounds = self._read_bounds(found, settings)
+            return Confinement(sandbox, bounds, self._environment, found, {}, self, View.READ)
         bounds = self._bounds(found, settings, network=settings.network and sandbox.networks)
         oldest = next(iter(self._started.values()), None)
         if oldest is not None:
@@ -197,6 +260,10 @@ class Confines:
         own = [path for path in self._protected if _below(path, bounds.writable) and not os.path.lexists(path)]
         return Confinement(sandbox, bounds, self._environment, found, {**missing, self._workspace[0]: tuple(own)}, self)
 
+    def prepared(self, given: Confinement) -> PreparedSandbox | None:
+        """Return a prepared sandbox that shows what `given` does, if one is ready."""
+        return self._pool.take(given.sandbox, given.bounds)
+
     def put_aside(self, given: Confinement) -> list[str]:
         """Rename what came to be in the workspace since a call was confined and would be run or obeyed unasked; the names that it had."""
         before, missing = given.before, given.missing
@@ -213,19 +280,17 @@ class Confines:
         return aside
 
     def close(self) -> None:
-        """Remove the private folder and all in it."""
+        """End the prepared sandboxes, and remove the private folder with all in it."""
+        self._pool.close()
         if self._scratch is not None:
             self._scratch.close()
 
     def _bounds(self, found: Found, settings: SandboxSettings, *, network: bool) -> Bounds:
         scratch = self._scratch = self._scratch or Scratch()
-        if self._toolchains is None:
-            self._toolchains = toolchains(self._environment, home=self._home, roots=self._workspace)
-        gits = [place for place in found.autorun if place.name == ".git"]
         repos = [place for place in found.autorun if _repository(place)]
-        others = {folder for place in gits if place not in repos for folder in repositories.elsewhere(place)}
+        others = self._repositories_elsewhere(found)
         writable = (*self._workspace, *others, *self._folders(settings.writable))
-        readable = (*self._toolchains, *self._folders(settings.readable))
+        readable = (*self._found_toolchains(), *self._folders(settings.readable))
         seen = (*writable, *readable)
         secrets = [path for path in (*found.secrets, *_keys(readable)) if _below(path, seen)]
         own = [path for path in map(_real, self._protected) if _below(path, seen) and path.exists()]
@@ -249,17 +314,56 @@ class Confines:
             # What lies in a folder that was moved would not be found there by the next command.
             anchored=tuple(sorted({*repos, *others, *_above((*masked, *kept, *repos), writable)})),
             network=network,
-            limits=Limits(
-                memory=settings.memory * MEGABYTE,
-                processes=settings.processes,
-                cpu_seconds=settings.cpu_seconds,
-                file_size=settings.file_size * MEGABYTE,
-            ),
+            limits=_limits(settings),
         )
+
+    def _read_bounds(self, found: Found, settings: SandboxSettings) -> Bounds:
+        """Return the bounds of a command that only reads: all that one which works may see, nothing to write, no sockets, no network."""
+        made_from = (found.secrets, tuple(found.autorun.items()), settings)
+        if self._read is not None and self._read[0] == made_from:
+            return self._read[1]
+        scratch = self._scratch = self._scratch or Scratch()
+        workspace = (*self._workspace, *self._repositories_elsewhere(found))
+        given = (*self._found_toolchains(), *self._folders(settings.readable), *self._folders(settings.writable))
+        hardware = tuple(Path(place) for place in HARDWARE if os.path.isdir(place))
+        seen = (*workspace, *given)
+        hidden = {path for path in (*found.secrets, *_keys(given)) if _below(path, seen)}
+        hidden |= {path for path in map(_real, self._protected) if _below(path, seen) and path.exists()}
+        bounds = Bounds(
+            writable=(),
+            readable=(*hardware, *given, *workspace),
+            temporary=scratch.temporary,
+            home=self._home,
+            shown=scratch.shown(self._home, _git_settings(self._home)),
+            masked=tuple(sorted(place for place in hidden if hidden.isdisjoint(place.parents))),
+            local_sockets=False,
+            limits=_limits(settings),
+        )
+        self._read = made_from, bounds
+        return bounds
+
+    def _repositories_elsewhere(self, found: Found) -> set[Path]:
+        """Return the repositories outside the workspace that worktrees and submodules in it belong to."""
+        gits = [place for place in found.autorun if place.name == ".git" and not _repository(place)]
+        return {folder for place in gits for folder in repositories.elsewhere(place)}
+
+    def _found_toolchains(self) -> tuple[Path, ...]:
+        if self._toolchains is None:
+            self._toolchains = toolchains(self._environment, home=self._home, roots=self._workspace)
+        return self._toolchains
 
     def _folders(self, texts: Sequence[str]) -> tuple[Path, ...]:
         paths = (_real(self._workspace[0] / Path(text.replace("~", str(self._home), 1))) for text in texts)
         return tuple(path for path in paths if path.exists())
+
+
+def _limits(settings: SandboxSettings) -> Limits:
+    return Limits(
+        memory=settings.memory * MEGABYTE,
+        processes=settings.processes,
+        cpu_seconds=settings.cpu_seconds,
+        file_size=settings.file_size * MEGABYTE,
+    )
 
 
 def _repository(place: Path) -> bool:

@@ -54,6 +54,8 @@ class Bounds:
     kept: tuple[Path, ...] = ()
     anchored: tuple[Path, ...] = ()
     network: bool = False
+    # Whether a command may connect to sockets that have a name in these folders (a database's, a container engine's).
+    local_sockets: bool = True
     limits: Limits = Limits()
 
 
@@ -78,6 +80,43 @@ class Confined:
     pass_fds: tuple[int, ...] = ()
     started: Callable[[int], None] = _nothing
     ended: Callable[[], str | None] = _ran
+
+
+class PreparedSandbox(ABC):
+    """A sandbox that has been set up and runs one command after another, each faster than a sandbox of its own.
+
+    Only one command at a time; when it ends, every process that it has left is ended, and the sandbox is as it was before.
+    """
+
+    pid: int
+    """The process of the host with which all in the sandbox end."""
+
+    @property
+    @abstractmethod
+    def ready(self) -> bool:
+        """True once it has been set up and no command runs in it."""
+
+    @property
+    @abstractmethod
+    def usable(self) -> bool:
+        """True until it has ended, or a command has left something in it that the next one would find."""
+
+    @abstractmethod
+    def start(
+        self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], descriptors: Mapping[int, int]
+    ) -> int:
+        """Start a command with these descriptors (its number of each: ours). Returns a descriptor that becomes readable when it ends.
+
+        Raises `OSError` if the sandbox has ended; then nothing was run.
+        """
+
+    @abstractmethod
+    def finish(self) -> int | None:
+        """Return the command's exit code (negative for a signal), or None if the sandbox ended with it. Call it once the descriptor is readable."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End it with all that runs in it, and release what is held for it."""
 
 
 class Sandbox(ABC):
@@ -106,6 +145,13 @@ class Sandbox(ABC):
     @abstractmethod
     def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], bounds: Bounds) -> Confined:
         """The command that runs `argv` in `cwd` within the bounds. Raises `NoSandbox` when they cannot be kept."""
+
+    def prepare(self, bounds: Bounds) -> PreparedSandbox | None:
+        """Start to set up a sandbox for many commands within the bounds; None where this sandbox cannot, or lacks what that takes.
+
+        Returns at once: it becomes `ready` later. Its process ends with this thread, so call it in one that lives as long as it should.
+        """
+        return None
 
     def denied(self, output: str, exit_code: int, bounds: Bounds) -> Denial | None:
         """What the sandbox seems to have refused, told from what a failed command has printed; None when nothing points to it."""

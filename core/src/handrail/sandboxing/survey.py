@@ -67,6 +67,10 @@ class Survey:
     def __init__(self) -> None:
         self._known: dict[str, _Folder] = {}
 
+    def covers(self, folder: str) -> bool:
+        """True if the folder was listed when the roots were last looked at."""
+        return folder in self._known
+
     def look(self, roots: Iterable[Path]) -> Found:
         """What there is now below the roots (real paths)."""
         known: dict[str, _Folder] = {}

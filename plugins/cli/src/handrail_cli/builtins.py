@@ -48,8 +48,10 @@ def _cd(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
     if text is None or rest[0].glob or text == "-":
         effects.warn("unknown_path", "which folder it goes to depends on something unknown", rest[0])
         return
-    before = len(effects.doubts)
+    before, files = len(effects.doubts), effects.files
     places.read(rest[0], effects, listing=True)
+    # The shell alone goes there, and opens nothing.
+    effects.files = files
     if len(effects.doubts) == before:
         # Without following links, too: `cd link/..` is where it was.
         _enter(

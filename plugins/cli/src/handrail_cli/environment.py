@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Mapping
 
 from handrail import Desktop
 from handrail.desktops.desktop import without_screen
+from handrail_cli.variables import harmless
 
 # What git and others are told when they want an editor: it fails, and says what to do. Where words are only split, it fails all the same.
 # What it says stands in no quotes of its own: it holds nothing that a shell takes for more than text.
@@ -29,6 +32,12 @@ UNATTENDED: Mapping[str, str] = {
     "SSH_ASKPASS_REQUIRE": "never",
     "DEBIAN_FRONTEND": "noninteractive",
 }
+# Variables that a program needs to inspect the system: who the user is, how to write, and where the user's services and screens are.
+INSPECTING = re.compile(
+    r"HOME|USER|LOGNAME|SHELL|LANG|LANGUAGE|LC_[A-Z]+|TZ|NO_COLOR|XDG_RUNTIME_DIR|XDG_SESSION_ID|DBUS_SESSION_BUS_ADDRESS"
+    r"|DISPLAY|XAUTHORITY|WAYLAND_DISPLAY"
+)
+SYSTEM_FOLDERS = ("/usr/", "/bin", "/sbin", "/nix/store/", "/gnu/store/", "/run/current-system/")
 # What programs are told that their terminal is like.
 TERMINAL = "xterm-256color"
 # git asks with it where it may not ask in a terminal.
@@ -42,6 +51,17 @@ def unattended(environment: dict[str, str], *, unset: frozenset[str] = frozenset
     for name in unset & UNATTENDED.keys():
         del environment[name]
     return environment
+
+
+def system_environment(host: Mapping[str, str], session: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a program that inspects the system: what leads it to this user's services, and harmless variables of the session.
+
+    Programs are looked for in directories of the system only.
+    """
+    found = {name: value for name, value in host.items() if INSPECTING.fullmatch(name)}
+    folders = [folder for folder in host.get("PATH", "").split(":") if folder.startswith(SYSTEM_FOLDERS)]
+    given = {name: value for name, value in session.items() if harmless(name, value)}
+    return {**found, **UNATTENDED, **given, "PATH": ":".join(folders) or os.defpath}
 
 
 def in_terminal(environment: dict[str, str]) -> dict[str, str]:

@@ -29,9 +29,11 @@ from handrail import (
     ToolResult,
     ToolUnavailable,
     Verdict,
+    View,
     tool,
 )
 from handrail.running.processes import name_of
+from handrail.sandboxing.denials import PERMISSION
 from handrail_cli import family
 from handrail_cli.handles import PLATFORMS
 
@@ -44,8 +46,9 @@ if TYPE_CHECKING:
 
 TITLE = "Run a command"
 CURE = "`handrail doctor` says how to get a sandbox that works"
-# The rule of a verdict on a command that does nothing but read.
+# The rule of a verdict on a command that does nothing but read, and the code of a reason that its result repeats.
 RULE = "shell"
+INSPECTS_INSIDE = "inspects_inside"
 # After its own time limit a call needs a moment to end what it started and to tell what was written.
 CLOSING_S = 15.0
 # The sizes that a terminal may have.
@@ -146,7 +149,7 @@ async def execute_cli(command: Command, context: ToolContext) -> Mapping[str, An
     processes: Processes = await context.service("shell")
     rules = _rules(context)
     tells = context.sandbox is None or context.sandbox.sandbox.descriptors
-    keeps = tells and not command.background and command.cwd is None and not _only_reads(context)
+    keeps = tells and not command.background and command.cwd is None and not _leaves_nothing(context)
     launch = await _launch(command, context, processes, keeps=keeps, answered=bool(rules))
     process = processes.start(launch)
     if command.background:
@@ -186,7 +189,7 @@ def _settings(context: ToolContext) -> CliConfig:
 async def _launch(
     command: Command, context: ToolContext, processes: Processes, *, keeps: bool, answered: bool
 ) -> Launch:
-    from handrail_cli.environment import in_terminal, on_desktop, unattended
+    from handrail_cli.environment import in_terminal, on_desktop, system_environment, unattended
     from handrail_cli.output import PassingThrough
     from handrail_cli.process import Launch
 
@@ -198,14 +201,19 @@ async def _launch(
     environment = processes.host_environment(context.host_environment)
     if context.sandbox is None:
         environment = on_desktop(environment, await _desktop(context))
+    host = environment
     terminal = _terminal(command)
     environment = unattended(environment, unset=processes.unset) if terminal is None else in_terminal(environment)
     environment.update(context.environment)
+    folder = _folder(command, context)
+    if context.verdict.view in (View.SYSTEM, View.FILES):
+        environment = system_environment(host, context.environment)
+        folder = processes.directory_for(context)
     settings = _settings(context)
     return Launch(
         bash,
         command.command,
-        _folder(command, context),
+        folder,
         environment,
         stdin=None if command.stdin is None else command.stdin.encode("utf-8", "replace"),
         fed=command.background or (answered and command.stdin is None),
@@ -370,6 +378,7 @@ def _ended(attention: Attention, context: ToolContext, processes: Processes) -> 
     if prompt is not None and code == 0 and attention.given_up is None and prompt.kind not in PLAINLY_ASKED:
         prompt = None
     notes = [*_asked(attention, prompt), *_keep_left(process, context, processes)]
+    notes += [f"{reason.text}." for reason in context.verdict.reasons if reason.code == INSPECTS_INSIDE]
     id = None
     if process.left:
         id = processes.keep(process)
@@ -381,6 +390,10 @@ def _ended(attention: Attention, context: ToolContext, processes: Processes) -> 
     if code == 1 and _last_program(context) in ONE_MEANS_NO:
         notes.append("Exit code 1 means that nothing was found, or a difference.")
         return _report(process, context, exit_code=code, notes=notes, prompt=prompt, process_id=id)
+    if (hidden := _hidden_secrets(process, context)) and code != 0:
+        # A search that goes past a secret has done its work; nobody is asked to show it the secret.
+        notes.append(f"The sandbox hides {', '.join(hidden)}, which may hold secrets: what is in there was left out.")
+        return _report(process, context, exit_code=code, notes=notes, prompt=prompt, process_id=id)
     report = _report(process, context, exit_code=code, notes=notes, prompt=prompt, process_id=id)
     if code == 0:
         return report
@@ -388,6 +401,20 @@ def _ended(attention: Attention, context: ToolContext, processes: Processes) -> 
         return {**report, **ToolResult.failure(denial, title=TITLE)}
     told = f"signal {-code}" if code < 0 else f"exit code {code}"
     return {**report, **ToolResult.failure(Downstream(f"the command failed with {told}"), title=TITLE)}
+
+
+def _hidden_secrets(process: Process, context: ToolContext) -> Sequence[str]:
+    """Return the secrets that a command which only reads was refused, if it wrote something and had nothing else to complain of."""
+    if context.verdict.view is not View.READ or context.sandbox is None or not process.stdout.beginning():
+        return ()
+    masked = context.sandbox.bounds.masked
+    found: dict[str, None] = {}
+    for line in process.stderr.ending().decode("utf-8", "replace").splitlines():
+        names = [path.name for path in masked if path.name in line]
+        if not names or PERMISSION.search(line) is None:
+            return ()
+        found |= dict.fromkeys(names)
+    return tuple(found)
 
 
 def _limit_reached(code: int, launch: Launch) -> str | None:
@@ -479,9 +506,11 @@ def _last_program(context: ToolContext) -> str | None:
     return next((name for name in reversed(names) if name[:1].isalpha() or name in ("[", "[[")), None)
 
 
-def _only_reads(context: ToolContext) -> bool:
-    """Whether it is certain that the shell is the same afterwards: nothing runs but programs that read."""
+def _leaves_nothing(context: ToolContext) -> bool:
+    """True if the shell is certainly the same afterwards: nothing runs but programs that read."""
     verdict = context.verdict
+    if verdict.view in (View.SYSTEM, View.FILES):
+        return True
     return verdict.rule == RULE and all(
         part.argv and part.argv[0] not in ASSIGNING and all(touch.kind == "read" for touch in part.touches)
         for part in verdict.parts

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from handrail import Decision, Judging, Opinion, Reason, Route
+from handrail import Decision, Judging, Opinion, Part, Reason, Route, View
 from handrail_cli.analysis import Codes, analyse
 from handrail_cli.catastrophe import catastrophes
 from handrail_cli.deadly import Scene
@@ -28,6 +28,11 @@ RULE = "shell"
 OVERWRITES_OWN = "own_files"
 EMPTY = Reason("empty", "there is no command in it")
 MAX_REASONS = 12
+# The code of a reason for which the result of an allowed command carries a note.
+INSPECTS_INSIDE = "inspects_inside"
+UNCONFINED = Reason(
+    "no_sandbox", "it reads files through a program, and there is no sandbox (`handrail doctor` says why)"
+)
 
 
 def judge(
@@ -84,7 +89,7 @@ def _weighed(weighing: Weighing, judging: Judging) -> Opinion:
     if len({(part.span, part.argv) for part in parts}) < len(parts):
         parts = tuple(dict.fromkeys(parts))
     if not weighing.doubts and not weighing.changes:
-        return Opinion(RULE, Decision.ALLOW, parts=parts)
+        return _reading(weighing, judging, parts)
     floors = tuple(doubt.reason for doubt in weighing.doubts if doubt.floor is not None)
     if any(doubt.floor is Decision.DENY for doubt in weighing.doubts):
         own = tuple(reason for reason in floors if reason.code == OVERWRITES_OWN)
@@ -97,7 +102,39 @@ def _weighed(weighing: Weighing, judging: Judging) -> Opinion:
     reasons = (*(doubt.reason for doubt in weighing.doubts), *_withheld(weighing, judging))[:MAX_REASONS]
     if reasons:
         return Opinion(f"{RULE}:{reasons[0].code}", Decision.CONFIRM, reasons=reasons, parts=parts, narrowed=narrowed)
-    return Opinion(f"{RULE}:effect", Decision.ALLOW, route=Route.SANDBOX, parts=parts, narrowed=narrowed)
+    inside = _inspects_inside(weighing)
+    return Opinion(
+        f"{RULE}:effect",
+        Decision.ALLOW,
+        route=Route.SANDBOX,
+        reasons=inside,
+        parts=parts,
+        narrowed=narrowed,
+        view=View.WORK,
+    )
+
+
+def _reading(weighing: Weighing, judging: Judging, parts: tuple[Part, ...]) -> Opinion:
+    """The opinion on a line that changes nothing: where it may run without approval."""
+    view = weighing.view
+    if view in (View.SHELL, View.SYSTEM):
+        return Opinion(RULE, Decision.ALLOW, parts=parts, view=view)
+    if judging.sandbox is None and weighing.names_files and not weighing.located and judging.platform == "linux":
+        return Opinion(RULE, Decision.ALLOW, parts=parts, view=View.FILES)
+    if judging.sandbox is None:
+        return Opinion(f"{RULE}:no_sandbox", Decision.CONFIRM, reasons=(UNCONFINED,), parts=parts)
+    inside = _inspects_inside(weighing)
+    return Opinion(RULE, Decision.ALLOW, route=Route.SANDBOX, reasons=inside, parts=parts, view=View.READ)
+
+
+def _inspects_inside(weighing: Weighing) -> tuple[Reason, ...]:
+    """A reason that tells the caller which programs see the sandbox in place of the system."""
+    if not weighing.inspecting:
+        return ()
+    names = ", ".join(dict.fromkeys(weighing.inspecting))
+    return (
+        Reason(INSPECTS_INSIDE, f"{names} sees the sandbox and not the system; run it by itself to see the system"),
+    )
 
 
 def _withheld(weighing: Weighing, judging: Judging) -> tuple[Reason, ...]:

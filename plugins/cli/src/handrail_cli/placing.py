@@ -6,11 +6,11 @@ import contextlib
 import fnmatch
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-from handrail import Decision, Judging, Reason, Touch
+from handrail import Decision, Judging, Reason, Touch, View
 from handrail.files import paths
 from handrail_cli.commandline import Word
 from handrail_cli.globs import GLOB, fitting_secret
@@ -54,6 +54,29 @@ class Effects:
     touches: list[Touch] = field(default_factory=list[Touch])
     changes: bool = False
     network: bool = False
+    # Whether it starts a program, and whether it uses files or the names in a directory.
+    program: bool = False
+    files: bool = False
+    # True for a program that inspects the running system, and for one that reads nothing but what it is given.
+    inspects: bool = False
+    filters: bool = False
+
+    @property
+    def view(self) -> View | None:
+        """The surroundings in which it runs without approval; None where it needs one."""
+        if self.doubts:
+            return None
+        if self.changes:
+            return View.WORK
+        if self.files or (self.program and not self.inspects):
+            return View.READ
+        return View.SYSTEM if self.inspects else View.SHELL
+
+    @property
+    def harmless(self) -> bool:
+        """True if it reads no file and changes nothing, so that it may run on the host beside what is allowed there."""
+        passes = not self.program or self.inspects or self.filters
+        return passes and not (self.doubts or self.changes or self.files)
 
     def ask(self, code: str, text: str, word: Word | None) -> None:
         """Somebody has to be asked."""
@@ -114,15 +137,15 @@ class Places:
         """Whether every folder that the shell may be in is in the workspace."""
         return all(self.within(str(cwd)) for cwd in self.cwds)
 
-    def nested_repository(self) -> bool:
-        """Whether git may find a repository below a root of the workspace before that of the root itself."""
-        return any(_holds_repository(folder) for cwd in self.cwds for folder in self._below_root(str(cwd)))
-
-    def _below_root(self, folder: str) -> Iterator[str]:
-        """The folder and those above it, up to the root of the workspace that it is in, without that."""
-        while folder not in self.roots and self.within(folder):
-            yield folder
-            folder = folder.rpartition("/")[0]
+    def outer_repository(self) -> str | None:
+        """Return the directory of the repository that git would find from the workspace if that lies above it."""
+        for cwd in self.cwds:
+            for folder in (cwd, *cwd.parents):
+                if os.path.lexists(folder / ".git"):
+                    if not self.within(str(folder)):
+                        return str(folder)
+                    break
+        return None
 
     def enter(self, folders: Sequence[PurePath]) -> bool:
         """From here on, relative paths may start in these folders, too: a `cd` may fail. False when there are too many."""
@@ -145,6 +168,7 @@ class Places:
         """Reading the file that a word names; `listing`: only names and sizes are shown."""
         text = word.text if text is None else text
         if text is None:
+            effects.files = True
             if not listing:
                 effects.ask("unknown_path", UNSURE_PATH, word)
             return
@@ -154,6 +178,7 @@ class Places:
             return
         for found in self.resolved(text):
             effects.touches.append(Touch("read", found.real))
+            effects.files = effects.files or not _is_stream(found.real)
             if not self.reading(text, found, word, effects, listing=listing):
                 return
 
@@ -167,25 +192,21 @@ class Places:
             effects.ask("unknown_path", f"{text!r} is behind a link that the command makes", word)
         elif self.judging.protected and self.keeps(found):
             effects.warn("own", "files by which Handrail judges are named in it", word)
-        elif real.startswith("/dev/") and (real in STREAMS or STREAM.fullmatch(real)):
+        elif _is_stream(real):
             return True
         elif paths.device(real, seen=self.seen) is not None:
             effects.ask("device", f"{text!r} is a device", word)
         elif listing or self.within(real):
             return True
         elif self.passing(real):
-            self.temporary_file(text, word, effects)
+            if self.judging.sandbox is None:
+                # Inside, temporary files are the session's own; on the host they may be anybody's.
+                effects.ask("read_outside", f"{text!r} is outside the workspace", word)
         elif word.glob or not PUBLIC.fullmatch(real):
             effects.ask("read_outside", f"{text!r} is outside the workspace", word)
         else:
             return True
         return False
-
-    def temporary_file(self, text: str, word: Word, effects: Effects) -> None:
-        """The sandbox has temporary files of its own; on the host they may be anybody's."""
-        if self.judging.sandbox is None:
-            effects.ask("read_outside", f"{text!r} is outside the workspace", word)
-        effects.changes = True
 
     def behind_link(self, found: paths.Resolved) -> bool:
         return any(found.written == link or found.written.startswith(f"{link}/") for link in self.links)
@@ -243,7 +264,7 @@ class Places:
         if name:
             text = os.path.join(text, name)
         for found in self.resolved(text):
-            if found.real in STREAMS or STREAM.fullmatch(found.real):
+            if _is_stream(found.real):
                 continue
             effects.touches.append(Touch("write", found.real))
             if not self.changing(text, found, word, effects, does="writes to"):
@@ -331,11 +352,9 @@ class Places:
         return f"all that is in {place!r}" if place in self.temporary else None
 
 
-def _holds_repository(folder: str) -> bool:
-    """Whether git would take a folder for a repository's: with its own in it, or itself a bare one."""
-    return os.path.lexists(f"{folder}/.git") or all(
-        os.path.lexists(f"{folder}/{name}") for name in ("HEAD", "objects", "refs")
-    )
+def _is_stream(real: str) -> bool:
+    """True for a device that takes or gives nothing but noise, and for the shell's own streams."""
+    return real.startswith("/dev/") and (real in STREAMS or STREAM.fullmatch(real) is not None)
 
 
 def _fits(name: str, shape: str) -> bool:

@@ -69,6 +69,10 @@ class PosixProcess(Process):
             loop.add_reader(self._pidfd, self._reap)
         else:
             self._watch = loop.create_task(self._wait_in_thread())
+        self.watch_later(loop)
+
+    def watch_later(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Read what it writes: at once if somebody listens, else when it has ended, or after a moment."""
         if self.launch.followed or self.launch.listening():
             self._watch_streams()
         else:

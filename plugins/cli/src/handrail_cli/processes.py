@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import secrets
 import shlex
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from handrail import InvalidArguments, NotFound, ServiceContext
+from handrail import InvalidArguments, NotFound, ServiceContext, View
 from handrail.records.redaction import without_credentials
 from handrail.running.ledger import Ledger, Running
 from handrail.running.processes import marked
 from handrail_cli.family import MARK, pid_exists
+from handrail_cli.named_files import NamedFiles
 from handrail_cli.process import TERM_S, Launch, Process
 from handrail_cli.shell import Left, outside
 from handrail_cli.warden import Warden
@@ -60,6 +63,9 @@ class Processes:
         self._foreground: set[Process] = set()
         self._warden: Warden | None = None
         self._host: tuple[Mapping[str, str], dict[str, str]] | None = None
+        # Closed when nothing runs any more that was started while they were open.
+        self._files: list[NamedFiles] = []
+        self._empty: tempfile.TemporaryDirectory[str] | None = None
         self._left: tuple[bytes, Mapping[str, str], Left | None] = (b"", {}, None)
 
     @classmethod
@@ -80,6 +86,17 @@ class Processes:
             self._host = (environment, without_credentials(environment))
         base = self._host[1]
         return {name: value for name, value in base.items() if name not in self.unset} if self.unset else base.copy()
+
+    def directory_for(self, context: ToolContext) -> Path:
+        """Return a directory with nothing in it but the files that an unconfined command may read."""
+        if context.verdict.view is View.FILES:
+            files = NamedFiles(context)
+            self._files.append(files)
+            return files.directory
+        if self._empty is None:
+            self._empty = tempfile.TemporaryDirectory(prefix="handrail-empty-")
+            os.chmod(self._empty.name, 0o500)
+        return Path(self._empty.name)
 
     def shell(self, environment: Mapping[str, str]) -> str | None:
         """Where the bash is that runs commands, empty where the system's own shell does; None when there is neither."""
@@ -185,6 +202,8 @@ class Processes:
 
     def _over(self, process: Process) -> None:
         self._foreground.discard(process)
+        if self._files and not self._foreground and not any(known.running for known in self._known.values()):
+            self._close_files()
         if process.watch is not None:
             process.watch.cancel()
             process.watch = None
@@ -206,6 +225,15 @@ class Processes:
         if self._warden is not None:
             await asyncio.to_thread(self._warden.close)
             self._warden = None
+        self._close_files()
+        if self._empty is not None:
+            self._empty.cleanup()
+            self._empty = None
+
+    def _close_files(self) -> None:
+        for files in self._files:
+            files.close()
+        self._files.clear()
 
     def _forget_ended(self) -> None:
         ended = [process for process in self._known.values() if not process.running]

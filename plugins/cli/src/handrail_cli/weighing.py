@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
-from handrail import Decision, Judging, Part, Reason, Touch
+from handrail import Decision, Judging, Part, Reason, Touch, View
 from handrail.judging.verdicts import OPAQUE
 from handrail_cli import builtins
 from handrail_cli.alarms import TELLING, Alarms, doubts_of_handrail
 from handrail_cli.analysis import Codes
 from handrail_cli.commandline import Analysis, Command, Redirect, Word
 from handrail_cli.given import feeders_of, filled, filled_code, secrets_picked
+from handrail_cli.named_files import shows_by_name
 from handrail_cli.operands import Operand, judge_operand
 from handrail_cli.placing import Doubt, Effects, Places
 from handrail_cli.producing import NOTHING, Feed, constant_output
@@ -31,6 +33,10 @@ MAX_STEPS = 300
 SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin")
 # What was not read to its end: nothing but a person's yes may stand for that.
 UNREAD = frozenset(("too_long", "too_much", "too_deep", "syntax", "strange_character", "indirect", "hidden"))
+# Programs that the shell has as builtins, which then starts none.
+SHELL_ONLY = frozenset(("echo", "printf", "pwd", "test", "[", "[[", "type"))
+# A program with one of these may open files that its words do not name.
+LEADING_ON = frozenset(("loads_project", "reads_list"))
 # Build tools that a project brings itself.
 PROJECT_WRAPPERS = frozenset(("gradlew", "mvnw"))
 # Programs that act with another's power or on another machine, whatever they run.
@@ -66,6 +72,14 @@ class Weighing:
         self.narrowable = True
         self.changes = False
         self.network = False
+        # Whether it uses files, or programs that may open some; any program; and the names of those that inspect the system.
+        self.reads = False
+        self.passes = False
+        # Whether it tells or changes the folder or the variables of the session, which a program that inspects the system is run without.
+        self.located = False
+        # Whether all files that it reads are named by plain words, and only by programs that open nothing else.
+        self.names_files = True
+        self.inspecting: list[str] = []
         self.depth = 0
         # Where the command stands whose own code is looked at, in the outermost text.
         self.at: tuple[int, int] | None = None
@@ -82,6 +96,7 @@ class Weighing:
     def line(self, analysis: Analysis) -> None:
         """Everything that the line may run."""
         self.named_here = self.named_here or "handrail" in analysis.text
+        self.located = self.located or bool(analysis.assigned) or "PWD" in analysis.text
         if analysis.opaque:
             for reason in analysis.opaque:
                 self.doubt(Doubt(reason, Decision.CONFIRM if reason.code in UNREAD else None))
@@ -127,6 +142,18 @@ class Weighing:
             self.narrowable = self.narrowable and doubt.floor is None
         self.changes = self.changes or effects.changes
         self.network = self.network or effects.network
+        self.reads = self.reads or effects.files or (effects.program and not effects.inspects and not effects.filters)
+        self.passes = self.passes or effects.program
+        self.names_files = self.names_files and (effects.filters or not (effects.program or effects.files))
+
+    @property
+    def view(self) -> View:
+        """The surroundings in which the line runs without approval."""
+        if self.changes:
+            return View.WORK
+        if self.reads or (self.passes and not self.inspecting) or (self.inspecting and self.located):
+            return View.READ
+        return View.SYSTEM if self.inspecting else View.SHELL
 
     def feed(self, number: int, command: Command, analysis: Analysis, feeders: Mapping[int, tuple[int, ...]]) -> Feed:
         if not command.redirects and number not in feeders:
@@ -171,7 +198,8 @@ class Weighing:
         tells = command.program in TELLING and name in ("GIT_DIR", "GIT_WORK_TREE") and command.program != "git"
         splits = name == "IFS" and command.program == "read" and word.text is not None
         fine = tells or splits or harmless(name, word.text)
-        self.parts.append(Part((f"{name}={word.guess}",), (), self.at or word.span, fine))
+        view = View.SHELL if fine else None
+        self.parts.append(Part((f"{name}={word.guess}",), (), self.at or word.span, fine, view))
         if not fine:
             self.set_variable(name, word)
 
@@ -200,11 +228,13 @@ class Weighing:
             if target.glob and target.text is not None:
                 effects.warn("unknown_target", "it writes to whatever file fits a pattern", target)
             self.places.write(target, effects)
+        if redirect.operator == "<" and target is not None and target.text is not None and not target.glob:
+            effects.filters = shows_by_name(target.text)
         self.take(effects)
         if target is not None and target.text != "/dev/null":
-            fine = not effects.doubts and not effects.changes
             argv = redirect.operator, target.guess
-            self.parts.append(Part(argv, tuple(effects.touches), self.at or target.span, fine))
+            at = self.at or target.span
+            self.parts.append(Part(argv, tuple(effects.touches), at, effects.harmless, effects.view))
 
     def connect(self, word: Word, effects: Effects) -> None:
         host = ":".join((word.text or "").split("/")[3:5])
@@ -227,15 +257,14 @@ class Weighing:
         self.depth -= 1
         if effects.doubts or effects.changes or words[0].guess == "git":
             self.alarms.look(words, effects)
-        if effects.doubts or effects.changes or effects.network:
-            self.take(effects)
+        effects.files = effects.files or any(word.glob for word in words)
+        self.take(effects)
         argv = tuple([guess for word in words if (guess := word.guess)])
         touches = effects.touches
         if len(touches) > 1:
             touches = list(dict.fromkeys(touches))
-        harmless = not effects.doubts and not effects.changes
-        self.parts.insert(at, Part(argv, tuple(touches), self.at or span, harmless))
-        if not harmless and any(word.text is None for word in words):
+        self.parts.insert(at, Part(argv, tuple(touches), self.at or span, effects.harmless, effects.view))
+        if (effects.doubts or effects.changes) and any(word.text is None for word in words):
             self.parts.insert(at + 1, Part(OPAQUE, span=self.at or span))
 
     def program(self, words: Sequence[Word], feed: Feed, effects: Effects, span: tuple[int, int]) -> None:
@@ -254,7 +283,10 @@ class Weighing:
             return
         if (builtin := builtins.BUILTINS.get(name)) is not None:
             builtin(self, words, effects)
+            self.located = self.located or any(touch.kind == "session" for touch in effects.touches)
             return
+        self.located = self.located or name == "pwd"
+        effects.program = name not in SHELL_ONLY or "/" in first.text
         if self.code_fed(words, feed, effects):
             return
         if name in SHELLS:
@@ -357,6 +389,9 @@ class Weighing:
             self.needs(use, words, effects)
         for named in use.named:
             judge_operand(self, Operand(named, words, use), effects)
+        self.names_files = self.names_files and all(self.names_file(named, words) for named in use.named)
+        if effects.inspects and all(_names_place(named, words) for named in use.named):
+            effects.files = False
         if self.linked:
             self.places.links |= self.linked
             self.linked = set()
@@ -366,6 +401,17 @@ class Weighing:
             self.places.cwds = before
         if effects.doubts or use.kind != "reads":
             self.narrow(use, words, effects, name)
+
+    def names_file(self, named: Named, words: Sequence[Word]) -> bool:
+        """True for a word that is a file to read, named below the working directory or by the system."""
+        word = words[named.word_index]
+        if named.role in ("variable", "name"):
+            return True
+        if named.role != "read" or named.value is not None or word.text is None or word.glob:
+            return False
+        found = self.places.resolved(word.text)
+        ordinary = shows_by_name(word.text) or not any(self.places.within(at.real) for at in found)
+        return ordinary and all(os.path.isfile(at.real) for at in found)
 
     def needs(self, use: Use, words: Sequence[Word], effects: Effects) -> None:
         if "network" in use.needs:
@@ -377,12 +423,16 @@ class Weighing:
             effects.touches.append(Touch("execute", words[0].guess))
         if "repository" in use.needs and not self.places.at_home():
             effects.ask("foreign_repository", "a repository outside the workspace may run its own programs", words[0])
-        elif "repository" in use.needs and self.places.nested_repository():
-            # An earlier command may have made it, with programs in its settings: it is looked at where those can do no harm.
-            effects.changes = True
+        elif "repository" in use.needs and (outer := self.places.outer_repository()) is not None:
+            told = f"the repository is {outer!r}, outside the workspace; make that the workspace to work in it"
+            effects.ask("foreign_repository", told, words[0])
         if "session" in use.needs:
             effects.touches.append(Touch("session", words[0].guess))
             effects.ask("session", f"{words[0].guess!r} changes what later commands do", words[0])
+        if "inspects" in use.needs:
+            effects.inspects = True
+            self.inspecting.append(words[0].guess)
+        effects.filters = effects.filters or ("filters" in use.needs and use.needs.isdisjoint(LEADING_ON))
         if "input" in use.needs:
             effects.touches.append(Touch("input", words[0].guess))
             effects.ask("input", "it acts on the desktop", words[0])
@@ -474,6 +524,12 @@ def _has_commands(name: str) -> bool:
     from handrail_cli.programs import rows
 
     return any(len(block.names) > 1 for block in rows.program(name))
+
+
+def _names_place(named: Named, words: Sequence[Word]) -> bool:
+    """True if a word only names an absolute path to be looked up, which is the same from every directory."""
+    text = named.value if named.value is not None else words[named.word_index].text
+    return named.role in ("variable", "name") or (named.role == "list" and (text or "").startswith("/"))
 
 
 def _picked(word: Word) -> Word:

@@ -4,6 +4,7 @@
         OPTION…
         reads|help OPTION…                          these make it harmless (`--dry-run`), or end it at once (`--help`)
         effect [NEED…] OPTION… [; why]              these make it more than reading
+        needs NEED… OPTION…                         these need something more, and change nothing else
         danger CODE OPTION… ; why                   these make it dangerous
         with OPTION…: OPERANDS                      given one of these, its operands are others
         like NAME [SUBCOMMAND]                      it has the options of that row, too
@@ -241,7 +242,7 @@ def _body(block: Block) -> Iterator[tuple[list[Option], Given | None]]:
             names, _, pattern = listed.removeprefix("with ").partition(": ")
             given = frozenset(option.name for token in names.split() for option in _options(token, single))
             yield [], (given, operands(pattern))
-        elif first in ("reads", "help", "effect", "danger"):
+        elif first in ("reads", "help", "effect", "danger", "needs"):
             yield [_made(option, first, rest, why) for token in rest for option in _tokens(token, single)], None
         else:
             yield [option for token in (first, *rest) for option in _options(token, single)], None
@@ -270,6 +271,10 @@ def _made(option: Option, makes: str, words: list[str], why: str) -> Option:
         raise RowError(f"{option.name!r} is dangerous, but the line does not say why")
     needs: frozenset[Need] = frozenset(cast(Need, word) for word in words if word in NEEDS)
     code = codes[0] if codes else None
+    if makes == "needs":
+        if not needs:
+            raise RowError(f"{option.name!r} needs something, but the line does not say what")
+        return Option(option.name, option.value, option.role, needs=needs)
     return Option(option.name, option.value, option.role, makes, code, why.strip() or None, needs)
 
 

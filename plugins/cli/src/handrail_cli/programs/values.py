@@ -34,7 +34,14 @@ Role = Literal[
     "read", "list", "write", "append", "create", "dest", "move", "delete", "delete_tree", "change", "change_tree", "execute",
     "target", "folder", "device", "revision", "branch", "url", "host", "send", "variable", "sets", "name",
 ]  # fmt: skip
-Need = Literal["network", "code", "repository", "session", "input"]
+# inspects        it looks at the running system (processes, sockets, services, mounts, users): true answers come from the host only. It reads no
+#                 file that its arguments, its directory or its environment name
+# filters         given no file, it reads its standard input and nothing else
+# loads_project   it obeys files of the directory that it works in, or of one above (settings, plugins, hooks, modules)
+# reads_list      it reads, or opens, the files that a list names, or goes through a directory
+Need = Literal[
+    "network", "code", "repository", "session", "input", "inspects", "filters", "loads_project", "reads_list"
+]
 
 
 class Named(NamedTuple):

@@ -10,15 +10,16 @@ import os
 import platform
 import re
 import shutil
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import anyio
 
-from handrail import Bounds, Confined, NoSandbox, Sandbox
+from handrail import Bounds, Confined, NoSandbox, PreparedSandbox, Sandbox
 from handrail.sandboxing.sandboxes import WHOLE
 from handrail.sandboxing.scratch import Scratch
 from handrail_cli.sandboxes import limits, seccomp
@@ -42,6 +43,7 @@ ETC = (
     "pki/tls/certs", "pki/tls/cert.pem", "pki/tls/openssl.cnf", "pki/ca-trust", "crypto-policies", "localtime", "timezone", "mime.types",
     "magic", "protocols", "services", "os-release", "lsb-release", "debian_version", "gitattributes", "fonts", "inputrc", "terminfo",
     "java-11-openjdk", "java-17-openjdk", "java-21-openjdk", "java", "jvm", "perl", "python3", "papersize", "locale.conf", "locale.alias",
+    "passwd", "group", "hosts", "resolv.conf", "hostname", "fstab", "networks", "issue", "issue.net", "motd", "manpath.config",
     "default/locale", "nsswitch.conf", "host.conf", "gai.conf", "shells", "bash_completion.d", "ant", "maven",
 )  # fmt: skip
 # Of /etc, when the host's network is used.
@@ -79,11 +81,52 @@ class Bubblewrap(Sandbox):
 
     def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], bounds: Bounds) -> Confined:
         """The words for bwrap. Its options and its filter are given by descriptors."""
-        _check_folder(cwd, bounds)
+        check_folder(cwd, bounds)
+        words, fds, run = self._plumbed(self.options(bounds, cwd), bounds)
+        inner = limits.limited(argv, bounds.limits)
+        given = {**environment, **own_variables(bounds)}
+        return Confined((*words, "--", *inner), given, tuple(fds), run.started, run.ended)
+
+    def prepare(self, bounds: Bounds) -> PreparedSandbox | None:
+        """Start bwrap with a first process that waits for commands; None where no Python is shown inside."""
+        from handrail_cli.sandboxes.prepared_bwrap import PreparedBubblewrap, init_words, python_inside
+
+        if (python := python_inside(bounds.readable)) is None:
+            return None
+        ours, theirs = socket.socketpair()
+        words, fds, run = self._plumbed((*self.options(bounds, Path("/")), "--as-pid-1"), bounds)
+        inner = init_words(python, theirs.fileno(), (str(bounds.home), "/dev/shm"))
+        handed = (*fds, theirs.fileno())
+        try:
+            pid = os.posix_spawn(
+                self._program,
+                (*words, "--", *limits.limited(inner, bounds.limits)),
+                {"PATH": os.defpath, **own_variables(bounds)},
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
+                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+                    *((os.POSIX_SPAWN_DUP2, fd, fd) for fd in handed),
+                ],
+                setsid=True,
+            )
+        except OSError:
+            ours.close()
+            run.ended()
+            return None
+        finally:
+            theirs.close()
+            for fd in fds:
+                os.close(fd)
+        run.started(pid)
+        return PreparedBubblewrap(pid, ours, own_variables(bounds), run.ended)
+
+    def _plumbed(self, options: Iterable[str], bounds: Bounds) -> tuple[Sequence[str], list[int], _Run]:
+        """Return the first words of a bwrap with these options, the descriptors that it inherits, and what is known of its run."""
         group = self._groups.take(bounds.limits)
         with contextlib.ExitStack() as opened:
-            options = b"".join(os.fsencode(option) + b"\0" for option in self.options(bounds, cwd))
-            fds = [_file("options", options), _file("filter", self.filtering(bounds)), _file("status", b"")]
+            text = b"".join(os.fsencode(option) + b"\0" for option in options)
+            fds = [_file("options", text), _file("filter", self.filtering(bounds)), _file("status", b"")]
             for fd in fds:
                 opened.callback(os.close, fd)
             status = os.dup(fds[2])
@@ -94,14 +137,11 @@ class Bubblewrap(Sandbox):
                 fds.append(waiting)
                 words += ["--block-fd", str(waiting)]
             opened.pop_all()
-        run = _Run(status, gate, group, self._groups)
-        inner = limits.limited(argv, bounds.limits)
-        given = {**environment, "HOME": str(bounds.home), "TMPDIR": "/tmp"}
-        return Confined((*words, "--", *inner), given, tuple(fds), run.started, run.ended)
+        return words, fds, _Run(status, gate, group, self._groups)
 
     def filtering(self, bounds: Bounds) -> bytes:
         """The program by which the kernel judges each system call."""
-        program = seccomp.program(network=bounds.network)
+        program = seccomp.program(network=bounds.network, local_sockets=bounds.local_sockets)
         assert program is not None
         return program
 
@@ -110,7 +150,7 @@ class Bubblewrap(Sandbox):
         yield from ("--unshare-user", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL")
         yield from ("--share-net",) if bounds.network else ()
         yield from ("--disable-userns",) if self._disables else ()
-        yield from ("--hostname", "sandbox")
+        yield from ("--hostname", platform.node() or "localhost")
         yield from self._root
         yield from _etc_of_network(bounds)
         # What the kernel can be told through /proc belongs to root, with or without powers: some of it (core_pattern) runs programs on the host.
@@ -170,8 +210,9 @@ class Bubblewrap(Sandbox):
         etc.mkdir()
         for name in ETC:
             _copy(Path("/etc", name), etc / name)
+        # Users of this machine are no secret, and programs tell who owns a file by them.
         for name, text in (("hosts", HOSTS), ("resolv.conf", ""), ("passwd", _passwd()), ("group", _group())):
-            (etc / name).write_text(text)
+            _complete(etc / name, text)
         return folder
 
     @cached_property
@@ -337,7 +378,12 @@ def _copy(source: Path, target: Path) -> None:
             shutil.copyfile(source, target, follow_symlinks=False)
 
 
-def _check_folder(cwd: Path, bounds: Bounds) -> None:
+def own_variables(bounds: Bounds) -> dict[str, str]:
+    """Return the variables that every command inside gets."""
+    return {"HOME": str(bounds.home), "TMPDIR": "/tmp"}
+
+
+def check_folder(cwd: Path, bounds: Bounds) -> None:
     """Raise when the folder is not one of those that are shown."""
     shown = (*bounds.writable, *bounds.readable, Path("/usr"))
     private = [bounds.temporary / cwd.relative_to(tmp) for tmp in TEMPORARY if cwd.is_relative_to(tmp)]
@@ -354,6 +400,14 @@ def _children(pid: int) -> Sequence[int]:
         return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
         return ()
+
+
+def _complete(file: Path, text: str) -> None:
+    """Append the lines whose first word up to a colon or blank the file does not have; a user may be known elsewhere only."""
+    known = file.read_text(errors="replace") if file.exists() else ""
+    names = {re.split(r"[:\s]", line, maxsplit=1)[0] for line in known.splitlines()}
+    missing = [line for line in text.splitlines() if re.split(r"[:\s]", line, maxsplit=1)[0] not in names]
+    file.write_text("".join(f"{line}\n" for line in (*known.splitlines(), *missing)))
 
 
 def _file(name: str, content: bytes) -> int:

@@ -97,10 +97,11 @@ class _Program:
 
 
 @cache
-def program(*, network: bool, machine: str | None = None) -> bytes | None:
+def program(*, network: bool, local_sockets: bool = True, machine: str | None = None) -> bytes | None:
     """The filter for this machine (or the named one); None where its calls are not known.
 
     With the `network` of the host, sockets of files are refused, too: abstract ones (a desktop's bus, an X server) are reached through it.
+    They are also refused without `local_sockets`.
     """
     found = MACHINES.get(machine or platform.machine())
     if found is None:
@@ -119,7 +120,8 @@ def program(*, network: bool, machine: str | None = None) -> bytes | None:
         _refuse(made, found, call, errno.ENOSYS)
     _clone(made, found.calls["clone"])
     _ioctl(made, found.calls["ioctl"])
-    _socket(made, found.calls["socket"], families=(AF_INET, AF_INET6) if network else (AF_UNIX, AF_INET, AF_INET6))
+    named = () if network or not local_sockets else (AF_UNIX,)
+    _socket(made, found.calls["socket"], families=(*named, AF_INET, AF_INET6))
     _socket(made, found.calls["socketpair"], families=(AF_UNIX,), netlink=False)
     made.add(RETURN, ALLOW)
     assert len(made.steps) <= MAX_STEPS
