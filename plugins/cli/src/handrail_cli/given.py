@@ -19,6 +19,8 @@ from handrail_cli.wrappers import INTERPRETER, SHELLS
 # More items than these, and longer texts, are not put in one by one.
 MAX_ITEMS = 8
 MAX_FED = 2_000
+# Delimiters of `xargs -d`.
+ESCAPES = {"\\n": "\n", "\\0": "\0", "\\t": "\t"}
 
 # Over whatever files `find` may find: programs that tell names, sizes and sums, not what is in them.
 NAMING = frozenset((
@@ -77,12 +79,12 @@ def filled(inner: Inner, use: Use, words: Sequence[Word], feed: Feed, *, at_home
         for start in _starts(use, words):
             yield [put_in(word, "{}", start) for word in own]
     else:
-        yield from _fed(inner, own, feed, at_home=at_home)
+        yield from _fed(inner, own, feed, _items(feed, words[: inner.start]), at_home=at_home)
 
 
 def filled_code(inner: Inner, feed: Feed, *, at_home: bool) -> Iterator[str]:
     """The code with what is put to it, quoted; a value that is not known is a variable that is not known."""
-    items = _items(feed)
+    items = None if feed.text is None else _few(feed.text.splitlines(), feed)
     if items is None:
         listed = names_listed(feed) if at_home else None
         items = [listed] if listed is not None else None
@@ -111,9 +113,11 @@ def _starts(use: Use, words: Sequence[Word]) -> Iterator[Word]:
         yield Word(below, below or "", start.span, start.glob)
 
 
-def _fed(inner: Inner, own: list[Word], feed: Feed, *, at_home: bool) -> Iterator[Sequence[Word]]:
+def _fed(
+    inner: Inner, own: list[Word], feed: Feed, items: list[str] | None, *, at_home: bool
+) -> Iterator[Sequence[Word]]:
     """The words of a command with what it is fed: put in one by one, or what stands for all."""
-    items, span = _items(feed), own[0].span
+    span = own[0].span
     if items is None:
         runs = own[0].guess.rpartition("/")[2]
         runs_names = runs in SHELLS or runs in ("eval", "env") or INTERPRETER.fullmatch(runs) is not None
@@ -126,13 +130,35 @@ def _fed(inner: Inner, own: list[Word], feed: Feed, *, at_home: bool) -> Iterato
             yield [put_in(word, inner.mark, item, whole=False) for word in own]
     else:
         yield [*own, *(Word(text, text, span) for text in items)]
+        if own[0].guess.rpartition("/")[2] in SHELLS and len(items) > 1:
+            # Options may have them put in one by one, and then each is code.
+            yield from ([*own, Word(text, text, span)] for text in items)
 
 
-def _items(feed: Feed) -> list[str] | None:
-    """The words that are fed; None when they are not known, or too many."""
+def _items(feed: Feed, options: Sequence[Word]) -> list[str] | None:
+    """What `xargs` with these words in front of its command makes of what it is fed; None when that is not known, or too much."""
     text = feed.text
-    items = text.split() if text is not None and len(text) < MAX_FED else None
-    return items if items is None or len(items) <= MAX_ITEMS else None
+    if text is None:
+        return None
+    given = [word.guess for word in options[1:]]
+    if (at := next((n for n, word in enumerate(given) if re.match(r"-\w*d|--delimiter", word)), None)) is not None:
+        parted = re.fullmatch(r"-d(.+)|--delimiter=(.+)", given[at], re.DOTALL)
+        by = (parted[1] or parted[2]) if parted else given[at + 1] if at + 1 < len(given) else ""
+        by = ESCAPES.get(by, by)
+        return _few([item for item in text.split(by) if item.strip()], feed) if len(by) == 1 else None
+    if any(re.fullmatch(r"-[0rtx]*0[0rtx]*|--null", word) for word in given):
+        return _few([item.strip("\n") for item in text.split("\0") if item], feed)
+    if any(re.match(r"-[IiLl]|--(replace|max-lines)", word) for word in given):
+        return _few([line.strip() for line in text.splitlines() if line.strip()], feed)
+    try:
+        return _few(shlex.split(text), feed)
+    except ValueError:
+        return None
+
+
+def _few(items: list[str], feed: Feed) -> list[str] | None:
+    """The items, unless they are too many or too long to be put in one by one."""
+    return items if len(items) <= MAX_ITEMS and len(feed.text or "") < MAX_FED else None
 
 
 def put_in(word: Word, mark: str | None, item: Word, *, whole: bool = True) -> Word:

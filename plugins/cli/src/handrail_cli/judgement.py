@@ -28,6 +28,8 @@ RULE = "shell"
 OVERWRITES_OWN = "own_files"
 EMPTY = Reason("empty", "there is no command in it")
 MAX_REASONS = 12
+# The code of a reason for a word that the grammar of a program does not list.
+UNLISTED = "option"
 # The code of a reason for which the result of an allowed command carries a note.
 INSPECTS_INSIDE = "inspects_inside"
 UNCONFINED = Reason(
@@ -101,7 +103,17 @@ def _weighed(weighing: Weighing, judging: Judging) -> Opinion:
     narrowed = tuple(dict.fromkeys(weighing.narrowed)) if weighing.narrowable else ()
     reasons = (*(doubt.reason for doubt in weighing.doubts), *_withheld(weighing, judging))[:MAX_REASONS]
     if reasons:
-        return Opinion(f"{RULE}:{reasons[0].code}", Decision.CONFIRM, reasons=reasons, parts=parts, narrowed=narrowed)
+        # Where nobody is asked, in permissive mode, code of the workspace runs confined.
+        confined = judging.sandbox is not None and weighing.runs_code and all(r.code == UNLISTED for r in reasons)
+        route = Route.SANDBOX if confined else Route.HOST
+        return Opinion(
+            f"{RULE}:{reasons[0].code}",
+            Decision.CONFIRM,
+            route=route,
+            reasons=reasons,
+            parts=parts,
+            narrowed=narrowed,
+        )
     inside = _inspects_inside(weighing)
     return Opinion(
         f"{RULE}:effect",

@@ -60,13 +60,18 @@ def _code(weighing: Weighing, rest: Sequence[Word], first: Word, effects: Effect
         return
     name = first.guess.rpartition("/")[2]
     if name not in WITH_ARITHMETIC and SUBSHELLS.search(text):
-        effects.ask("other_shell", f"`((` is not the same for {first.guess!r} as for bash", rest[0])
+        effects.warn("other_shell", f"`((` is not the same for {first.guess!r} as for bash", rest[0])
     if name not in LIKE_BASH:
         simple = plain(text)
-        if simple is None or any(word.glob for command in simple.commands for word in command.words):
-            effects.ask("other_shell", f"code for {first.guess!r} is not analysed", rest[0])
+        if simple is None or any(map(_differs, (word for command in simple.commands for word in command.words))):
+            effects.warn("other_shell", f"code for {first.guess!r} is not analysed", rest[0])
             weighing.narrowable = False
     given = {
         str(number): word.text for number, word in enumerate(rest[1:10]) if word.text is not None and not word.glob
     }
     weighing.code(text, first.span, effects, given=given)
+
+
+def _differs(word: Word) -> bool:
+    """True if other shells may make another word of it: `=ls` is a path for zsh."""
+    return word.glob or word.guess.startswith("=")

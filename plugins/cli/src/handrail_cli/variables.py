@@ -25,14 +25,16 @@ RISKY = re.compile(
     |TERMINFO.*|TIMEFORMAT|LOCPATH|NLSPATH|GCONV_PATH|MALLOC_.*|GLIBC_.*|OPENSSL.*|RIPGREP.*|FZF_.*|MANOPT|MANPAGER|GROFF.*|DOCKER.*|KUBE.*|AWS.*|GOOGLE.*
     |AZURE.*|ANSIBLE.*|TF_.*|PG.*|MYSQL.*|R_.*|LUA.*|PHP.*|GUILE.*|TCL.*|QT_.*|GTK_.*|DISPLAY|XAUTHORITY|DBUS.*|XDG_.*|COMP_.*|OPT(IND|ERR|ARG)
     |RANDOM|SRANDOM|SECONDS|LINENO|EPOCH.*|FUNCNAME|DIRSTACK|GROUPS|UID|EUID|PPID|PIPESTATUS|POSIXLY_CORRECT|TMOUT|REPLY|MAPFILE|COPROC.*|READLINE_.*
-    |auto_resume|histchars|FIGNORE|FCEDIT|INPUTRC|HOSTFILE|IGNOREEOF|CHILD_MAX|_"""
+    |auto_resume|ERL_.*|(G?VIM|EX)INIT|histchars|FIGNORE|FCEDIT|INPUTRC|HOSTFILE|IGNOREEOF|CHILD_MAX|_"""
 )
-# Those of them that name a program, a library or code that is run.
+# Those of them that name a program, a library or code that is run, and those whose value bash computes, and runs what stands in it.
 EXECUTING = re.compile(
     r"""(?x) PATH|ENV|BASH_ENV|BASH_FUNC.*|BASH_CMDS|SHELLOPTS|BASHOPTS|LD_.*|DYLD_.*|.*PAGER|.*EDITOR|VISUAL|BROWSER|SHELL|LESSOPEN|LESSCLOSE|PS4
     |PROMPT_COMMAND|GIT_.*|.*_COMMAND|.*_CMD|PERL5.*|PERLLIB|PYTHON(STARTUP|PATH|HOME|INSPECT|BREAKPOINT|USERBASE|EXECUTABLE)|RUBY(OPT|LIB)|NODE_(OPTIONS|PATH)
     |_?JAVA_(TOOL_)?OPTIONS|JDK_JAVA_OPTIONS|MAVEN_OPTS|GRADLE_OPTS|CC|CXX|LD|AR|.*_WRAPPER|MAKEFLAGS|TAR_OPTIONS|RSYNC_RSH|SSH_ASKPASS|SUDO_ASKPASS
-    |MANPAGER|MANOPT|FZF_DEFAULT_.*|RIPGREP_CONFIG_PATH|OPENSSL_CONF|GCONV_PATH|MALLOC_.*|HIST.*|CDPATH|IFS|HOME"""
+    |MANPAGER|MANOPT|FZF_DEFAULT_.*|RIPGREP_CONFIG_PATH|OPENSSL_CONF|GCONV_PATH|MALLOC_.*|HIST.*|CDPATH|IFS|HOME
+    |RUSTC|RUSTDOC|GOFLAGS|(npm|NPM)_(config|CONFIG)_.*|LUA_.*|ERL_.*|ELIXIR_ERL_OPTIONS|R_(PROFILE|ENVIRON|LIBS).*|JULIA_.*_PATH|TCLLIBPATH
+    |GUILE_LOAD_.*|PHPRC|PHP_INI_SCAN_DIR|AWK(LIB)?PATH|(G?VIM|EX)INIT|EMACSLOADPATH|RANDOM|SRANDOM|SECONDS|LINENO|OPTIND|BASH_(CMDS|ALIASES).*"""
 )
 # Variables of the host that leave open what a program will do.
 UNSETTLING = re.compile(
@@ -46,6 +48,11 @@ LESSPIPE = re.compile(r"\|\|?-? ?/usr/bin/(lesspipe|lesspipe\.sh|lessopen)( %s)?
 PLAIN_PAGERS = frozenset(("", "cat", "less", "more", "most", "less -R", "less -FRX", "less -FRSX"))
 SIMPLE_VALUE = re.compile(r"[\w.,:@%+ -]*", re.ASCII)
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+
+
+def unindexed(name: str) -> str:
+    """Return the variable that `name[subscript]` is an element of."""
+    return name.partition("[")[0]
 
 
 def harmless(name: str, value: str | None) -> bool:

@@ -25,14 +25,15 @@ from handrail_cli.programs.taking import taken
 from handrail_cli.shells import shell
 from handrail_cli.succession import succession
 from handrail_cli.surroundings import Surroundings
-from handrail_cli.variables import EXECUTING, harmless
+from handrail_cli.unread import code_given, commands_among
+from handrail_cli.variables import EXECUTING, harmless, unindexed
 from handrail_cli.wrappers import INTERPRETER, SHELLS, inside, reads_code
 
 MAX_NESTING = 6
 MAX_STEPS = 300
 SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin")
-# What was not read to its end: nothing but a person's yes may stand for that.
-UNREAD = frozenset(("too_long", "too_much", "too_deep", "syntax", "strange_character", "indirect", "hidden"))
+# Of what the analysis did not follow, what runs nothing: a value that is taken apart. All the rest needs approval in every mode.
+TAKEN_APART = frozenset(("expansion",))
 # Programs that the shell has as builtins, which then starts none.
 SHELL_ONLY = frozenset(("echo", "printf", "pwd", "test", "[", "[[", "type"))
 # A program with one of these may open files that its words do not name.
@@ -79,6 +80,8 @@ class Weighing:
         self.located = False
         # Whether all files that it reads are named by plain words, and only by programs that open nothing else.
         self.names_files = True
+        # Whether it runs code of the workspace.
+        self.runs_code = False
         self.inspecting: list[str] = []
         self.depth = 0
         # Where the command stands whose own code is looked at, in the outermost text.
@@ -88,6 +91,8 @@ class Weighing:
         self.linked: set[str] = set()
         # Code that is run later, where it stands, and the folders that it was looked at in.
         self.traps: list[tuple[str, tuple[int, int], Sequence[PurePath]]] = []
+        # Variables that hold lists.
+        self.lists: set[str] = set()
         # What the line has written to files, as far as it can be told.
         self.written: dict[str, str] = {}
         # Whether the line names Handrail anywhere.
@@ -99,12 +104,14 @@ class Weighing:
         self.located = self.located or bool(analysis.assigned) or "PWD" in analysis.text
         if analysis.opaque:
             for reason in analysis.opaque:
-                self.doubt(Doubt(reason, Decision.CONFIRM if reason.code in UNREAD else None))
+                self.doubt(Doubt(reason, None if reason.code in TAKEN_APART else Decision.CONFIRM))
             self.narrowable = False
             self.parts.append(Part(OPAQUE, span=self.at))
         for name, word in analysis.assigned:
-            if name in self.judging.environment or not harmless(name, word.text):
+            if unindexed(name) in self.judging.environment or not harmless(unindexed(name), word.text):
                 self.set_variable(name, word, later=True)
+            if word.start == "(":
+                self.lists.add(name)
         feeders = feeders_of(analysis)
         # Folders that the shell is in again behind `cd build && …`: where the `cd` failed, nothing of that is run.
         elsewhere: list[PurePath] = []
@@ -205,7 +212,7 @@ class Weighing:
 
     def set_variable(self, name: str, word: Word, *, later: bool = False) -> None:
         text = f"it sets {name}, which changes what {'later commands' if later else 'programs'} do"
-        executes = EXECUTING.fullmatch(name) is not None
+        executes = EXECUTING.fullmatch(unindexed(name)) is not None
         self.doubt(Doubt(Reason("variable", text, word.span), Decision.CONFIRM if executes else None))
         self.narrowable = False
 
@@ -296,11 +303,11 @@ class Weighing:
             words = [_picked(word) for word in words]
         use = taken(words)
         if use is None:
-            self.unknown(words, name, effects)
+            self.unknown(words, name, feed, effects)
             return
         self.apply(use, words, feed, effects, name, span)
 
-    def unknown(self, words: Sequence[Word], name: str, effects: Effects) -> None:
+    def unknown(self, words: Sequence[Word], name: str, feed: Feed, effects: Effects) -> None:
         """A program that no row speaks of: asked about, and what it seems to run is looked at, too."""
         if name in PRIVILEGE:
             effects.warn("privilege", f"it acts through {name}", words[0])
@@ -310,9 +317,26 @@ class Weighing:
         self.narrowable = False
         if self.depth > MAX_NESTING:
             return
-        for part in inside([word.guess for word in words if word.guess]):
+        if (code := code_given(words, feed)) is not None:
+            effects.warn("code", f"what {name!r} makes of the code that it is given is not known", code)
+        found = inside([word.guess for word in words if word.guess])
+        for part in found:
             if part.argv:
                 self.words([Word(text, text, words[0].span) for text in part.argv], NOTHING, words[0].span)
+        if not found:
+            effects.doubts += self.suspected(words)
+
+    def suspected(self, words: Sequence[Word]) -> list[Doubt]:
+        """What would need approval in every mode if a program that is not known ran the command that seems to stand among its words."""
+        apart = Weighing(self.judging, self.places.cwds, self.around, self.variables, self.codes)
+        apart.depth, apart.steps = self.depth + 1, self.steps
+        commands, codes = commands_among(words)
+        for command in commands:
+            apart.words(command, NOTHING, command[0].span)
+        for code in codes:
+            apart.code(code.guess, code.span, Effects())
+        self.steps = apart.steps
+        return [doubt for doubt in apart.doubts if doubt.floor is not None]
 
     def named_program(self, first: Word, effects: Effects) -> str | None:
         """The name of the program; None when it is a file of its own, which is then looked at."""
@@ -336,13 +360,13 @@ class Weighing:
             return
         for found in self.places.resolved(text):
             effects.touches.append(Touch("execute", found.real))
-            effects.changes = True
+            effects.changes = self.runs_code = True
             if (code := self.written.pop(found.real, None)) is not None:
                 self.code(code, word.span, effects)
             if found.refused is not None:
                 effects.ask(found.refused.code, found.refused.text, word)
             elif word.glob:
-                effects.ask("unknown_program", "which file it runs depends on what is there", word)
+                effects.warn("unknown_program", "which file it runs depends on what is there", word)
             elif not self.places.within(found.real):
                 effects.warn("foreign_program", f"{text!r} is a program from outside the workspace", word)
                 return
@@ -363,7 +387,7 @@ class Weighing:
         given = _with_code(name, code, words)
         use = taken(given) if given is not None else None
         if given is None or use is None:
-            effects.ask("code", f"code for {name!r} is not analysed here", words[0])
+            effects.warn("code", f"code for {name!r} is not analysed here", words[0])
         else:
             self.apply(use, given, NOTHING, effects, name, words[0].span)
         return True
@@ -375,7 +399,10 @@ class Weighing:
     ) -> None:
         if use.unknown is not None:
             word = words[min(use.unknown, len(words) - 1)]
-            effects.ask("option", f"{word.guess!r} is not known to be harmless for {name!r}", word)
+            if use.unread:
+                effects.warn("code", f"what {name!r} runs by {word.guess!r} is not read", word)
+            else:
+                effects.ask("option", f"{word.guess!r} is not known to be harmless for {name!r}", word)
             self.narrowable = False
         if use.kind == "dangerous":
             reason = use.reason or Reason("dangerous", f"{name!r} may do harm")
@@ -384,7 +411,7 @@ class Weighing:
         folders = [named for named in use.named if named.role == "folder"]
         before = list(self.places.cwds) if folders else []
         for named in folders:
-            self.folder(named, words[named.word_index], effects)
+            self.folder(named, words[named.word_index], use, effects)
         if use.needs:
             self.needs(use, words, effects)
         for named in use.named:
@@ -419,7 +446,7 @@ class Weighing:
             if not any(named.role in ("url", "host") for named in use.named):
                 effects.touches.append(Touch("network"))
         if "code" in use.needs:
-            effects.changes = True
+            effects.changes = self.runs_code = True
             effects.touches.append(Touch("execute", words[0].guess))
         if "repository" in use.needs and not self.places.at_home():
             effects.ask("foreign_repository", "a repository outside the workspace may run its own programs", words[0])
@@ -439,11 +466,12 @@ class Weighing:
         if "code" in use.needs and not self.places.at_home():
             effects.warn("foreign_program", "it runs code of a folder outside the workspace", words[0])
 
-    def folder(self, named: Named, word: Word, effects: Effects) -> None:
+    def folder(self, named: Named, word: Word, use: Use, effects: Effects) -> None:
         """The folder that a program is told to work in."""
         text = word.text if named.value is None else named.value
         if text is None or word.glob:
-            effects.ask("unknown_path", "which folder it works in depends on something unknown", word)
+            note = effects.warn if "code" in use.needs or use.inner else effects.ask
+            note("unknown_path", "which folder it works in depends on something unknown", word)
             return
         found = list(self.places.resolved(text))
         for one in found:

@@ -64,7 +64,6 @@ WRAPPERS: Mapping[str, Grammar] = {
     "proxychains": Grammar("f"),
     "proxychains4": Grammar("f"),
     "fakeroot": Grammar("lsib"),
-    "firejail": Grammar(),
     "catchsegv": Grammar(),
     "rlwrap": Grammar("abcCdDefFgHilmMnNoOpPqrsStTvwz"),
 }  # fmt: skip
@@ -180,6 +179,26 @@ def _command(argv: Words, fed: str | None) -> list[Inside]:
     return [Inside(tuple(rest))] if rest else []
 
 
+def _alias(argv: Words, fed: str | None) -> list[Inside]:
+    return [Inside(code=word.partition("=")[2]) for word in argv[1:] if "=" in word]
+
+
+def _jobs(argv: Words, fed: str | None) -> list[Inside]:
+    at = next((at for at, word in enumerate(argv) if re.fullmatch(r"-[a-z]*x[a-z]*", word)), len(argv))
+    return [Inside(tuple(argv[at + 1 :]))] if argv[at + 1 :] else []
+
+
+def _anywhere(argv: Words, fed: str | None) -> list[Inside]:
+    """For options that take one value or several: the command begins at one of the words."""
+    return [Inside(tuple(argv[at:])) for at in range(1, len(argv)) if not argv[at].startswith("-")]
+
+
+def _with_callback(argv: Words, fed: str | None) -> list[Inside]:
+    """`compgen -C CODE`, `complete -C CODE`, `mapfile -C CODE`."""
+    found = (word[2:] or next(iter(argv[at + 1 : at + 2]), "") for at, word in enumerate(argv) if word.startswith("-C"))
+    return [Inside(code=code) for code in found if code]
+
+
 def _coproc(argv: Words, fed: str | None) -> list[Inside]:
     return [Inside(code=re.sub(r"^\w+\s+\{", "", " ".join(argv[1:])).strip("{} ;"))]
 
@@ -234,10 +253,15 @@ def _xargs(argv: Words, fed: str | None) -> list[Inside]:
     words = tuple(after_options(argv, WRAPPERS["xargs"])) or ("echo",)
     mark = next((word[2:] or argv[at + 1] for at, word in enumerate(argv[:-1]) if word.startswith("-I")), None)
     mark = mark or next((word.partition("=")[2] or "{}" for word in argv if word.startswith(("--replace", "-i"))), None)
-    items = tuple((fed or "").split())
+    text = fed or ""
+    items = tuple(text.split())
+    # As they may be put in one by one by its options: whole lines, or what NULs part.
+    lines = tuple(line.strip() for line in re.split(r"[\n\0]", text) if line.strip())
     if mark is not None:
-        return [Inside(tuple(word.replace(mark, item) for word in words)) for item in items[:8] or ("",)]
-    return [Inside((*words, *items))]
+        each = dict.fromkeys((*lines[:8], *items[:8])) or ("",)
+        return [Inside(tuple(word.replace(mark, item) for word in words)) for item in each]
+    apart = [Inside((*words, line)) for line in lines[:8] if line not in items]
+    return [Inside((*words, *items)), *apart]
 
 
 def _parallel(argv: Words, fed: str | None) -> list[Inside]:
@@ -248,13 +272,18 @@ def _parallel(argv: Words, fed: str | None) -> list[Inside]:
     )
     at = next((i for i, word in enumerate(rest) if word in (":::", ":::+", "::::")), None)
     words = rest[:at] if at is not None else rest
-    items = [word for word in rest[at:] if not word.startswith("::")] if at is not None else (fed or "").split()
+    items = [word for word in rest[at:] if not word.startswith("::")] if at is not None else (fed or "").splitlines()
+    if "--" in words:
+        # Another program of that name: the words behind are put to the command, or are commands themselves.
+        words, items = words[: words.index("--")], words[words.index("--") + 1 :]
     if not words:
         return [Inside(code=item) for item in items[:8]]
     template = " ".join(words)
+    # Each is put as one word, or, by some options, as it stands.
+    puts = list(dict.fromkeys(put for item in items[:8] for put in (shlex.quote(item), item)))
     if "{}" in template:
-        return [Inside(code=template.replace("{}", item)) for item in items[:8]] or [Inside(code=template)]
-    return [Inside(code=f"{template} {item}") for item in items[:8]] or [Inside(code=template)]
+        return [Inside(code=template.replace("{}", put)) for put in puts] or [Inside(code=template)]
+    return [Inside(code=f"{template} {put}") for put in puts] or [Inside(code=template)]
 
 
 def _find(argv: Words, fed: str | None) -> list[Inside]:
@@ -318,6 +347,10 @@ SPECIAL: Mapping[str, Callable[[Words, str | None], list[Inside]]] = {
     "trap": _trap,
     "command": _command,
     "coproc": _coproc,
+    "alias": _alias,
+    **dict.fromkeys(("bwrap", "firejail"), _anywhere),
+    "jobs": _jobs,
+    **dict.fromkeys(("compgen", "complete", "mapfile", "readarray"), _with_callback),
     "env": _env,
     "su": _with_code_option("c"),
     "runuser": _with_code_option("c"),
@@ -326,7 +359,7 @@ SPECIAL: Mapping[str, Callable[[Words, str | None], list[Inside]]] = {
     "watch": _watch,
     "ssh": _ssh,
     "xargs": _xargs,
-    "parallel": _parallel,
+    **dict.fromkeys(("parallel", "sem"), _parallel),
     "find": _find,
     "tar": _tar,
     "git": _git,

@@ -105,6 +105,11 @@ class Row:
         return self.operands[:1] == (COMMANDS,)
 
     @cached_property
+    def runs(self) -> bool:
+        """True if its operands are a command or code, which an option that is not listed may change."""
+        return any(one.role in TAKING_ALL or one.role.startswith("code/") for one in self.operands)
+
+    @cached_property
     def behind_commands(self) -> tuple[Operand, ...]:
         """The operands, without the subcommand."""
         return self.operands[1:] if self.commands else self.operands

@@ -34,7 +34,8 @@ class Taking:
     """What is known so far of one command line."""
 
     __slots__ = (
-        "ended", "fed", "harmless", "inner", "kind", "named", "needs", "operands", "options", "path", "reasons", "row", "unknown", "words",
+        "ended", "fed", "harmless", "inner", "kind", "named", "needs", "operands", "options", "path", "reasons", "row",
+        "runs_unread", "unknown", "words",
     )  # fmt: skip
 
     # Written out: one is made for each command, and default factories of a dataclass take as long as all the rest of that.
@@ -51,6 +52,7 @@ class Taking:
         self.options: list[tuple[Option, int, str | None]] = []
         self.operands: list[int] = []
         self.unknown: int | None = None
+        self.runs_unread = False
         self.harmless = False
         self.ended = False
 
@@ -77,6 +79,11 @@ class Taking:
         if self.unknown is None:
             self.unknown = at
 
+    def unread(self, at: int) -> None:
+        """Note that the program may run something that the word decides and that is not read."""
+        self.doubt(at)
+        self.runs_unread = True
+
     def name(self, role: Role, at: int, value: str | None = None) -> None:
         """Note something that it names."""
         self.named.append(Named(role, at, value))
@@ -100,6 +107,7 @@ class Taking:
             reasons[0] if kind == "dangerous" and reasons else None,
             self.unknown,
             tuple(self.inner),
+            self.runs_unread,
         )
 
 
@@ -210,6 +218,7 @@ def _go_down(taking: Taking, sub: Row, path: tuple[str, ...], at: int, outer: Se
     found.ended = (found.ended and not found.reasons) or taking.ended
     if taking.unknown is not None:
         found.unknown = taking.unknown
+    found.runs_unread |= taking.runs_unread
     return found
 
 
@@ -225,7 +234,10 @@ def _option(taking: Taking, at: int, outer: Sequence[Row]) -> int:
             for option, index, value in found:
                 _given(taking, option, index, value)
             return found[-1][1] - at
-    taking.doubt(at)
+    if taking.row.runs:
+        taking.unread(at)
+    else:
+        taking.doubt(at)
     return 0
 
 

@@ -72,6 +72,7 @@ class Use(NamedTuple):
     """What one command line of a program does by its own grammar: the worst of program, subcommand and options.
 
     `reason` is why it is dangerous. `unknown` is the number of a word that is not listed: nothing may be concluded from the rest.
+    `unread`: that word decides what code or command it runs.
     """
 
     kind: Kind
@@ -80,6 +81,7 @@ class Use(NamedTuple):
     reason: Reason | None = None
     unknown: int | None = None
     inner: tuple[Inner, ...] = ()
+    unread: bool = False
 
 
 def worse(one: Kind, other: Kind) -> Kind:

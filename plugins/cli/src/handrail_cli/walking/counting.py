@@ -20,6 +20,8 @@ NEAR = 20
 COUNTING = re.compile(r"\bfor\s*\Z")
 NUMBER = re.compile(r"%?(?:0[xX][0-9a-fA-F]+|\d+#\w+|\d+)", re.ASCII)
 LENGTH = re.compile(r"\$\{#\w+(?:\[[@*]\])?\}|\$[#?$]", re.ASCII)
+# Arithmetic over names and numbers, and what parts an offset from a length, without a subscript or an expansion.
+PLAIN_TERMS = re.compile(r"[\w \t+*/%():-]*", re.ASCII)
 NAME = re.compile(r"(?<![\w#$])[A-Za-z_]\w*", re.ASCII)
 ASSIGNING = re.compile(r"\+\+|--|(?<![<>=!])=(?!=)|[<>]{2}=")
 VALUE = r"(?:-?\d+|\"-?\d+\"|'-?\d+')(?=[ \t\n;&|)]|\Z)"

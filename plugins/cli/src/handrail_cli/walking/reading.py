@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from handrail import Reason
 from handrail_cli.commandline import Command, Word
-from handrail_cli.walking.counting import counters
+from handrail_cli.walking.counting import ASSIGNING, NAME, PLAIN_TERMS, counters
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -142,6 +142,11 @@ class Reading(ABC):
         if self.counters is None:
             self.counters = counters(self.text)
         return name in self.counters
+
+    def computes_with_numbers(self, expression: str) -> bool:
+        """True if arithmetic holds nothing but numbers and variables that certainly hold one: any other value could run commands."""
+        plain = PLAIN_TERMS.fullmatch(expression) is not None and not ASSIGNING.search(expression)
+        return plain and all(map(self.numeric, NAME.findall(expression)))
 
     @abstractmethod
     def visit(self, node: Node) -> None:

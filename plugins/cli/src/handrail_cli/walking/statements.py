@@ -250,13 +250,23 @@ class Statements(Redirects):
             self.inside(node.children[0])
         value = node.child_by_field_name("value")
         operator = node.children[1].type if len(node.children) > 1 else "="
+        listed = value is not None and value.type == "array" and "[" in self.raw(value)
+        if listed or self.computed_index(node.children[0]):
+            self.unclear("arithmetic", "it sets a part of a variable, whose number is computed", node)
         if value is None:
             return name, Word("" if operator == "=" else None, "", self.span(node))
         word = self.word(value)
-        if node.children[0].type != "variable_name" or (value.type == "array" and "[" in self.raw(value)):
-            self.unclear("arithmetic", "it sets a part of a variable, whose number is computed", node)
         plain = operator == "=" and node.children[0].type == "variable_name" and value.type != "array"
-        return name, word if plain else Word(None, word.guess, word.span, inner=word.inner)
+        if plain:
+            return name, word
+        return name, Word(None, word.guess, word.span, inner=word.inner, start="(" if value.type == "array" else "")
+
+    def computed_index(self, target: Node) -> bool:
+        """True if an assignment goes to a part of a variable that is not certainly named by a number: `a[x]=1` runs what `x` holds."""
+        if target.type == "variable_name":
+            return False
+        subscript = self.raw(target).partition("[")[2].removesuffix("]")
+        return target.type != "subscript" or not subscript or not self.computes_with_numbers(subscript)
 
     def declaration(self, node: Node) -> None:
         """`export`, `declare`, `local`, `unset` …: a command whose words the parser tells apart."""
@@ -267,7 +277,8 @@ class Statements(Redirects):
                 self.guesses[name] = value.guess
                 self.known[name] = None
                 text = None if value.text is None else f"{name}={value.text}"
-                words.append(Word(text, f"{name}={value.guess}", self.span(child), inner=value.inner))
+                start = "" if text is not None else f"{name}={value.start}"
+                words.append(Word(text, f"{name}={value.guess}", self.span(child), inner=value.inner, start=start))
             else:
                 words.extend(self.words_of(child))
         self.add(Command(tuple(words), (), (), self.span(node)))

@@ -9,7 +9,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from handrail_cli.commandline import Word
-from handrail_cli.folding import PARAMETER, ansi_c, braces, double_quoted, parameter, unquoted
+from handrail_cli.folding import PARAMETER, SLICE, ansi_c, braces, double_quoted, parameter, unquoted
 from handrail_cli.walking.reading import Reading
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ PLAIN = re.compile(r"[A-Za-z0-9_./:=@%+,-]+")
 UNJOINED = re.compile(r"(?:[^\\\s;&|()<>]|\\.)*", re.DOTALL)
 # `${name:-word}` and its like: the word, where there is no value.
 DEFAULTED = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*:?[-=]")
+# `${name:offset}` and `${name:offset:length}`: bash computes both.
+OFFSET = re.compile(r"\$\{(?:[A-Za-z_]\w*|[@*]|\d+)(?:\[[^]]*\])?:(?![-+=?])(.*)\}", re.ASCII | re.DOTALL)
 # Few enough numbers, without a step.
 RANGE = re.compile(r"\{\d{1,2}\.\.\d{1,2}\}", re.ASCII)
 # Programs that print one word, a number or a date.
@@ -196,6 +198,9 @@ class Words(Reading):
             return self.variable(node)
         if "@P" in raw or raw.startswith("${!"):
             self.unclear("indirect", "it takes a command or a name out of a variable", node)
+        offset = OFFSET.fullmatch(raw)
+        if offset is not None and not self.computes_with_numbers(offset[1]):
+            self.unclear("arithmetic", "it computes with something that is not a number", node)
         plain = PARAMETER.fullmatch(raw)
         if plain is not None:
             name, operator, word = plain.groups()
@@ -203,7 +208,8 @@ class Words(Reading):
             text = self.known.get(name)
             if text is None and self.unset(name):
                 text = ""
-            value = None if text is None or len(text) > MAX_TRIMMED else parameter(text, operator, word)
+            sliced = operator == ":" and SLICE.fullmatch(word) is None
+            value = None if text is None or sliced or len(text) > MAX_TRIMMED else parameter(text, operator, word)
             guess = parameter(self.guesses.get(name, "")[:MAX_TRIMMED], operator, word) if value is None else value
             if value is not None and (quoted or not any(letter in value for letter in " \t\n*?[\\")):
                 return [Piece(value, value)]

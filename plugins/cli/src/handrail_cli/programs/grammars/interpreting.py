@@ -10,6 +10,7 @@ from handrail_cli.programs.taking import Taking, role_of
 from handrail_cli.programs.values import Kind
 
 PYTHON_PLAIN = re.compile(r"-[bBdEhiIOPqRsSuv]+|--check-hash-based-pycs=\w+")
+MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 # Modules that are programs: what `python -m NAME` is. Of any other it is not known.
 PYTHON_MODULES: Mapping[str, str] = {
     "json.tool": "reads", "calendar": "reads", "tokenize": "reads", "ast": "reads", "dis": "reads", "platform": "reads", "site": "reads",
@@ -38,6 +39,11 @@ SCRIPTING: Mapping[str, tuple[str, str, str]] = {
     "lua5.4": ("lua", r"-e", r"-W|-E"),
     "Rscript": ("r", r"-e", r"--vanilla|--quiet|--no-\w+|--slave"),
 }  # fmt: skip
+# Those of `other_interpreter` whose first operand is a task by its name, and no file of code.
+TASK_RUNNERS = frozenset((
+    "lein", "sbt", "stack", "cabal", "dune", "opam", "mix", "rebar3", "swift", "dart", "flutter", "nim", "zig", "crystal", "kotlinc", "scalac",
+    "groovyc", "ocamlc", "swiftc", "ghc",
+))  # fmt: skip
 ASKS = re.compile(r"-v|-V|-VV|--version|--help|-h|-\?")
 
 
@@ -62,7 +68,7 @@ def python(taking: Taking, start: int) -> None:
         ):
             at += 1
         elif not (PYTHON_PLAIN.fullmatch(text) or re.fullmatch(r"-[WX][\w:.=]+", text)):
-            taking.doubt(at)
+            taking.unread(at)
             return
         at += 1
     _file(taking, at)
@@ -73,8 +79,11 @@ def module(taking: Taking, at: int) -> None:
     words = taking.words
     name = words[at].text if at < len(words) else None
     what = PYTHON_MODULES.get(name or "")
-    if name is None or what is None:
-        taking.doubt(min(at, len(words) - 1))
+    if name is None or not MODULE.fullmatch(name):
+        taking.unread(min(at, len(words) - 1))
+        return
+    if what is None:
+        taking.doubt(at)
         return
     rest = range(at + 1, len(words))
     if what == "serves":
@@ -180,7 +189,7 @@ def perl(taking: Taking, start: int) -> None:
                 text,
             )
         ):
-            taking.doubt(at)
+            taking.unread(at)
             return
         at += 1
     if not has_code:
@@ -215,7 +224,7 @@ def scripting(taking: Taking, start: int) -> None:
             taking.worsen("dangerous", code="secret", why="it shows all variables, credentials among them", at=at)
             return
         if not re.fullmatch(plain, text):
-            taking.doubt(at)
+            taking.unread(at)
             return
         at += 1
     _file(taking, at)
@@ -241,7 +250,7 @@ def shell(taking: Taking, start: int) -> None:
             )
             role_of(taking, f"code/{language}", operand)
             if language == "other" or taking.path == "rbash":
-                taking.doubt(operand)
+                taking.unread(operand)
             return
         if re.fullmatch(r"[-+][oO]", text) and at + 1 < len(words):
             at += 1
@@ -254,7 +263,7 @@ def shell(taking: Taking, start: int) -> None:
         elif not re.fullmatch(
             r"[-+][abefhilmnpruvxBCEHPT]+|--(norc|noprofile|login|posix|verbose|restricted|noediting)", text
         ):
-            taking.doubt(at)
+            taking.unread(at)
             return
         at += 1
     if at >= len(words) and taking.fed is None:
@@ -270,7 +279,7 @@ def other(taking: Taking, start: int) -> None:
         return
     text = words[start].text if start < len(words) else None
     if text is None or text.startswith("-"):
-        taking.doubt(min(start, len(words) - 1))
+        taking.unread(min(start, len(words) - 1))
         return
     tasks(taking, start)
     if re.search(r"[./]", text):
@@ -279,8 +288,10 @@ def other(taking: Taking, start: int) -> None:
         r"build|test|run|check|format|fmt|compile|clean|deps\.get|doc|lint|analyze|pub|exec|repl|help|version", text
     ):
         taking.needs.add("code")
-    else:
+    elif taking.path in TASK_RUNNERS:
         taking.doubt(start)
+    else:
+        taking.unread(start)
 
 
 def _asks(taking: Taking, start: int) -> bool:
@@ -303,7 +314,7 @@ KIND_OF_NOTHING: Kind = "reads"
 def _literal(taking: Taking, language: str, at: int, attached: str) -> None:
     """The code behind an option; what follows are its arguments."""
     if not attached and at + 1 >= len(taking.words):
-        taking.doubt(at)
+        taking.unread(at)
         return
     _visible(taking)
     role_of(taking, f"code/{language}", at if attached else at + 1, attached or None)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from handrail.records.redaction import is_credential
+from handrail_cli.commandline import Word
 from handrail_cli.programs.rows import Operand
 from handrail_cli.programs.taking import Taking, assign, role_of
 
@@ -13,6 +15,7 @@ FOREIGN = re.compile(
 )
 UNARY = re.compile(r"-[abcdefghknprstuwxzGLNOS]")
 COMPARES = re.compile(r"=|==|!=|-nt|-ot|-ef|=~|-(eq|ne|lt|le|gt|ge)")
+VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 NUMBER = re.compile(r"-(eq|ne|lt|le|gt|ge)")
 SECRET_SETTING = re.compile(r"(?i)token|passw|secret|cred|auth|header|key|url|proxy|cookie")
 
@@ -27,8 +30,22 @@ def date(taking: Taking) -> None:
 def printf(taking: Taking) -> None:
     """`-v NAME` sets a variable, which another program may run by."""
     words = taking.words
-    if len(words) > 1 and (words[1].text is None or words[1].guess.startswith("-")) and words[1].text != "--":
-        taking.doubt(1)
+    if len(words) > 1 and words[1].text != "--":
+        if (words[1].text is None and not words[1].start) or (
+            words[1].guess.startswith("-v") and not _sets_plainly(words)
+        ):
+            taking.unread(1)
+        elif words[1].guess.startswith("-"):
+            taking.doubt(1)
+
+
+def _sets_plainly(words: Sequence[Word]) -> bool:
+    """True if `printf -v NAME` names a variable, and no element whose subscript is computed."""
+    option = words[1].text
+    if option is None:
+        return False
+    name = option.removeprefix("-v") or (words[2].text if len(words) > 2 else None)
+    return VARIABLE.fullmatch(name or "") is not None
 
 
 def printenv(taking: Taking) -> None:
@@ -45,10 +62,13 @@ def test(taking: Taking) -> None:
     """Tests compute with variables by their value, and look into them by name."""
     words = taking.words
     guesses = [word.guess for word in words]
-    wrong = next((at for at, guess in enumerate(guesses) if at and guess in ("-v", "-R", "-o", "-t")), None)
+    wrong = next((at for at, guess in enumerate(guesses) if at and guess in ("-R", "-o", "-t")), None)
     if wrong is not None:
         taking.doubt(wrong)
     for at, guess in enumerate(guesses):
+        # Whether an element is set: its subscript is computed.
+        if at and guess == "-v" and not (at + 1 < len(words) and VARIABLE.fullmatch(words[at + 1].text or "")):
+            taking.unread(at)
         sides = [words[n].text or "?" for n in (at - 1, at + 1) if 0 < n < len(words)]
         # `test` takes a number for a number; `[[` computes, and what is computed may hold commands.
         if (
@@ -56,7 +76,7 @@ def test(taking: Taking) -> None:
             and NUMBER.fullmatch(guess)
             and not all(re.fullmatch(r"[+-]?\d+", side) for side in sides)
         ):
-            taking.doubt(at)
+            taking.unread(at)
     if guesses[0] == "[[":
         return
     inner = [word for word in words[1:] if word.guess != "]"]
@@ -66,7 +86,8 @@ def test(taking: Taking) -> None:
     operator = inner[0].text if len(inner) == 2 else inner[1].text if len(inner) == 3 else None
     plain = len(inner) <= 1 or (operator is not None and (UNARY if len(inner) == 2 else COMPARES).fullmatch(operator))
     if unknown and (not plain or any(inner[n].glob for n in unknown)):
-        taking.doubt(0)
+        # It may hold operators, `-v` among them.
+        taking.unread(0)
 
 
 def ln(taking: Taking) -> None:

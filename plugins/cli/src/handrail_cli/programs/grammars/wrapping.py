@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Sequence
 
 from handrail_cli.commandline import Word
@@ -40,7 +41,7 @@ def env(taking: Taking, start: int) -> None:
         elif re.fullmatch(r"-u.+|--unset=.+", text):
             pass
         elif not re.fullmatch(r"-|-i|-0|-v|--ignore-environment|--null|--debug", text):
-            taking.doubt(at)
+            taking.unread(at)
             return
         at += 1
         if text == "--":
@@ -60,7 +61,7 @@ def _split_string(taking: Taking, at: int, text: str) -> None:
     first = text or (taking.words[at + 1].text if at + 1 < len(taking.words) else None)
     texts = [word.text for word in rest]
     if first is None or None in texts or re.search(r"[\\$#]", first):
-        taking.doubt(at)
+        taking.unread(at)
         return
     code = " ".join([first, *(text for text in texts if text is not None)])
     taking.inner.append(Inner(at, len(taking.words), code, "bash"))
@@ -90,7 +91,7 @@ def xargs(taking: Taking, start: int) -> None:
         elif not (XARGS_PLAIN.fullmatch(text) or re.fullmatch(r"-[dEnLPs].+|-[el]\w*|--[\w-]+=.*", text)) or not _known(
             text
         ):
-            taking.doubt(at)
+            taking.unread(at)
             return
         at += 1
     if at < len(words):
@@ -116,9 +117,13 @@ def parallel(taking: Taking, start: int) -> None:
         elif PARALLEL_VALUED.fullmatch(text) and at + 1 < len(words) and text != "--tag":
             at += 1
         elif text != "--tag" and not PARALLEL_PLAIN.fullmatch(text) and not _joined_value(text):
-            taking.doubt(at)
+            taking.unread(at)
             return
         at += 1
+    if any(word.text == "--" for word in words[at:]):
+        # In another program of that name the words for the command follow.
+        taking.unread(at)
+        return
     split = next((n for n in range(at, len(words)) if words[n].text in (":::", ":::+", "::::", "::::+")), len(words))
     if any((words[n].text or "").startswith("::::") for n in range(split, len(words))):
         for n in range(split + 1, len(words)):
@@ -139,7 +144,7 @@ def _template(taking: Taking, command: Sequence[Word], at: int, items: Sequence[
     """The code for each word; with words that are not shown, the code alone."""
     texts = [word.text for word in command]
     if None in texts or (items is not None and any(word.text is None or word.glob for word in items)):
-        taking.doubt(at)
+        taking.unread(at)
         return
     template = " ".join(text for text in texts if text is not None)
     end = len(taking.words)
@@ -151,12 +156,14 @@ def _template(taking: Taking, command: Sequence[Word], at: int, items: Sequence[
             taking.worsen("dangerous", code="hidden_code", why="parallel runs the lines that it reads", at=0)
         return
     if re.search(r"\{[^}]+\}", template) or len(items) > MAX_ITEMS:
-        taking.doubt(at)
+        taking.unread(at)
         return
     for item in items:
         text = item.text or ""
-        code = template.replace("{}", text) if "{}" in template else f"{template} {text}".strip()
-        taking.inner.append(Inner(at, end, code, "bash"))
+        # Behind a command it is put as one word; some versions and options put it as it stands.
+        for put in dict.fromkeys((shlex.quote(text), text) if template else (text,)):
+            code = template.replace("{}", put) if "{}" in template else f"{template} {put}".strip()
+            taking.inner.append(Inner(at, end, code, "bash"))
 
 
 MAX_ITEMS = 32
@@ -185,7 +192,7 @@ def flock(taking: Taking, start: int) -> None:
         if re.fullmatch(r"-[wE]|--(wait|timeout|conflict-exit-code)", text):
             at += 1
         elif not re.fullmatch(r"-[sexunoFv]+|-w\d+|--[a-z-]+(=\d+)?", text):
-            taking.doubt(at)
+            taking.unread(at)
         at += 1
     if at < len(words):
         role_of(taking, "create", at)
@@ -205,7 +212,7 @@ def watch(taking: Taking, start: int) -> None:
         if re.fullmatch(r"-[a-zA-Z]*[nqs]|--(interval|equexit|shotsdir)", text):
             at += 1
         elif not re.fullmatch(r"-[bcCdegrtwxfp]+|-n[\d.,]+|-d=\w+|--[a-z-]+(=[\w.]+)?", text):
-            taking.doubt(at)
+            taking.unread(at)
         at += 1
     if at >= len(words):
         return
@@ -213,7 +220,7 @@ def watch(taking: Taking, start: int) -> None:
     if execute:
         taking.inner.append(Inner(at, len(words)))
     elif None in texts:
-        taking.doubt(at)
+        taking.unread(at)
     else:
         taking.inner.append(Inner(at, len(words), " ".join(text for text in texts if text is not None), "bash"))
 
@@ -232,7 +239,7 @@ def script(taking: Taking, start: int) -> None:
             role_of(taking, "shell", at, attached[1] or attached[2])
             code = True
         elif not re.fullmatch(r"-[aefqE]+|--(append|return|flush|force|quiet)", text):
-            taking.doubt(at)
+            taking.unread(at)
         at += 1
     for number in range(at, len(words)):
         role_of(taking, "write", number)
@@ -265,7 +272,7 @@ def hyperfine(taking: Taking, start: int) -> None:
             at += 1
             role_of(taking, "write", at)
         elif text is None or (text.startswith("-") and text not in ("-N", "-i", "--ignore-failure", "--show-output")):
-            taking.doubt(at)
+            taking.unread(at)
         elif not text.startswith("-"):
             role_of(taking, "shell", at)
         at += 1

@@ -34,6 +34,10 @@ CHECKERS: Mapping[str, str] = {
 }
 
 
+# Languages whose scripts run no program and write no file.
+HARMLESS = frozenset(("jq", "yq"))
+
+
 @lru_cache(maxsize=32)
 def checker(language: str) -> Callable[[str], Finding]:
     """What tells what a script in this language does."""
@@ -53,5 +57,7 @@ def looked_at(taking: Taking, language: str, text: str, at: int) -> None:
     taking.needs |= finding.needs
     for role, value in finding.named:
         taking.name(role, at, value)
-    if finding.doubtful:
+    if finding.doubtful and language in HARMLESS:
         taking.doubt(at)
+    elif finding.doubtful:
+        taking.unread(at)
