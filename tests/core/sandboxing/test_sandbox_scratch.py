@@ -60,3 +60,14 @@ def test_one_that_was_left_behind_is_removed_by_the_next_and_one_in_use_is_not(p
     for scratch in (first, second):
         scratch.close()
     assert os.listdir(parent) == []
+
+
+def test_those_made_at_the_same_time_leave_each_other_alone(parent: Path) -> None:
+    """If this fails, a session loses its private folder when another one starts at the same moment."""
+    code = (
+        f"from pathlib import Path\nfrom handrail.sandboxing.scratch import Scratch\n"
+        f"made = [Scratch(Path({str(parent)!r})) for _ in range(60)]\n"
+        f"assert all(one.temporary.is_dir() for one in made)\n[one.close() for one in made]"
+    )
+    running = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
+    assert [one.wait(60) for one in running] == [0, 0, 0, 0]

@@ -26,8 +26,10 @@ class Scratch:
         parent = parent or Path(tempfile.gettempdir())
         if sys.platform != "win32":
             _sweep(parent)
-        self._folder = Path(os.path.realpath(tempfile.mkdtemp(prefix=PREFIX, dir=parent)))
-        self._lock = _locked(self._folder / LOCK, create=True)
+        # Under the name that others sweep it appears with its lock held, or they could take it for one that was left.
+        made = Path(tempfile.mkdtemp(prefix=f".{PREFIX}", dir=os.path.realpath(parent)))
+        self._lock = _locked(made / LOCK, create=True)
+        self._folder = made.rename(made.with_name(made.name.removeprefix(".")))
         self.temporary = self._folder / "tmp"
         self.temporary.mkdir(mode=0o700)
         self._shown: dict[Path, Path] = {}
