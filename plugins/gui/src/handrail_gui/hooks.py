@@ -35,12 +35,21 @@ NATIVE = frozenset(("win32", "darwin"))
 
 
 def _not_here() -> str | None:
-    here = sys.platform == "linux" or sys.platform in NATIVE
-    return None if here else f"desktops are worked on Linux with X11, Windows and macOS, and this is {sys.platform}"
+    if sys.platform == "linux":
+        from handrail_gui.x11.client_check import overwritten_client
+
+        return overwritten_client()
+    return (
+        None
+        if sys.platform in NATIVE
+        else f"desktops are worked on Linux with X11, Windows and macOS, and this is {sys.platform}"
+    )
 
 
 def _not_x11() -> str | None:
-    return None if sys.platform == "linux" else f"this is done on Linux with X11 only, and this is {sys.platform}"
+    return (
+        _not_here() if sys.platform == "linux" else f"this is done on Linux with X11 only, and this is {sys.platform}"
+    )
 
 
 def _not_native() -> str | None:
@@ -52,7 +61,7 @@ def _no_desktop() -> str | None:
         return None
     from handrail_gui.private.client import missing
 
-    return missing()
+    return _not_here() or missing()
 
 
 async def open_desktops(context: ServiceContext) -> LocalDesktops:

@@ -26,6 +26,7 @@ from Xlib.xobject.drawable import Window as XWindow
 
 from handrail import DesktopError, Downstream
 from handrail.desktops.worker import settle
+from handrail_gui.x11.client_check import overwritten_client
 
 log = logging.getLogger(__name__)
 
@@ -168,7 +169,7 @@ class Connection:
         # Whatever a broken server or a bad address makes Xlib raise belongs to whoever asked.
         except Exception as exc:  # noqa: BLE001
             self._ended = f"the X server {self.name} cannot be reached: {exc}"
-            settle(self._ready, exception=DesktopError(self._ended, hint=ANOTHER))
+            settle(self._ready, exception=DesktopError(self._ended, hint=overwritten_client() or ANOTHER))
             self._finish(None)
             return
         settle(self._ready, result=client)
