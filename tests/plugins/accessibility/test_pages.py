@@ -20,6 +20,7 @@ PAGE = """<!doctype html><title>Long page</title>
 <select aria-label="Fruit" onchange="document.title = 'Took ' + this.value"><option>Apple<option>Pear</select>
 <input aria-label="Share" type="range" min="0" max="1" step="0.1" value="0.5">
 <label>Rooms <input type="number" min="0" max="10"></label> <label>Guest <input></label>
+<label>Day <input readonly onclick="document.title = 'Picked a day'"></label>
 <button onclick="document.title = 'Renamed page'">Rename</button>
 <div role="alert">Stock is low</div>
 <table>{rows}</table>"""
@@ -94,6 +95,17 @@ async def test_fields_of_a_page_are_found_by_their_label_and_written(session: Se
         assert written.get("effect") == "confirmed", written
     too_many = await use(action="set_value", element_name="Rooms", value="11")
     assert too_many["error"]["details"] == {"wanted": 11.0, "found": 7.0}, too_many
+
+
+async def test_a_field_that_can_only_be_read_is_not_disabled_and_can_be_clicked(
+    page: None, session: Session, control: Control
+) -> None:
+    day = next(e for e in await loaded(session) if e["role"] == "textbox" or e["text"] == "Day")
+    assert "read_only" in day["states"]
+    assert "disabled" not in day["states"]
+    result = await session.call("execute_gui", {"action": "click", "element_id": day["id"]})
+    assert result.ok, result
+    await until(lambda: shows(control, "Picked a day"), "the click")
 
 
 async def test_pages_and_the_browser_around_them_are_clicked_where_they_show(session: Session, page: None) -> None:
