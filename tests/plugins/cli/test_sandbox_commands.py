@@ -22,6 +22,7 @@ from handrail.config import loading as config, trust
 from handrail.config.places import Places
 from handrail.plugins.loading import load
 from handrail.runtime import WATCH_S, open_runtime
+from handrail.sandboxing import survey
 from handrail.testing import open_test_session
 from handrail_cli import hooks
 from handrail_files import hooks as file_hooks
@@ -463,3 +464,83 @@ async def test_no_command_gives_itself_leave_while_it_runs(tmp_path: Path, place
                 await anyio.sleep(0.05)
         await anyio.sleep(NOTICED_S)
         assert (await session.call("execute_cli", {"command": "echo hi"})).ok
+
+
+BOTH = [".npmrc", ".yarnrc", ".yarnrc.yml", ".pypirc", "pip.conf", ".netrc", "_netrc"]
+
+
+@pytest.mark.parametrize("name", BOTH)
+async def test_a_file_with_credentials_that_programs_obey_is_put_aside_when_a_command_made_it(
+    run: Run, session: Session, name: str
+) -> None:
+    """If this fails, a package manager obeys the registry that a sandboxed command chose."""
+    result = await run(f"echo 'registry=https://evil.example/' > {name}")
+    assert result["put_aside"] == [str(session.cwd / name)]
+    assert (session.cwd / f"{name}.handrail-aside").exists()
+
+
+@pytest.mark.parametrize("name", BOTH)
+async def test_a_file_with_credentials_that_programs_obey_is_masked_when_it_was_there(
+    run: Run, session: Session, name: str
+) -> None:
+    (session.cwd / name).write_text("token=hunter2")
+    result = await run(f"cat {name}; echo evil > {name}; rm -f {name}; mv {name} other; true")
+    assert "hunter2" not in result["stdout"]
+    assert (session.cwd / name).read_text() == "token=hunter2"
+    assert "put_aside" not in result
+
+
+async def test_a_place_is_found_among_very_many_names(run: Run, session: Session) -> None:
+    result = await run(
+        'python3 -c \'for n in range(8200): open(f"f{n}", "w")\'; mkdir .vscode; touch .vscode/tasks.json'
+    )
+    assert result["put_aside"] == [str(session.cwd / ".vscode")]
+    assert "unsurveyed" not in result
+
+
+async def test_well_known_names_are_found_in_a_folder_too_large_to_list(
+    run: Run, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey, "MAX_IN_FOLDER", 20)
+    (session.cwd / ".env").write_text("TOKEN=hunter2")
+    result = await run("touch f{1..40}; mkdir -p .vscode .github/workflows; touch .envrc; cat .env")
+    assert "hunter2" not in result["stdout"]
+    assert {Path(place).relative_to(session.cwd).as_posix() for place in result["put_aside"]} == {
+        ".vscode",
+        ".github/workflows",
+        ".envrc",
+    }
+    after = await run("cat .env; true")
+    assert after["unsurveyed"] == [str(session.cwd)]
+    assert "hunter2" not in after["stdout"]
+    assert "unsurveyed" in after["note"]
+
+
+async def test_what_lies_beyond_the_bounds_of_the_survey_is_told(
+    run: Run, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """If this fails, a large workspace is searched in part and nobody knows."""
+    monkeypatch.setattr(survey, "MAX_FOLDERS", 5)
+    for number in range(8):
+        (session.cwd / f"d{number}").mkdir()
+    (session.cwd / "d7/.env").write_text("TOKEN=hunter2")
+    result = await run("cat d7/.env; touch d6/.envrc; true")
+    assert set(result["unsurveyed"]) <= {str(session.cwd / f"d{number}") for number in range(8)}
+    assert len(result["unsurveyed"]) == 4
+    assert "hunter2" not in result["stdout"]
+    assert result["put_aside"] == [str(session.cwd / "d6/.envrc")]
+
+
+async def test_what_was_there_before_stays_where_the_survey_could_not_look(
+    run: Run, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey, "MAX_FOLDERS", 4)
+    monkeypatch.setattr(survey, "MAX_LOOKED_UP", 0)
+    for number in range(6):
+        (session.cwd / f"d{number}").mkdir()
+    for number in range(6):
+        (session.cwd / f"d{number}/.envrc").touch()
+    await anyio.sleep(0.1)
+    result = await run("rmdir d9; rm -rf d0 d1 d2; true")
+    assert "put_aside" not in result
+    assert (session.cwd / "d5/.envrc").exists()

@@ -45,6 +45,10 @@ log = logging.getLogger(__name__)
 MAX_DEPTH = 8
 # How often one call may be handed on to another.
 MAX_TAILS = 8
+UNSURVEYED = (
+    "The workspace has more files than are searched before a sandboxed command (`unsurveyed` names folders): secrets there could be read, and files "
+    "that other programs run unasked are put aside there only before something runs on the host."
+)
 BYTES = (bytes, bytearray, memoryview)
 REFUSALS: Mapping[str, type[Denied]] = {"denied_by_user": DeniedByUser, "no_confirmer": NoConfirmer}
 
@@ -365,6 +369,9 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
     if sandbox is not None:
         result |= {"sandbox": sandbox.name, "network": sandbox.network}
         _tell_aside(result, aside)
+        if sandbox.unsurveyed:
+            result["unsurveyed"] = list(sandbox.unsurveyed)
+            result.add_note(UNSURVEYED)
     elif on_host is not None:
         _tell_aside(result, on_host.aside)
         for note in on_host.notes():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import PurePath, PureWindowsPath
 
 from handrail.files import known_places_data as data
@@ -55,6 +55,21 @@ def autorun(path: PurePath) -> str | None:
     if (what := _anywhere(parts, PROJECT_BY_START)) is not None:
         return what
     return next((what for ending, what in AUTORUN_ENDINGS.items() if parts and parts[-1].endswith(ending)), None)
+
+
+def is_notable(name: str) -> bool:
+    """Return True if a file or folder of that name may keep secrets or be obeyed in some folder, so that the tables have to be asked.
+
+    False is certain. It takes a fraction of the time that `secret` and `autorun` take, for searches through many names.
+    """
+    lower = name.lower()
+    return (
+        lower in NOTABLE_NAMES
+        or lower[lower.rfind(".") + 1 :] in NOTABLE_EXTENSIONS
+        or lower.startswith(NOTABLE_STARTS)
+        or lower.endswith(NOTABLE_ENDINGS)
+        or not name.isascii()
+    )
 
 
 def kernel(path: PurePath) -> bool:
@@ -184,3 +199,23 @@ AUTORUN_ENDINGS: dict[str, str] = {
     ".code-workspace": "an editor",
     **dict.fromkeys((".scf", ".lnk", ".url", ".library-ms", ".desktop"), "the file manager"),
 }
+
+# Places that can be looked up below any folder, each by its name: `.vscode`, `.github/workflows`, `.ssh`.
+PLACES_BY_NAME: Sequence[str] = tuple(
+    dict.fromkeys(
+        (
+            *("/".join(place) for place in _places(data.PROJECT_AUTORUN)),
+            *SECRET_NAMES,
+            *("/".join(place) for place in SECRET_PLACES if place[0].startswith(".")),
+        )
+    )
+)
+# Every name that stands in a table, whichever part of a place it is.
+NOTABLE_NAMES = frozenset(
+    part for table in (data.SECRET_PLACES, data.PROJECT_AUTORUN) for place in _places(table) for part in place
+) | frozenset(SECRET_NAMES)
+NOTABLE_EXTENSIONS = frozenset(
+    ending.rpartition(".")[2] for ending in (*KEY_ENDINGS, ".pem", *AUTORUN_ENDINGS) if ending.startswith(".")
+)
+NOTABLE_ENDINGS = ("_history", "-history", "profile.ps1")
+NOTABLE_STARTS = (".env.", *SECRET_SHAPE_STARTS)

@@ -125,7 +125,7 @@ settings with secrets:
     .vault_pass  .vault-password  vault_pass.txt  terraform.tfstate  terraform.tfstate.backup  secrets.tfvars
     local.settings.json
 credentials:
-    .netrc  _netrc  .npmrc  .yarnrc.yml  .pypirc  .git-credentials  .pgpass  pgpass.conf  .my.cnf  .mylogin.cnf
+    .netrc  _netrc  .npmrc  .yarnrc  .yarnrc.yml  .pypirc  pip.conf  pip.ini  .git-credentials  .pgpass  pgpass.conf  .my.cnf  .mylogin.cnf
     .fetchmailrc  .msmtprc  .mbsyncrc  .offlineimaprc  .getmailrc  .smbcredentials  .s3cfg  .passwd-s3fs  kubeconfig
     .terraformrc  terraform.rc  application_default_credentials.json  wp-config.php  credentials.json
     .dockerconfigjson  .cifscredentials  .clasprc.json  .tidalapi  .databrickscfg  .authinfo  .authinfo.gpg
@@ -261,7 +261,9 @@ Python:
     sitecustomize.py  usercustomize.py  .pdbrc
 a package manager:
     .npmrc  .yarnrc  .yarnrc.yml  .yarn  .pnpmfile.cjs  .cargo/config.toml  .cargo/config  .bundle/config  .mvn
-    .bazelrc  .buckconfig  pip.conf  .condarc  nuget.config  .bunfig.toml  bunfig.toml
+    .bazelrc  .buckconfig  pip.conf  pip.ini  .pypirc  .condarc  nuget.config  .bunfig.toml  bunfig.toml
+a program that connects:
+    .netrc  _netrc
 a builder:
     .github/workflows  .github/actions  .gitlab-ci.yml  .gitlab/ci  .circleci  .travis.yml  .drone.yml
     .woodpecker.yml  .woodpecker  jenkinsfile  azure-pipelines.yml  bitbucket-pipelines.yml  .buildkite

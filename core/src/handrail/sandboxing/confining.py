@@ -21,7 +21,7 @@ from handrail.sandboxing.prepared import PreparedPool
 from handrail.sandboxing.quarantine import HostRun, Search
 from handrail.sandboxing.sandboxes import Bounds, Confined, Limits, PreparedSandbox, Sandbox
 from handrail.sandboxing.scratch import Scratch
-from handrail.sandboxing.survey import Found, Survey, stands_for
+from handrail.sandboxing.survey import Found, Survey, stands_for, was_there
 from handrail.sandboxing.toolchains import toolchains
 
 MEGABYTE = 2**20
@@ -116,6 +116,11 @@ class Confinement:
     @property
     def network(self) -> bool:
         return self.bounds.network
+
+    @property
+    def unsurveyed(self) -> Sequence[str]:
+        """Some of the folders of the workspace that were not searched for secrets and for what programs obey; empty if all were."""
+        return self.before.unsurveyed
 
     def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str]) -> Confined:
         """The command that runs `argv` confined. Of the environment it gets what it needs and what the session has set.
@@ -269,6 +274,8 @@ class Confines:
         before, missing = given.before, given.missing
         now = self._survey.look(self._workspace)
         new = [place for place, identity in now.autorun.items() if before.autorun.get(place) != identity]
+        # What was masked could not be replaced inside; what the survey before may have missed and is older was there.
+        new = [place for place in new if place not in given.bounds.masked and not was_there(place, before)]
         suspects = [place for place in new if not (_repository(place) and repositories.harmless(place))]
         for git, places in missing.items():
             suspects += [place for place in repositories.links(git) if before.autorun.get(place) != stands_for(place)]
@@ -302,6 +309,8 @@ class Confines:
         # What is bound is what a name leads to: by a link in the workspace a command could choose any file of the host.
         kept = [place for place in kept if _real(place) == place]
         hidden = {*secrets, *own}
+        # What keeps a secret and is obeyed as well is masked, which keeps it as it is, too.
+        kept = [place for place in kept if hidden.isdisjoint((place, *place.parents))]
         masked = [place for place in sorted(hidden) if hidden.isdisjoint(place.parents)]
         return Bounds(
             writable=writable,
