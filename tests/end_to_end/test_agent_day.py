@@ -105,7 +105,7 @@ sed -n '1,40p' shop/prices.py
 grep -n NAME -r shop || true"""
 CHANGING = """python3 -m unittest -q 2>&1 | tail -3
 make test 2>&1 | tail -5
-python3 -m shop.NAME
+python3 shop/NAME.py
 sed -i 's/value/number/g' shop/NAME.py
 cat shop/NAME.py
 git diff

@@ -18,6 +18,8 @@ from handrail_cli.judgement import judge
 
 OWN = HOME / ".config" / "handrail"
 JUDGING = replace(BARE, protected=(OWN,))
+# Where reading needs no approval: in a sandbox.
+CONFINED = replace(JUDGING, sandbox=Offer("bubblewrap"))
 
 
 def decision(command: str, judging: Judging = JUDGING) -> Decision | None:
@@ -302,8 +304,8 @@ def test_a_folder_that_is_not_certain_is_not_read_from(command: str) -> None:
 )
 @pytest.mark.parametrize("command", ["ls", "git status", "bash -c ls", "echo x | wc -l"])
 def test_variables_left_by_earlier_commands_count(command: str, name: str, value: str) -> None:
-    left = replace(JUDGING, environment={**JUDGING.environment, name: value})
-    assert decision(command) is Decision.ALLOW
+    left = replace(CONFINED, environment={**JUDGING.environment, name: value})
+    assert decision(command, CONFINED) is Decision.ALLOW
     assert decision(command, left) is Decision.CONFIRM
 
 
@@ -398,7 +400,7 @@ def test_values_that_grow_are_not_followed(command: str) -> None:
     ],
 )
 def test_plain_reading_stays_plain(command: str) -> None:
-    assert decision(command) is Decision.ALLOW, judge(command, JUDGING).reasons
+    assert decision(command, CONFINED) is Decision.ALLOW, judge(command, CONFINED).reasons
 
 
 @pytest.mark.parametrize(
@@ -441,7 +443,7 @@ def test_building_on_all_processors_is_an_ordinary_effect(command: str) -> None:
     ],
 )
 def test_libraries_are_only_looked_for_where_no_command_puts_them(folders: str, expected: Decision) -> None:
-    around = replace(JUDGING, environment={**JUDGING.environment, "LD_LIBRARY_PATH": folders})
+    around = replace(CONFINED, environment={**JUDGING.environment, "LD_LIBRARY_PATH": folders})
     assert decision("ls", around) is expected
 
 
