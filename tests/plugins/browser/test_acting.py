@@ -71,6 +71,33 @@ async def test_a_frameworks_field_hears_what_is_typed(hands: Hands, site: Site) 
     assert "heard echo" in await hands.lines(filter="all")
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        pytest.param("<input aria-label=Box value=one onfocus='this.blur()'>", id="gives-the-focus-back"),
+        pytest.param("<input aria-label=Box value=one onfocus='other.focus()'>", id="hands-the-focus-on"),
+        pytest.param("<ol><li role=textbox tabindex=0 value=3 aria-label=Box>one</ol>", id="holds-no-text"),
+    ],
+)
+async def test_no_key_deletes_anything_but_the_text_of_the_field(hands: Hands, site: Site, field: str) -> None:
+    html = "<label>Other <input id=other value=kept></label><p id=out>no key</p><script>onkeydown = e => out.textContent = e.key</script>"
+    await shown(hands, site, field + html)
+    await hands.refused("fill", "the focus is not in", name="Box", text="")
+    assert "no key" in await hands.lines(filter="all")
+    assert '= "kept"' in await hands.lines()
+
+
+async def test_fields_within_shadows_and_parts_of_rich_text_are_emptied(hands: Hands, site: Site) -> None:
+    html = (
+        "<div contenteditable><p id=part role=textbox aria-label=Part>old</p></div><x-box></x-box><script>"
+        "customElements.define('x-box', class extends HTMLElement { constructor() { super();"
+        "this.attachShadow({mode: 'open'}).innerHTML = '<input aria-label=Inner value=old>' } })</script>"
+    )
+    await shown(hands, site, html)
+    assert (await hands.done("fill", name="Inner", text=""))["effect"] == "confirmed"
+    assert (await hands.done("fill", name="Part", text="new"))["effect"] == "confirmed"
+
+
 async def test_rich_text_is_filled(hands: Hands, site: Site) -> None:
     await shown(hands, site, "<div contenteditable aria-label=Body role=textbox><p>old</p></div>")
     await hands.done("fill", name="Body", text="new words")

@@ -131,8 +131,7 @@ CLICK = {"tool": "execute_gui", "action": "click", "x": 1381, "y": 451}
             {"x": 500, "y": 250, "text": "ab"},
             [
                 CLICK,
-                {"tool": "execute_gui", "action": "hotkey", "keys": ["ctrl", "a"]},
-                {"tool": "execute_gui", "action": "type", "text": "ab"},
+                {"tool": "execute_gui", "action": "replace_text", "text": "ab"},
                 {"tool": "execute_gui", "action": "press_key", "key": "enter"},
             ],
         ),
@@ -144,11 +143,12 @@ CLICK = {"tool": "execute_gui", "action": "click", "x": 1381, "y": 451}
         (
             "type_text_at",
             {"x": 500, "y": 250, "text": "", "press_enter": False},
-            [
-                CLICK,
-                {"tool": "execute_gui", "action": "hotkey", "keys": ["ctrl", "a"]},
-                {"tool": "execute_gui", "action": "press_key", "key": "delete"},
-            ],
+            [CLICK, {"tool": "execute_gui", "action": "replace_text", "text": ""}],
+        ),
+        (
+            "type_text_at",
+            {"x": 500, "y": 250, "text": "", "press_enter": False, "clear_before_typing": False},
+            [CLICK],
         ),
         (
             "key_combination",
@@ -241,7 +241,6 @@ def test_what_cannot_be_carried_out_says_why(name: str, args: dict[str, Any], wh
 
 def test_shortcuts_are_those_of_the_platform():
     mac = surface(platform="darwin")
-    assert told("type_text_at", {"x": 1, "y": 1, "text": "a"}, mac)[1]["keys"] == ["command", "a"]
     assert told("go_back", {}, mac)[0]["keys"] == ["command", "["]
     assert told("go_back", {}, surface(platform="win32"))[0]["keys"] == ["alt", "left"]
 

@@ -82,6 +82,31 @@ async def test_an_editor_is_written_in_and_its_dialog_answered_after_a_yes(tmp_p
     ]
 
 
+async def test_text_is_cleared_in_text_fields_and_nowhere_else(tmp_path: Path, stack: ExitStack) -> None:
+    """Delete clears the calculator, whose display is no field."""
+
+    def writes(desk: Desk, role: str, text: str) -> Scripted:
+        return lambda request: [call("type_text_at", **desk.place(role, ""), text=text, press_enter=False)]
+
+    with serving() as gemini:
+        async with desk(gemini, tmp_path, stack) as given:
+            await given.start("galculator")
+            gemini.answers += [
+                [call("press_key", key="8")],
+                writes(given, "text", ""),
+                writes(given, "text", "9"),
+                DONE,
+            ]
+            assert (await given.use("empty the display")).ok
+            await given.until(shows("8"))
+            await given.start("mousepad", "--disable-server")
+            await given.until(shows(""))
+            gemini.answers += [[call("type", text="old words")], writes(given, "text", "new"), DONE]
+            assert (await given.use("replace the text")).ok
+            await given.until(shows("new"))
+    assert ["text field" in request.told[0].get("error", "") for request in gemini.requests[2:4]] == [True, True]
+
+
 async def test_places_in_a_window_that_has_moved_since_are_refused_and_told(tmp_path: Path, stack: ExitStack) -> None:
     with serving() as gemini:
         async with desk(gemini, tmp_path, stack) as given:

@@ -245,8 +245,24 @@ async def test_text_is_copied_from_one_program_to_another_and_checked_at_both_en
     assert "text/html" in (await agent("clipboard_read"))["formats"]
     asked = ["xclip", "-selection", "clipboard", "-t", "text/html", "-o"]
     assert (await anyio.run_process(asked, env=agent.environment)).stdout == b"<b>meins</b>"
+    # The copied text is selected in no program: that is for whoever calls to do.
+    await agent("window_focus", title="Mousepad")
+    await agent("execute_gui", action="hotkey", key="ctrl+end")
+    await agent("execute_gui", action="hotkey", key="shift+home")
+    selected = await agent("copy_between_apps", source_app="mousepad", target_app="Qt Editor", content="selection")
+    assert (selected["effect"], selected["length"]) == ("confirmed", 2)
     same = await agent.fails("copy_between_apps", source_app="mousepad", target_app="mousepad")
     assert same["code"] == "invalid_arguments"
     said = await agent("extract_text", window="mousepad")
     assert said["source"] == "accessibility"
     assert "Grüße" in said["text"]
+
+
+async def test_all_is_copied_from_a_text_field_only(agent: Agent) -> None:
+    """Elsewhere, as in a list of files or a sheet, selecting all is no copying of a text."""
+    await agent.start(*QT_EDITOR, "de", title="Qt Editor")
+    await agent.start("gtk3-demo", title="Application Class")
+    refused = await agent.fails("copy_between_apps", source_app="Application Class", target_app="Qt Editor")
+    assert 'content="selection"' in refused["message"], refused
+    assert not any(step["tool"] == "execute_gui" for step in refused["details"]["steps_taken"])
+    assert (await agent("execute_accessible", action="read", window="Qt Editor", control_type="text"))["text"] == ""

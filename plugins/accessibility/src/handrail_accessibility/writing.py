@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import sys
 import unicodedata
 
 from handrail import Downstream, Element, InvalidArguments
@@ -16,11 +15,19 @@ from handrail_accessibility.telling import number_told
 # What presses a button or goes to the next field where there is one line only.
 KEYS = re.compile("[\n\r\t]")
 CLICKS = 2
+# What is typed at one of these goes to the sheet or table around it, where select-all and Delete reach every cell.
+CELLS = frozenset({"cell", "spreadsheet", "table", "tree table"})
 
 
 async def set_value(act: Act) -> Outcome:
     """Replace its text, set its number, or select the choice; then read it back."""
     value = act.needed_value("the text, number or choice to set")
+    if act.element.role in CELLS:
+        raise InvalidArguments(
+            f"{named(act.element)} cannot be written by execute_accessible; nothing was done",
+            hint="for a workbook, call write_excel on its file; in the window, click the cell with execute_gui"
+            " (double_click where that opens an editor), then type with execute_gui and press enter",
+        )
     if act.element.role == "combo box":
         return await choose(act, value)
     refuse_unusable(act.element)
@@ -102,9 +109,11 @@ async def _type(act: Act, value: str) -> str:
             hint="leave it out of the value",
         )
     await _take_keyboard(act)
-    await act.gui(action="hotkey", key="cmd+a" if sys.platform == "darwin" else "ctrl+a", settle=False)
-    written = {"action": "type", "text": value} if value else {"action": "press_key", "key": "delete"}
-    await act.gui(**written, settle=False)
+    if "editable" in act.element.states or value == "":
+        await act.gui(action="replace_text", element_id=act.element.id, text=value, settle=False)
+    else:
+        # A part of a date in Chromium holds no text: the first key begins its number anew.
+        await act.gui(action="type", text=value, settle=False)
     return "pointer"
 
 

@@ -226,16 +226,16 @@ def _type(call: Called, surface: Surface) -> Mapped:
 
 
 def _type_at(call: Called, surface: Surface) -> Mapped:
-    """Models are told that Enter follows and that the field is emptied first, unless they say otherwise."""
+    """Models are told that Enter follows and that the field is emptied first, unless they say otherwise.
+
+    `replace_text` empties proved text fields only, so that clearing never reaches the cells of a sheet or the files of a folder.
+    """
     _free_hands(call, surface)
     x, y = surface.place(call)
-    text = call.args.get("text")
-    clear = [_gui("hotkey", keys=[surface.main_key, "a"])] if call.args.get("clear_before_typing", True) else []
-    # What is typed replaces what is selected.
-    typed = (
-        [_gui("type", text=_text(call, "text"))] if text != "" else [_gui("press_key", key="delete")] if clear else []
-    )
-    return [_gui("click", x=x, y=y), *clear, *typed, *_enter(call, default=True)]
+    clear = bool(call.args.get("clear_before_typing", True))
+    text = "" if call.args.get("text") == "" else _text(call, "text")
+    typed = [_gui("replace_text", text=text)] if clear else [_gui("type", text=text)] if text else []
+    return [_gui("click", x=x, y=y), *typed, *_enter(call, default=True)]
 
 
 def _enter(call: Called, *, default: bool) -> Mapped:

@@ -31,7 +31,8 @@ from handrail_gui.focusing import Focusing
 from handrail_gui.hands import Hands, Sure
 from handrail_gui.held import HeldInput
 from handrail_gui.lending import Done, Lent
-from handrail_gui.writing import Writer, Written
+from handrail_gui.text_fields import is_focused_field
+from handrail_gui.writing import DELETE, SELECT_ALL, Writer, Written
 
 # Button and number of presses of each kind of click; None takes the button that was asked for.
 CLICKS: dict[str, tuple[Button | None, int]] = {
@@ -50,7 +51,7 @@ OUTCOMES = {
 }
 
 # They go where the focus is, unless a place is given.
-KEYS = frozenset({"type", "hotkey", "press_key"})
+KEYS = frozenset({"type", "replace_text", "hotkey", "press_key"})
 
 # Where the pointer is afterwards is what these are about.
 LEAVES_POINTER = frozenset({"move_mouse", "mouse_down"})
@@ -85,8 +86,9 @@ class Request:
         """What will be done, on one line."""
         where = self.element_id or (f"({self.point[0]}, {self.point[1]})" if self.point else "")
         match self.action:
-            case "type":
-                told = f"type {len(self.text or '')} characters" + (f" at {where}" if where else "")
+            case "type" | "replace_text":
+                how = "type" if self.action == "type" else "replace the text by"
+                told = f"{how} {len(self.text or '')} characters" + (f" at {where}" if where else "")
             case "hotkey" | "press_key":
                 told = f"press {self.chord}"
             case "scroll":
@@ -155,7 +157,7 @@ class Acting:
         match self.request.action:
             case "click" | "double_click" | "triple_click" | "right_click" | "middle_click":
                 await self._click()
-            case "type":
+            case "type" | "replace_text":
                 await self._type()
             case "scroll":
                 await self._scroll()
@@ -193,14 +195,15 @@ class Acting:
             await self.hands.click(button or self.request.button, times, self._sure())
 
     async def _type(self) -> None:
-        if not self.request.text:
+        text, replaces = self.request.text or "", self.request.action == "replace_text"
+        if not text and (self.request.text is None or not replaces):
             raise InvalidArguments("there is no text to type", hint="give text")
-        if (bad := UNTYPED.search(self.request.text)) is not None:
+        if (bad := UNTYPED.search(text)) is not None:
             raise InvalidArguments(
                 f"the text holds the character U+{ord(bad[0]):04X}, which nobody can type",
                 hint="leave it out, or press_key",
             )
-        if self.target is not None:
+        if self.target is not None and not self._is_focused(self.target):
             await self._go()
             self.context.checkpoint()
             await self.hands.click("left", 1, self._sure())
@@ -210,7 +213,19 @@ class Acting:
         await self._remember()
         async with self._into_terminal() as focus:
             writer = Writer(self.context, self.hands, self.screen, self.accessibility, terminal=focus is not None)
-            self.written = await writer.write(self.request.text)
+            if not replaces:
+                self.written = await writer.write(text)
+                return
+            for chord in (SELECT_ALL, DELETE):
+                self._refuse_blocked(chord)
+            element = self.target.element if self.target is not None else None
+            self.written = await writer.replace(
+                text, element if element and element.source == "accessibility" else None
+            )
+
+    def _is_focused(self, target: Target) -> bool:
+        """True if the text of the element is to be replaced and it has the focus, so that no click is needed."""
+        return self.request.action == "replace_text" and target.element is not None and is_focused_field(target.element)
 
     async def _scroll(self) -> None:
         if self.request.direction is None:
@@ -223,16 +238,20 @@ class Acting:
     async def _press(self) -> None:
         if self.request.chord is None:
             raise InvalidArguments("there is no key to press", hint='give key, for example "ctrl+s"')
-        if (rule := blocking(self.request.chord, self._config().blocked_keys)) is not None:
-            raise Denied(
-                f"the keys {self.request.chord} are blocked",
-                hint="a person can change plugins.gui.blocked_keys",
-                details={"rule": rule},
-            )
+        self._refuse_blocked(self.request.chord)
         await self._remember()
         self.context.checkpoint()
         async with self._into_terminal():
             await self.hands.chord(self.request.chord)
+
+    def _refuse_blocked(self, chord: Chord) -> None:
+        """Raise `Denied` for keys that the settings block."""
+        if (rule := blocking(chord, self._config().blocked_keys)) is not None:
+            raise Denied(
+                f"the keys {chord} are blocked",
+                hint="a person can change plugins.gui.blocked_keys",
+                details={"rule": rule},
+            )
 
     @contextlib.asynccontextmanager
     async def _into_terminal(self) -> AsyncGenerator[Focus | None]:

@@ -11,6 +11,7 @@ Action = Literal[
     "right_click",
     "middle_click",
     "type",
+    "replace_text",
     "scroll",
     "hotkey",
     "press_key",

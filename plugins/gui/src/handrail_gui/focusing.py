@@ -116,7 +116,9 @@ class Focusing:
 
 def _placed(invocation: Invocation) -> bool:
     given = invocation.params.__dict__
-    return given.get("action") == "type" and (given.get("x") is not None or given.get("element_id") is not None)
+    return given.get("action") in ("type", "replace_text") and (
+        given.get("x") is not None or given.get("element_id") is not None
+    )
 
 
 def _pastes(line: str | None) -> Typed:
@@ -136,7 +138,7 @@ def _keys(invocation: Invocation) -> Callable[[str | None], Typed] | None:
         return lambda line: after_chord(line, chord)
     if action == "middle_click" or given.get("button") == "middle":
         return _pastes
-    if action == "type" and isinstance(text := given.get("text"), str):
+    if action in ("type", "replace_text") and isinstance(text := given.get("text"), str):
         return lambda line: after_text(line, text)
     return None
 

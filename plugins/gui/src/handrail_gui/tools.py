@@ -113,6 +113,8 @@ def _describe(params: BaseModel) -> str:
     given = dict(params.__dict__)
     where = given.get("element_id") or (f"({given['x']}, {given['y']})" if given.get("x") is not None else "")
     what = given.get("text") or given.get("key") or "+".join(given.get("keys") or ()) or given.get("direction") or ""
+    if given["action"] == "replace_text":
+        return " ".join(part for part in ("replace the text by", _quoted(what), f"at {where}" if where else "") if part)
     told = str(given["action"]).replace("_", " ")
     return " ".join(part for part in (told, _quoted(str(what)) if what else "", f"at {where}" if where else "") if part)
 
@@ -136,17 +138,19 @@ async def execute_gui(
     action: Annotated[Action, Field(description="What to do.")],
     x: Annotated[int | None, Field(ge=0, description="Image pixel, from the left.")] = None,
     y: Annotated[int | None, Field(ge=0, description="From the top.")] = None,
-    text: Annotated[str | None, Field(max_length=100_000, description="type: text for the focus, any script.")] = None,
-    key: Annotated[str | None, Field(description='hotkey, press_key: "ctrl+s", "enter", "f5".')] = None,
+    text: Annotated[
+        str | None, Field(max_length=100_000, description="Any script, to the focus; replace_text: text fields only.")
+    ] = None,
+    key: Annotated[str | None, Field(description='hotkey, press_key: "ctrl+s", "f5".')] = None,
     direction: Annotated[Direction | None, Field(description="scroll.")] = None,
     clicks: Annotated[int, Field(ge=1, le=100, description="scroll: wheel notches.")] = 5,
     element_id: Annotated[str | None, Field(description="Act on this element instead of x, y.")] = None,
     to_x: Annotated[int | None, Field(ge=0, description="drag: end.")] = None,
     to_y: Annotated[int | None, Field(ge=0, description="drag: end.")] = None,
     keys: Annotated[list[str] | None, Field(description='Like key: ["ctrl", "s"].')] = None,
-    button: Annotated[Button, Field(description="For click, drag, mouse_down, mouse_up.")] = "left",
-    observation_id: Annotated[str | None, Field(description="Whose image x, y are of. Default: the latest.")] = None,
-    settle: Annotated[bool, Field(description="Wait until the screen is quiet; tell what changed.")] = True,
+    button: Annotated[Button, Field(description="click, drag, mouse_down, mouse_up.")] = "left",
+    observation_id: Annotated[str | None, Field(description="Whose x, y (default: the latest).")] = None,
+    settle: Annotated[bool, Field(description="Wait until it is quiet; tell what changed.")] = True,
     *,
     context: ToolContext,
 ) -> dict[str, Any]:

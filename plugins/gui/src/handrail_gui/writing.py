@@ -14,11 +14,15 @@ from handrail.desktops.chords import Chord
 from handrail.desktops.patience import patience
 from handrail_gui import outline
 from handrail_gui.hands import Hands
+from handrail_gui.text_fields import require_focused_field
 
 Effect = Literal["confirmed", "partial", "none", "unverified"]
 Route = Literal["accessibility", "clipboard", "keys"]
 
-PASTE = Chord(("super" if sys.platform == "darwin" else "ctrl", "v"))
+_COMMAND = "super" if sys.platform == "darwin" else "ctrl"
+PASTE = Chord((_COMMAND, "v"))
+SELECT_ALL = Chord((_COMMAND, "a"))
+DELETE = Chord(("delete",))
 # Seconds that a program is given to show what it was given, and between two looks.
 SHOWN_S = 2.0
 LOOK_S = 0.02
@@ -52,13 +56,33 @@ class Writer:
     async def write(self, text: str) -> Written:
         """Write by the first route that works; nothing is written twice."""
         focus = await self._focused()
+        return await self._put(focus, await self._read(focus), text)
+
+    async def replace(self, text: str, field: Element | None = None) -> Written:
+        """Replace the whole text of the field that has the focus; `field` is the one that it has to be.
+
+        The focus is proved to be in an editable text field right before all is selected, and again before that is deleted or typed over.
+        Raises `Downstream` where it is not.
+        """
+        focus = require_focused_field(await self._focused(), field)
         before = await self._read(focus)
+        await self.hands.chord(SELECT_ALL)
+        await self.hands.worked_through()
+        focus = require_focused_field(await self._focused(), focus)
+        if text:
+            return await self._put(focus, before, text, replaces=True)
+        await self.hands.chord(DELETE)
+        await self.hands.worked_through()
+        return Written("keys", await self._effect(focus, before, text, replaces=True))
+
+    async def _put(self, focus: Element | None, before: str | None, text: str, *, replaces: bool = False) -> Written:
+        """Write into what has the focus, which held `before`."""
         written = Written("keys", "none")
         for route in await self._routes(focus, text):
             self.context.checkpoint()
             went = await self._send(route, focus, text)
             if went:
-                written = Written(route, await self._effect(focus, before, text))
+                written = Written(route, await self._effect(focus, before, text, replaces=replaces))
                 # What the tree accepted and does not show was not written; by any other route it may have been.
                 if route != "accessibility" or written.effect != "none":
                     return written
@@ -134,8 +158,8 @@ class Writer:
         except HandrailError:
             return False
 
-    async def _effect(self, focus: Element | None, before: str | None, text: str) -> Effect:
-        """What reading back shows, once it shows the text or time is up."""
+    async def _effect(self, focus: Element | None, before: str | None, text: str, *, replaces: bool) -> Effect:
+        """What reading back shows, once it shows the text or time is up. `replaces`: it has to be all of the text."""
         if focus is None or before is None or "password" in focus.states:
             return "unverified"
         deadline = monotonic() + patience(SHOWN_S)
@@ -143,7 +167,7 @@ class Writer:
             now = await self._read(focus)
             if now is None:
                 return "unverified"
-            if _shows(now, text, before):
+            if _plain(now) == _plain(text) if replaces else _shows(now, text, before):
                 return "confirmed"
             if monotonic() > deadline:
                 # The same text written over itself leaves no trace.

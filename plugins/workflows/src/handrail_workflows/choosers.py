@@ -132,10 +132,16 @@ class Chooser:
         await self.steps.take("execute_gui", action="click", x=point.x, y=point.y)
 
     async def _type(self, path: str) -> None:
-        """By keys alone. Every such dialog known here is GTK's, where ctrl+l leads to the field for a path."""
+        """Type the path by keys alone.
+
+        Every such dialog known here is GTK's, where ctrl+l leads to the field for a path and selects the name in it without its ending. The
+        last letter is typed over that ending, which only reaches to the end of the line: without a tree nothing proves that the keys go to a
+        text field, so none is sent that selects or deletes all there is.
+        """
         await self.steps.take("execute_gui", action="hotkey", key="ctrl+l")
-        await self.steps.take("execute_gui", action="hotkey", key="ctrl+a")
-        await self.steps.take("execute_gui", action="type", text=path)
+        await self.steps.take("execute_gui", action="type", text=path[:-1])
+        await self.steps.take("execute_gui", action="hotkey", key="shift+end")
+        await self.steps.take("execute_gui", action="type", text=path[-1])
 
 
 async def summon(steps: Steps, chords: Sequence[str]) -> Chooser:

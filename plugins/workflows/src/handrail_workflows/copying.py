@@ -37,7 +37,9 @@ class Lent(Protocol):
 async def copy_between_apps(
     source_app: Annotated[str, Field(description="Title, process or window id.")],
     target_app: Annotated[str, Field(description="Likewise.")],
-    content: Annotated[str, Field(description='"all", "selection", or a text that the source shows.')] = "all",
+    content: Annotated[
+        str, Field(description='"all" of the focused text field, "selection", or a text that the source shows.')
+    ] = "all",
     *,
     context: ToolContext,
 ) -> Mapping[str, Any]:
@@ -53,7 +55,7 @@ async def copy_between_apps(
             )
         await bring_forward(steps, source)
         said = await _focused_text(steps)
-        text = await _copied(steps, content) if content in ("all", "selection") else content
+        text = await _source_text(steps, content, said)
         if not text or (said is not None and text not in said):
             raise Downstream(
                 f"the source has no such text: {text[:80]!r}" if text else "nothing was copied",
@@ -79,8 +81,26 @@ async def copy_between_apps(
     }
 
 
-async def _copied(steps: Steps, content: str) -> str:
-    """The text, by the program's own copying; the clipboard has all that it held afterwards."""
+async def _source_text(steps: Steps, content: str, said: str | None) -> str:
+    """Return the text to copy; `said` is all that the focused field holds.
+
+    All of a text is read and never selected by keys, which would take every cell of a sheet or every file of a folder.
+    """
+    if content == "selection":
+        return await _copied(steps)
+    if content != "all":
+        return content
+    if said is None:
+        raise Downstream(
+            "no text field that can be read has the focus in the source; nothing was copied",
+            hint='click into the text; or select what is meant, and call again with content="selection";'
+            " extract_text reads a whole window",
+        )
+    return said
+
+
+async def _copied(steps: Steps) -> str:
+    """The selection, by the program's own copying; the clipboard has all that it held afterwards."""
     clipboard: Lent = await steps.context.service("clipboard")
     # What nobody copies: still there, it means that nothing was copied.
     mark = f"handrail {steps.context.call_id}"
@@ -91,8 +111,6 @@ async def _copied(steps: Steps, content: str) -> str:
 
     async with clipboard.borrowed():
         await steps.take("clipboard_write", text=mark)
-        if content == "all":
-            await steps.take("execute_gui", action="hotkey", key="ctrl+a")
         await steps.take("execute_gui", action="hotkey", key="ctrl+c")
         return await until(read, PASTED_S)
 

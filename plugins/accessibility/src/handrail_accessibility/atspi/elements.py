@@ -15,6 +15,7 @@ from handrail_accessibility.atspi.placing import AS_TOLD, Placing
 from handrail_accessibility.atspi.roles import (
     CELL,
     CHECKS,
+    IN_SHEETS,
     ITEMS,
     PANES,
     TELLING,
@@ -212,7 +213,7 @@ def actions_of(node: Node) -> tuple[str, ...]:
         actions.append("toggle")
     # What takes no text by value is typed into.
     is_field = node.kind.word in ("combo box", "password") or (
-        node.writable and (kind is Kind.TEXT or node.offers("EditableText"))
+        node.writable and node.role not in IN_SHEETS and (kind is Kind.TEXT or node.offers("EditableText"))
     )
     if is_field or (node.offers("Value") and kind is Kind.RANGE and node.has(State.FOCUSABLE)):
         actions.append("set_value")

@@ -83,7 +83,7 @@ class Acting(Driver):
         if cleared.get("set"):
             putting = page.ask("set", {"n": handle.number, "value": text}, frame=frame)
         else:
-            putting = self._typed(page, text)
+            putting = self._typed(page, frame, handle, node, text)
         done = await self._doing(page, putting, frame, target=handle.number, filling=True)
         read = await self._kept(page, frame, "filled", {"n": handle.number, "value": text})
         if read is not None and not read["same"]:
@@ -111,12 +111,17 @@ class Acting(Driver):
         sent = await self._doing(page, self._pressed(page, keys.chord("Enter")), frame)
         return replace(sent, evidence=(*done.evidence[:1], *sent.evidence), more={**done.more, **sent.more})
 
-    async def _typed(self, page: Page, text: str) -> None:
-        send = self._browser.connection.send
+    async def _typed(self, page: Page, frame: Frame, handle: Handle, node: Node, text: str) -> None:
+        """Type over the selected text of a field; Delete is pressed only while that field is proved to have the focus."""
         if text:
-            await send("Input.insertText", {"text": text}, session=page.session)
-        else:
+            await self._browser.connection.send("Input.insertText", {"text": text}, session=page.session)
+        elif await page.ask("focused", {"n": handle.number}, frame=frame):
             await self._pressed(page, keys.chord("Delete"))
+        else:
+            raise Downstream(
+                f"the focus is not in {node.called} as a text field, so its text was not deleted",
+                hint="click it first; where the page puts another field in its place, fill that one",
+            )
 
     async def _kept(self, page: Page, frame: Frame, question: str, args: dict[str, Any]) -> dict[str, Any] | None:
         """What a field holds once the page has come to rest; None where it cannot be asked."""

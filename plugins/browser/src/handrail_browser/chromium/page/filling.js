@@ -5,6 +5,19 @@ const held = (element) => {
   if (element.tagName === "SELECT") return Array.from(element.selectedOptions, (each) => each.index).join();
   return ticks(element) ? String(element.checked) : element.value;
 };
+const UNWRITTEN = ["checkbox", "radio", "button", "submit", "file", "image", "reset"];
+const writable = (element) =>
+  element.isContentEditable || ((element.tagName === "TEXTAREA" || (element.tagName === "INPUT" && !UNWRITTEN.includes(element.type))) && !element.readOnly && !disabled(element));
+// True while keys go to this text field: one that deletes is sent to nothing else.
+const takesKeys = (element) => {
+  let at = element.ownerDocument.activeElement;
+  while (at && shadowOf(at)?.activeElement) at = shadowOf(at).activeElement;
+  return !!at && writable(at) && (within(element, at) || (at.isContentEditable && within(at, element)));
+};
+const focused = ({ n }) => {
+  const element = elementOf(n);
+  return !!element && takesKeys(element);
+};
 // A value is put in as a person's typing would: by the setter that frameworks watch, with the events that they wait for.
 const clear = ({ n }) => {
   const element = elementOf(n);
@@ -18,7 +31,7 @@ const clear = ({ n }) => {
     selection.addRange(range);
     return { editable: true };
   }
-  if (!("value" in element) || element.tagName === "SELECT" || ["checkbox", "radio", "button", "submit", "file", "image", "reset"].includes(element.type)) {
+  if (!("value" in element) || element.tagName === "SELECT" || UNWRITTEN.includes(element.type)) {
     return { wrong: roleOf(element) };
   }
   if (["date", "time", "datetime-local", "month", "week", "color", "range"].includes(element.type)) return { set: true };
@@ -89,4 +102,4 @@ const focus = ({ n }) => {
   return element.getRootNode().activeElement === element;
 };
 
-Object.assign(asked, { clear, set, filled, choose, chosen, fileField, focus });
+Object.assign(asked, { clear, focused, set, filled, choose, chosen, fileField, focus });
