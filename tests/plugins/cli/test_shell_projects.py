@@ -147,9 +147,6 @@ ORDINARY = [
     "python -m cProfile -s cumtime x.py",
     "python -m zipfile -c x.zip a b",
     "python -m tarfile -e x.tar out",
-    "docker compose up -d",
-    "docker compose down",
-    "docker compose exec web ls",
     "ar rcs x.a x.o",
     "git remote add x https://example.com/x",
 ]

@@ -4,8 +4,8 @@
         OPTION…
         reads|help OPTION…                          these make it harmless (`--dry-run`), or end it at once (`--help`)
         effect [NEED…] OPTION… [; why]              these make it more than reading
-        needs NEED… OPTION…                         these need something more, and change nothing else
         danger CODE OPTION… ; why                   these make it dangerous
+        needs NEED… OPTION…                         these change nothing, but have the call need more
         with OPTION…: OPERANDS                      given one of these, its operands are others
         like NAME [SUBCOMMAND]                      it has the options of that row, too
 
@@ -14,6 +14,8 @@ KIND is `reads`, `effect` or `dangerous` (then CODE is the reason's). Options ar
 `--name`, `--name=`, `--name=write`, `--name[=]` likewise,
 `--arg=2text` has two words of which the second has the role; `of=write` is an operand of the form key=value; `-W*` is any word that begins so.
 
+NEEDS (see `values`): `code` and `repository` imply `loads_project`, which a program's row hands on to the rows of its subcommands. A call that
+needs `loads_project` or `reads_list` neither `inspects` nor `filters`, whatever its row says.
 FLAGS: `first` options end at the first operand · `single` options are words with one dash (`-name`) · `globals` its options may follow its
 subcommands, too · `plain` has no options, all words are operands · `tame` no option whatever makes it do more · `by/NAME` a grammar in
 code takes the words · `then/NAME` a check in code follows.
@@ -41,6 +43,7 @@ CODES = frozenset((
 ))  # fmt: skip
 FLAGS = frozenset(("first", "single", "globals", "plain", "tame"))
 NEEDS: frozenset[str] = frozenset(get_args(Need))
+LOADING: frozenset[Need] = frozenset(("loads_project",))
 ROLES: frozenset[str] = frozenset(get_args(Role))
 SPECIAL_ROLES = frozenset(("text", "command", "shell", "remote", "contained", "commands", "none"))
 
@@ -185,7 +188,7 @@ def row(block: Block) -> Row:
         kind=kind,
         says=match["says"],
         code=_code(kind, words, block),
-        needs=frozenset(cast(Need, word) for word in words if word in NEEDS),
+        needs=implied(frozenset(cast(Need, word) for word in words if word in NEEDS)),
         flags=frozenset(word for word in words if word in FLAGS),
         operands=operands(match["operands"]),
         by=next((word[3:] for word in words if word.startswith("by/")), None),
@@ -199,6 +202,11 @@ def row(block: Block) -> Row:
 def operands(text: str) -> tuple[Operand, ...]:
     """The operands that a text says."""
     return tuple(_operand(word) for word in text.split())
+
+
+def implied(needs: frozenset[Need]) -> frozenset[Need]:
+    """Add what other needs bring along."""
+    return needs | LOADING if needs & {"code", "repository"} else needs
 
 
 def _block(text: str) -> Block:
@@ -275,12 +283,11 @@ def _made(option: Option, makes: str, words: list[str], why: str) -> Option:
     if makes == "danger" and (len(codes) != 1 or not why):
         raise RowError(f"{option.name!r} is dangerous, but the line does not say why")
     needs: frozenset[Need] = frozenset(cast(Need, word) for word in words if word in NEEDS)
+    if makes == "needs" and not needs:
+        raise RowError(f"the line of {option.name!r} names no need")
     code = codes[0] if codes else None
-    if makes == "needs":
-        if not needs:
-            raise RowError(f"{option.name!r} needs something, but the line does not say what")
-        return Option(option.name, option.value, option.role, needs=needs)
-    return Option(option.name, option.value, option.role, makes, code, why.strip() or None, needs)
+    kind = None if makes == "needs" else makes
+    return Option(option.name, option.value, option.role, kind, code, why.strip() or None, implied(needs))
 
 
 @lru_cache(maxsize=8192)

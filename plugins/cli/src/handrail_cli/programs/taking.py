@@ -10,7 +10,7 @@ from handrail import Reason
 from handrail_cli.commandline import Word
 from handrail_cli.programs import grammars, languages, rows
 from handrail_cli.programs.rows import COMMANDS, TAKING_ALL, Operand, Option, Row
-from handrail_cli.programs.values import Inner, Kind, Named, Need, Role, Use, worse
+from handrail_cli.programs.values import CONTAINED, OPENING, Inner, Kind, Named, Need, Role, Use, worse
 
 GLOB_START = ("*", "?", "[", "{")
 ADDRESS = re.compile(r"[A-Za-z][\w+.-]*://")
@@ -90,20 +90,21 @@ class Taking:
 
     def use(self) -> Use:
         """What all of it comes to."""
+        needs = frozenset(self.needs)
         if self.ended:
-            return Use("reads")
+            return Use("reads", needs=needs & {"loads_project"})
         kind, named, reasons = self.kind, self.named, self.reasons
         if self.harmless and all(reason.code in NOT_DONE for reason in reasons):
             kind, reasons = "reads", []
             named = [
                 Named(cast(Role, ONLY_LOOKED_AT.get(one.role, "list")), one.word_index, one.value) for one in named
             ]
-        if kind == "reads" and "network" in self.needs:
+        if kind == "reads" and "network" in needs:
             kind = "effect"
         return Use(
             kind,
             tuple(named),
-            frozenset(self.needs),
+            needs - CONTAINED if needs & OPENING else needs,
             reasons[0] if kind == "dangerous" and reasons else None,
             self.unknown,
             tuple(self.inner),
@@ -121,7 +122,7 @@ def taken(words: Sequence[Word], fed: str | None = None) -> Use | None:
         return None
     own = rows.row(blocks[0])
     if asks_for_help(words, own):
-        return Use("reads")
+        return Use("reads", needs=own.needs & {"loads_project"})
     return take(words, own, path=(name,), start=1, outer=(), fed=fed).use()
 
 
@@ -212,6 +213,7 @@ def _go_down(taking: Taking, sub: Row, path: tuple[str, ...], at: int, outer: Se
         reason for reason in taking.reasons if taking.row.code is None or reason is not taking.reasons[0]
     ]
     found.named[:0] = taking.named
+    found.needs |= taking.row.needs & {"loads_project"}
     found.needs |= {need for option in options for need in option.needs}
     found.options[:0] = taking.options
     found.harmless |= taking.harmless

@@ -34,14 +34,22 @@ Role = Literal[
     "read", "list", "write", "append", "create", "dest", "move", "delete", "delete_tree", "change", "change_tree", "execute",
     "target", "folder", "device", "revision", "branch", "url", "host", "send", "variable", "sets", "name",
 ]  # fmt: skip
-# inspects        it looks at the running system (processes, sockets, services, mounts, users): true answers come from the host only. It reads no
-#                 file that its arguments, its directory or its environment name
-# filters         given no file, it reads its standard input and nothing else
+# network         it reaches other machines, or a service, socket or credentials of this account that the sandbox does not show
+# code            it runs code of the project
+# repository      it works on the version history of the directory that it works in
+# session         it changes what later commands do
+# input           it acts on the desktop
+# inspects        it looks at the running system (processes, sockets, services, mounts, users, installed packages): true answers come from the host
+#                 only. It reads no file that its arguments, its directory or its environment name
+# filters         it opens no files but those that its words name with the role `read`; given none, it reads its standard input
 # loads_project   it obeys files of the directory that it works in, or of one above (settings, plugins, hooks, modules)
-# reads_list      it reads, or opens, the files that a list names, or goes through a directory
+# reads_list      it opens files that its words do not name: those of a list, or what it finds in a directory or behind links there
 Need = Literal[
     "network", "code", "repository", "session", "input", "inspects", "filters", "loads_project", "reads_list"
 ]
+# Needs with which a program may open files that nobody named, and the needs that say it does not.
+OPENING: frozenset[Need] = frozenset(("loads_project", "reads_list"))
+CONTAINED: frozenset[Need] = frozenset(("inspects", "filters"))
 
 
 class Named(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from handrail_cli.programs.taking import Taking, role_of
 
@@ -167,15 +168,49 @@ def converter(taking: Taking, start: int) -> None:
 
 
 def calculator(taking: Taking) -> None:
-    """In dc, `!` runs a command; files for it may hold one."""
+    """In dc, `!` runs a command; files for it, and its standard input, may hold one."""
     for option, at, value in taking.options:
         text = value if value is not None else taking.words[at].text
         if option.name in ("-e", "--expression") and (text is None or "!" in text):
-            taking.doubt(at)
+            taking.unread(at)
         elif option.name in ("-f", "--file"):
             taking.worsen("effect")
-    if taking.path == "dc" and taking.operands:
+    if taking.operands:
         taking.worsen("effect")
+    elif not taking.options:
+        taking.unread(0)
+
+
+# Words of calculators that work on files, settings, other machines or programs.
+ACTING = re.compile(
+    r"(?i)\b(save|store|load|export|import|plot|command|set|exrates|clear|mode|convert_file|run|source|system|exec\w*|eval|f?open|f?put\w*|f?get\w*|fprint\w*|read|"
+    r"write|include|help|history|rm|cd|pwd|env|getenv|putenv|cmd\w*|popen|freopen|show|custom|config|define|assume)\b"
+)
+FORMULA = re.compile(r"[\w\s+*/^%().,;:°€$<>=!&|~\[\]{}-]*")
+
+
+def check_arithmetic(taking: Taking) -> None:
+    """A formula of numbers, units and functions that compute."""
+    for at in taking.operands:
+        text = taking.words[at].text
+        if text is None or not FORMULA.fullmatch(text) or ACTING.search(text):
+            taking.unread(at)
+    if not taking.operands:
+        taking.unread(0)
+
+
+def check_perl_pages(taking: Taking) -> None:
+    """A page is a name, or a file where there is one of that name."""
+    for at in taking.operands:
+        role_of(taking, "read" if "/" in (taking.words[at].text or "/") else "revision", at)
+
+
+def check_package_files(taking: Taking) -> None:
+    """A package is a name, or a file that describes it."""
+    for at in taking.operands:
+        text = taking.words[at].text or "/"
+        if "/" in text or text.endswith(".pc"):
+            role_of(taking, "read", at)
 
 
 def versions(taking: Taking, start: int) -> None:
@@ -194,9 +229,11 @@ def versions(taking: Taking, start: int) -> None:
             )
             for text in texts
         ):
-            taking.kind = "reads" if texts[0] not in ("outgoing", "incoming") else "effect"
+            taking.kind = "reads"
             taking.reasons.clear()
-            taking.needs.add("repository")
+            taking.needs |= {"repository", "loads_project"}
+            if _asks_server(taking.path, [text for text in texts if text is not None]):
+                taking.needs.add("network")
             return
         taking.doubt(start)
     elif texts and re.fullmatch(
@@ -205,8 +242,18 @@ def versions(taking: Taking, start: int) -> None:
     ):
         taking.kind = "effect"
         taking.reasons.clear()
-        taking.needs |= {"repository", "code"}
+        taking.needs |= {"repository", "code", "loads_project"}
         if texts[0] in ("update", "up", "checkout", "co", "clone", "pull", "commit", "ci"):
             taking.needs.add("network")
         if not all(text is not None and not re.match(r"--(config|force|clean)|-C$|-f$", text) for text in texts):
             taking.doubt(start)
+
+
+def _asks_server(program: str, texts: Sequence[str]) -> bool:
+    """True where the history is kept by a server, or one is named."""
+    if any("://" in text for text in texts) or texts[0] in ("outgoing", "incoming") or program in ("p4", "cvs"):
+        return True
+    return program == "svn" and (
+        texts[0] not in ("status", "st", "info", "help", "diff", "di")
+        or any(re.match(r"-u|--show-updates|-r|--revision|-c|--change", text) for text in texts)
+    )

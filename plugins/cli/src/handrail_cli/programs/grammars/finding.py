@@ -32,6 +32,7 @@ def find(taking: Taking, start: int) -> None:
     if len(words) == start + 1 and words[start].text in ("--help", "--version", "-help", "-version"):
         return
     while at < len(words) and BEFORE.fullmatch(words[at].text or ""):
+        _follows(taking, "L" in (words[at].text or ""))
         at += 1
     first = at
     while at < len(words) and not _begins(words[at].text):
@@ -45,6 +46,12 @@ def find(taking: Taking, start: int) -> None:
         at = _term(taking, at, first)
 
 
+def _follows(taking: Taking, follows: bool) -> None:
+    """Note that it goes through links."""
+    if follows:
+        taking.needs.add("reads_list")
+
+
 def _begins(text: str | None) -> bool:
     return text is not None and (text.startswith("-") or text in ("(", ")", "!", ","))
 
@@ -54,6 +61,7 @@ def _term(taking: Taking, at: int, first: int) -> int:
     words = taking.words
     text = words[at].text
     if text in PLAIN:
+        _follows(taking, text == "-follow")
         return at + 1
     value = words[at + 1] if at + 1 < len(words) else None
     if text in VALUED and value is not None:
@@ -65,6 +73,7 @@ def _term(taking: Taking, at: int, first: int) -> int:
         return at + 2
     if text == "-files0-from" and value is not None:
         role_of(taking, "read", at + 1)
+        taking.needs.add("reads_list")
         return at + 2
     if text == "-delete":
         _starts(taking, first)

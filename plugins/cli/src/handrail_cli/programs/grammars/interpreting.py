@@ -9,6 +9,8 @@ from handrail_cli.programs.grammars.running import OUTSIDE, tasks
 from handrail_cli.programs.taking import Taking, role_of
 from handrail_cli.programs.values import Kind
 
+# Options with which Python looks for no modules where it works.
+ISOLATED = re.compile(r"-[bBdEhiOqRsSuv]*[IP][bBdEhIiOPqRsSuv]*c?")
 PYTHON_PLAIN = re.compile(r"-[bBdEhiIOPqRsSuv]+|--check-hash-based-pycs=\w+")
 MODULE = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*", re.ASCII)
 # Modules that are programs: what `python -m NAME` is. Of any other it is not known.
@@ -57,6 +59,8 @@ def python(taking: Taking, start: int) -> None:
         code = re.fullmatch(r"-[bBdEiIOPqRsSuv]*c(.*)", text, re.DOTALL)
         if code is not None:
             _literal(taking, "python", at, code[1])
+            if any(ISOLATED.fullmatch(word.text or "") for word in words[start : at + 1]):
+                taking.needs.discard("loads_project")
             return
         if text == "-m":
             module(taking, at + 1)
@@ -93,8 +97,7 @@ def module(taking: Taking, at: int) -> None:
 
         taking.inner.append(Inner(at, len(words)))
     elif what == "reads" and all(words[n].text is not None for n in rest):
-        taking.kind = "reads"
-        taking.needs.clear()
+        _visible(taking)
         files = [n for n in rest if not (words[n].text or "").startswith("-")]
         for number, n in enumerate(files):
             role_of(taking, "write" if name == "json.tool" and number == 1 else "read", n)
@@ -302,10 +305,14 @@ def _asks(taking: Taking, start: int) -> bool:
     return False
 
 
+# Interpreters that take nothing from where they work, unless they are told to.
+CONTAINED_INTERPRETERS = re.compile(r"perl|bash|sh|dash|zsh|ksh|mksh|ash|rbash")
+
+
 def _visible(taking: Taking) -> None:
-    """Nothing but the code that is looked at is run."""
+    """Nothing but the code that is looked at is run, and the modules that it loads."""
     taking.kind = KIND_OF_NOTHING
-    taking.needs.clear()
+    taking.needs = {"filters"} if CONTAINED_INTERPRETERS.fullmatch(taking.path) else {"loads_project"}
 
 
 KIND_OF_NOTHING: Kind = "reads"

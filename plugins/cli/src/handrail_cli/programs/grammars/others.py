@@ -7,7 +7,7 @@ import re
 from handrail_cli.programs.grammars.interpreting import module
 from handrail_cli.programs.grammars.usual import FOREIGN, SECRET_SETTING, from_elsewhere
 from handrail_cli.programs.taking import Taking, role_of
-from handrail_cli.programs.values import Inner
+from handrail_cli.programs.values import Inner, Need
 
 DATA_OPTIONS = (
     "-d",
@@ -152,19 +152,26 @@ def packages(taking: Taking) -> None:
             taking.worsen("dangerous", code="installs", why="it installs for the whole account", at=at)
 
 
-def pip(taking: Taking) -> None:
-    """`pip index` and the like only ask."""
-    taking.needs.discard("network")
-
-
 def dpkg(taking: Taking) -> None:
     """Its questions are its options."""
-    if taking.given(*DPKG_ASKS):
+    if taking.given("-I", "-c", "--info", "--contents"):
         _looks(taking)
+        for at in taking.operands[:1]:
+            role_of(taking, "read", at)
+    elif taking.given(*DPKG_ASKS):
+        _looks(taking, "inspects")
+
+
+def check_local_packages(taking: Taking) -> None:
+    """`./NAME.deb` is a file, any other name is one of the lists."""
+    for at in taking.operands:
+        text = taking.words[at].text or "/"
+        if text.startswith((".", "/", "~")) or text.endswith((".deb", ".dsc", ".changes")):
+            role_of(taking, "read", at)
 
 
 DPKG_ASKS = (
-    "-l", "-L", "-s", "-S", "-p", "-I", "-c", "-C", "-V", "--list", "--listfiles", "--status", "--search", "--print-avail", "--info", "--contents",
+    "-l", "-L", "-s", "-S", "-p", "-C", "-V", "--list", "--listfiles", "--status", "--search", "--print-avail",
     "--get-selections", "--print-architecture", "--print-foreign-architectures", "--audit", "--verify", "--compare-versions",
 )  # fmt: skip
 
@@ -174,20 +181,29 @@ def pacman(taking: Taking) -> None:
     asks = taking.given("-Q", "-F", "-T", "--query", "--files", "--deptest")
     searches = taking.given("-S") and taking.given("-s", "-i", "-l", "--search", "--info")
     if (asks or searches) and not taking.given("-y", "-u"):
-        _looks(taking)
+        _looks(taking, "network" if searches and taking.path != "pacman" else "inspects")
+        if taking.given("-p"):
+            _read_operands(taking)
 
 
 def rpm(taking: Taking) -> None:
     """`-q` and `-V` ask."""
     if taking.given("-q", "--query", "-V", "--verify", "-K", "--checksig", "--showrc"):
-        _looks(taking)
+        _looks(taking, "inspects")
+        if taking.given("-p", "--package", "-K", "--checksig"):
+            _read_operands(taking)
 
 
-def _looks(taking: Taking) -> None:
+def _read_operands(taking: Taking) -> None:
+    for at in taking.operands:
+        role_of(taking, "read", at)
+
+
+def _looks(taking: Taking, *needs: Need) -> None:
     taking.kind = "reads"
     taking.reasons = [reason for reason in taking.reasons if reason.code == "runs_program"]
     taking.named.clear()
-    taking.needs.clear()
+    taking.needs = set(needs)
     if taking.reasons:
         taking.kind = "dangerous"
 
@@ -259,50 +275,6 @@ def kill(taking: Taking, start: int) -> None:
         taking.worsen("dangerous", code="processes", why="it ends processes that cannot object, or many", at=0)
 
 
-def addresses(taking: Taking, start: int) -> None:
-    """Without words, or with one that names a device, they show."""
-    words = taking.words
-    texts = [word.text or "?" for word in words[start:]]
-    if all(re.fullmatch(r"-[aensvrCN]+|--(all|numeric|version|help)", text) for text in texts):
-        return
-    if (
-        taking.path in ("ifconfig", "iwconfig", "ethtool", "arp")
-        and all(re.fullmatch(r"-a|-[aens]+|[a-z][\w.@-]*", text) for text in texts)
-        and len(texts) == 1
-    ):
-        return
-    if (
-        taking.path in ("tc", "bridge", "iw", "rfkill", "brctl", "route")
-        and texts
-        and re.fullmatch(r"show|list|-n", texts[-1])
-    ):
-        return
-    taking.worsen("dangerous", code="system_change", why=f"{taking.path} changes the network", at=0)
-
-
-def ip(taking: Taking, start: int) -> None:
-    """`ip [OPTIONS] OBJECT [show|list|get] …`."""
-    words = taking.words
-    texts = [word.text for word in words[start:]]
-    while texts and texts[0] is not None and texts[0].startswith("-"):
-        if not re.fullmatch(
-            r"-(4|6|s|d|o|j|p|c|br|brief|json|details|statistics|stats|pretty|color|color=\w+|oneline|h|human|V|r|N|0|t|ts)",
-            texts[0],
-        ):
-            taking.doubt(start + len(words[start:]) - len(texts))
-            return
-        texts.pop(0)
-    if not texts:
-        return
-    known = re.fullmatch(
-        r"a|addr|address|l|link|r|ro|route|ru|rule|n|neigh|neighbour|neighbor|maddr|mroute|netns|tunnel|tuntap|m|xfrm",
-        texts[0] or "?",
-    )
-    if known and (len(texts) == 1 or re.fullmatch(r"s|sh|show|l|li|ls|list|lst|g|get|help", texts[1] or "?")):
-        return
-    taking.worsen("dangerous", code="system_change", why="ip changes the network", at=0)
-
-
 def nothing_named(taking: Taking) -> None:
     """With words, it mounts or changes."""
     if taking.operands:
@@ -312,7 +284,7 @@ def nothing_named(taking: Taking) -> None:
 def iptables(taking: Taking) -> None:
     """`-L` and `-S` list."""
     if taking.given("-L", "-S", "--list", "--list-rules"):
-        _looks(taking)
+        _looks(taking, "inspects")
 
 
 def setting(taking: Taking) -> None:
@@ -322,31 +294,19 @@ def setting(taking: Taking) -> None:
             taking.worsen("dangerous", code="secret", why=f"{taking.words[at].guess!r} may be a credential", at=at)
 
 
-def sysctl(taking: Taking) -> None:
-    """NAME=VALUE sets."""
-    for at in taking.operands:
-        if "=" in (taking.words[at].text or "="):
-            taking.worsen("dangerous", code="system_change", why="it changes a setting of the kernel", at=at)
-
-
 def service(taking: Taking) -> None:
     """`service NAME status`, `service --status-all`."""
     texts = [taking.words[at].text for at in taking.operands]
-    if (len(texts) == 2 and texts[1] == "status") or (not texts and taking.given("--status-all")):
-        _looks(taking)
-
-
-def nmcli(taking: Taking) -> None:
-    """Only `wifi list` looks; passwords are shown by `--show-secrets`, which is not listed."""
-    if " wifi" in taking.path and (texts := [taking.words[at].text for at in taking.operands]) and texts[0] != "list":
-        taking.worsen("dangerous", code="system_change", why="it changes the network", at=0)
+    named = len(texts) == 2 and texts[1] == "status" and re.fullmatch(r"[\w@:][\w@:.-]*", texts[0] or "/") is not None
+    if named or (not texts and taking.given("--status-all")):
+        _looks(taking, "inspects")
 
 
 def crontab(taking: Taking, start: int) -> None:
     """`crontab -l` lists."""
     texts = [word.text for word in taking.words[start:]]
     if texts == ["-l"]:
-        _looks(taking)
+        _looks(taking, "inspects")
 
 
 def ssh(taking: Taking, start: int) -> None:
@@ -399,9 +359,10 @@ def gpg(taking: Taking, start: int) -> None:
         r"-k|--list-(public-)?keys|--verify|--fingerprint|--list-sigs|--version|--help|--list-packets|--list-config",
         texts[0],
     ):
-        _looks(taking)
+        # Its keys are kept where the sandbox shows nothing.
+        _looks(taking, *(() if texts[0] in ("--version", "--help") else ("network",)))
         for at in range(start + 1, len(taking.words)):
-            if texts[0] == "--verify":
+            if texts[0] in ("--verify", "--list-packets"):
                 role_of(taking, "read", at)
             elif texts[at - start].startswith("-"):
                 taking.doubt(at)
@@ -412,6 +373,9 @@ def keygen(taking: Taking, start: int) -> None:
     texts = [word.text or "?" for word in taking.words[start:]]
     if texts and re.fullmatch(r"-l[fv]*|-lf|-F", texts[0]) and "-D" not in texts:
         taking.kind = "reads"
+        for at, text in enumerate(texts, start):
+            if text.endswith("f") and at + 1 < len(taking.words):
+                role_of(taking, "read", at + 1)
         return
     if any(re.fullmatch(r"-[DwYskIRM]", text) for text in texts):
         taking.worsen(

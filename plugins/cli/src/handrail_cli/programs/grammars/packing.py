@@ -163,6 +163,8 @@ class Tar:
             self.folder = (at, value)
         else:
             role_of(self.taking, role, at, value)
+            if role == "read":
+                self.taking.needs.add("reads_list")
 
     def runs(self, name: str, at: int) -> None:
         """An option that runs a program."""
@@ -176,6 +178,8 @@ class Tar:
         ):
             taking.worsen("dangerous", code="remote", why="the archive is on another machine", at=self.archive[0])
         packs = self.mode in ("c", "r", "u", "A")
+        if packs or self.mode == "d":
+            taking.needs.add("reads_list")
         if self.archive is not None and (self.archive[1] or taking.words[self.archive[0]].text) != "-":
             role_of(taking, "write" if packs else "read", *self.archive)
         if packs:
@@ -234,7 +238,7 @@ def seven(taking: Taking, start: int) -> None:
             role_of(taking, "dest", at, out[1])
             folder = True
         elif re.fullmatch(
-            r"-(y|r|slt|ba|bd|bs\w+|t\w+|m\w+(=\w+)?|aoa|aos|aou|ai.*|x!?.*|p.*|ep1?|s|inul|c-|o[+-])", text
+            r"-(y|r|slt|ba|bd|bs\w+|t\w+|m\w+(=\w+)?|aoa|aos|aou|x(r[0-]?)?!.*|x[^@!]*|p.*|ep1?|s|inul|c-|o[+-])", text
         ):
             continue
         elif text.startswith("-"):
@@ -242,6 +246,9 @@ def seven(taking: Taking, start: int) -> None:
         elif archive:
             role_of(taking, "write" if name in ("a", "u", "d", "rn") else "read", at)
             archive = False
+        elif text.startswith("@"):
+            taking.needs.add("reads_list")
+            role_of(taking, "read", at, text[1:])
         elif name in ("a", "u"):
             role_of(taking, "read", at)
         elif name in ("x", "e") and taking.path in ("rar", "unrar"):
@@ -256,8 +263,10 @@ def cpio(taking: Taking) -> None:
     if taking.given("-t", "--list") and not taking.given("-p", "--pass-through", "-o", "--create"):
         taking.kind = "reads"
         taking.named = []
-    elif taking.given("-i", "--extract", "-r") or taking.path == "pax":
+    elif taking.given("-i", "--extract", "-r"):
         taking.name("dest", 0, ".")
+    if taking.given("-p", "--pass-through", "-o", "--create"):
+        taking.needs.add("reads_list")
     for at in taking.operands:
         if taking.given("-p", "--pass-through"):
             role_of(taking, "dest", at)

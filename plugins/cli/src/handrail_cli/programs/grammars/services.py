@@ -60,11 +60,25 @@ def container_text(taking: Taking) -> None:
             role_of(taking, "dest" if number == len(taking.operands) - 1 else "read", at)
 
 
+# What of a container a template shows besides its variables: whole parts hold them.
+SHOWS_VARIABLES = re.compile(
+    r"\bEnv|Config\b(?!\.\w)|\w*Spec\b(?!\.\w)|\bTaskTemplate\b(?!\.\w)|(?<![\w)\]\"$])\.(?![A-Za-z])"
+)
+
+
+def check_inspected(taking: Taking) -> None:
+    """The description of a container holds its variables, unless a template picks something else."""
+    template = taking.value("-f", "--format")
+    if template is None or "{{" not in template or SHOWS_VARIABLES.search(template):
+        taking.worsen(
+            "dangerous", code="secret", why="it shows the variables of a container, credentials among them", at=0
+        )
+
+
 def compose(taking: Taking) -> None:
     """`down` and `rm` take away what can be made again; what they take is named by options."""
     if taking.path.endswith((" rm", " push", " publish", " kill")):
         taking.worsen("dangerous", code="destructive", why=f"{taking.path} deletes or publishes", at=0)
-    taking.needs.discard("network")
 
 
 def kubectl(taking: Taking) -> None:
@@ -96,12 +110,16 @@ def cloud(taking: Taking, start: int) -> None:
     if (
         re.fullmatch(r"-v|--version|version|help|--help", words[start].text or "x" if start < len(words) else "--help")
         or "help" in texts[:3]
-    ) or verbs == ["sts", "get-caller-identity"]:
+    ):
         _reads(taking)
+    elif verbs == ["sts", "get-caller-identity"]:
+        _reads(taking)
+        taking.needs.add("network")
     elif any(CHANGES.fullmatch(verb) for verb in verbs) or any(SECRET.fullmatch(verb) for verb in verbs):
         return
     elif any(LOOKS.fullmatch(verb.rpartition(":")[2]) for verb in verbs):
         _reads(taking)
+        taking.needs.add("network")
         if not texts or re.match(r"(restic|borg|ansible|salt|knife|puppet)", taking.path):
             taking.doubt(start)
     else:
@@ -132,7 +150,10 @@ def gh(taking: Taking, start: int) -> None:
         taking.doubt(start + texts.index(None))
         return
     known = [text for text in texts if text is not None]
-    if not known or known[0] in ("--version", "version", "--help", "help", "status"):
+    if not known or known[0] in ("--version", "version", "--help", "help"):
+        return
+    taking.needs.add("network")
+    if known[0] == "status":
         return
     bare = [text for text in known if not text.startswith("-")]
     if known[:2] == ["auth", "status"] and not {"-t", "--show-token"} & set(known):
@@ -147,7 +168,6 @@ def gh(taking: Taking, start: int) -> None:
         return
     if " ".join(bare[:2]) in GH_ORDINARY:
         taking.worsen("effect")
-        taking.needs.add("network")
         return
     taking.worsen("dangerous", code="remote", why="it changes what is on GitHub", at=start)
 
@@ -218,8 +238,6 @@ def multiplexer(taking: Taking, start: int) -> None:
             "lsp",
             "lsc",
             "list-clients",
-            "list-keys",
-            "lsk",
             "-V",
             "-ls",
             "-list",
@@ -229,3 +247,4 @@ def multiplexer(taking: Taking, start: int) -> None:
         and all(text is not None and not re.search(r"[#;]\(?", text) for text in texts)
     ):
         _reads(taking)
+        taking.needs.add("inspects")

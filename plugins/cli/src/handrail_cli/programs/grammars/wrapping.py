@@ -79,8 +79,10 @@ def xargs(taking: Taking, start: int) -> None:
         if text in ("-a", "--arg-file") and at + 1 < len(words):
             at += 1
             taking.name("read", at)
+            taking.needs.add("reads_list")
         elif re.fullmatch(r"-a.+|--arg-file=.+", text):
             taking.name("read", at, text.partition("=")[2] if text.startswith("--") else text[2:])
+            taking.needs.add("reads_list")
         elif text == "-I" and at + 1 < len(words):
             at += 1
             mark = words[at].text
@@ -114,6 +116,7 @@ def parallel(taking: Taking, start: int) -> None:
         if text in ("-a", "--arg-file") and at + 1 < len(words):
             at += 1
             taking.name("read", at)
+            taking.needs.add("reads_list")
         elif PARALLEL_VALUED.fullmatch(text) and at + 1 < len(words) and text != "--tag":
             at += 1
         elif text != "--tag" and not PARALLEL_PLAIN.fullmatch(text) and not _joined_value(text):
@@ -126,6 +129,7 @@ def parallel(taking: Taking, start: int) -> None:
         return
     split = next((n for n in range(at, len(words)) if words[n].text in (":::", ":::+", "::::", "::::+")), len(words))
     if any((words[n].text or "").startswith("::::") for n in range(split, len(words))):
+        taking.needs.add("reads_list")
         for n in range(split + 1, len(words)):
             taking.name("read", n)
         _template(taking, words[at:split], at, None)

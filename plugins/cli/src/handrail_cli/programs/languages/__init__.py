@@ -19,6 +19,7 @@ CHECKERS: Mapping[str, str] = {
     "awk": "awk.look",
     "jq": "jq.look",
     "yq": "jq.look",
+    "miller": "miller.check_script",
     "python": "python.look",
     "sql": "sql.look",
     "sqlite": "sql.look_sqlite",

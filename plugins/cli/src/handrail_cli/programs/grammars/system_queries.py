@@ -1,0 +1,230 @@
+"""Words of programs that inspect the running system: what they look at, and what would change it."""
+
+from __future__ import annotations
+
+import re
+
+from handrail_cli.programs.taking import Taking, role_of
+
+LSOF_PLAIN = frozenset("abhlnNOPRtUvVwXEQC?")
+LSOF_VALUED = frozenset("cdpu")
+# Each takes the next word for its value, unless that begins with a dash or plus.
+LSOF_OPTIONAL = frozenset("FgiLorsSTxK")
+FUSER_PLAIN = frozenset("acfIlmMsuvVw46")
+FUSER_LONG = frozenset((
+    "--all", "--inode", "--ismountpoint", "--ipv4", "--ipv6", "--list-signals", "--mount", "--silent", "--user", "--verbose", "--version",
+))  # fmt: skip
+PORT = re.compile(r"[\w.:,-]+/(tcp|udp)")
+SHOWS = re.compile(r"s|sh|show|l|li|ls|list|lst|g|get|help")
+# Of programs that show one device or all: the options that show, and how many devices may follow.
+DEVICE_QUERIES = {
+    "ifconfig": re.compile(r"-[asv]+"),
+    "iwconfig": re.compile(r"-{3}never"),
+    "mii-tool": re.compile(r"-v+|--verbose"),
+    "ethtool": re.compile(r"-[acgiklmnPSTux]|--(show-[\w-]+|driver|statistics|module-info|json)"),
+}
+TABLE_QUERIES = {
+    "arp": re.compile(r"-[aenv]+|--(all|verbose|numeric)"),
+    "route": re.compile(r"-[enNv46]+|--(extend|numeric|verbose)"),
+    "ipvsadm": re.compile(r"-[lLn]+|--(list|numeric|stats|rate|exact)"),
+    "brctl": re.compile(r"show(macs|stp)?|[a-z][\w.@-]*"),
+    "rfkill": re.compile(r"list|[a-z]+|\d+|-[Jnr]|--(json|noheadings|raw|output-all)"),
+    "iw": re.compile(r"dev|phy|list|event|info|link|reg|get|station|dump|survey|power_save|[a-z]+\d[\w.@-]*"),
+}
+# Words with which the last three change something.
+TABLE_CHANGES = re.compile(
+    r"(un)?block|toggle|(add|del)(br|if)|set\w*|connect|disconnect|del|add|scan|event|ibss|ap|mesh|wowlan|interface"
+)
+OBJECT_QUERIES = {
+    "tc": re.compile(r"qdisc|class|filter|chain|action|actions"),
+    "bridge": re.compile(r"link|fdb|mdb|vlan|vni"),
+}
+
+
+def take_lsof(taking: Taking, start: int) -> None:
+    """Take `lsof [OPTIONS] [NAME…]`. `+D FOLDER` goes through a folder, and `-k`, `-m`, `-D` name files of other kinds."""
+    words = taking.words
+    at = start
+    while at < len(words):
+        text = words[at].text
+        if text is None:
+            taking.doubt(at)
+        elif text == "--":
+            for n in range(at + 1, len(words)):
+                role_of(taking, "list", n)
+            return
+        elif text[:2] in ("+D", "+d"):
+            at = _below_folder(taking, at)
+        elif text.startswith("+") and len(text) > 1:
+            if not re.fullmatch(r"\+(c\d+|L\d*|M|f[cfgGn]*)", text):
+                taking.doubt(at)
+        elif text.startswith("-") and len(text) > 1:
+            at = _lsof_letters(taking, at, text)
+        else:
+            role_of(taking, "list", at)
+        at += 1
+
+
+def _below_folder(taking: Taking, at: int) -> int:
+    taking.needs.add("reads_list")
+    text = taking.words[at].text or ""
+    if len(text) > 2:
+        role_of(taking, "list", at, text[2:])
+        return at
+    if at + 1 >= len(taking.words):
+        taking.doubt(at)
+        return at
+    role_of(taking, "list", at + 1)
+    return at + 1
+
+
+def _lsof_letters(taking: Taking, at: int, text: str) -> int:
+    """Take a cluster of letters; returns the number of the last word that belongs to it."""
+    words = taking.words
+    for offset, letter in enumerate(text[1:], 1):
+        if letter in LSOF_PLAIN:
+            continue
+        if letter not in LSOF_VALUED | LSOF_OPTIONAL:
+            taking.doubt(at)
+            return at
+        if text[offset + 1 :]:
+            return at
+        behind = words[at + 1] if at + 1 < len(words) else None
+        if letter in LSOF_OPTIONAL and (behind is None or (behind.text or "").startswith(("-", "+"))):
+            return at
+        if behind is None or behind.text is None or behind.glob:
+            taking.doubt(min(at + 1, len(words) - 1))
+        return min(at + 1, len(words) - 1)
+    return at
+
+
+def take_fuser(taking: Taking, start: int) -> None:
+    """Take `fuser [OPTIONS] NAME…`, where `80/tcp`, and any name behind `-n tcp`, is no file."""
+    words = taking.words
+    at = start
+    ports = False
+    while at < len(words):
+        text = words[at].text
+        if text is None:
+            taking.doubt(at)
+        elif text in ("-n", "--namespace") and at + 1 < len(words):
+            at += 1
+            ports = words[at].text in ("tcp", "udp")
+        elif re.fullmatch(r"-n(tcp|udp)|--namespace=(tcp|udp)", text):
+            ports = True
+        elif (
+            text == "--kill"
+            or (re.fullmatch(r"-[a-z]+", text) and "k" in text)
+            or re.fullmatch(r"-[A-Z]{3,}|-\d{1,2}", text)
+        ):
+            taking.worsen("dangerous", code="processes", why="it ends processes", at=at)
+        elif text.startswith("-") and len(text) > 1:
+            if text not in FUSER_LONG and not set(text[1:]) <= FUSER_PLAIN:
+                taking.doubt(at)
+        elif not (ports or PORT.fullmatch(text)):
+            role_of(taking, "list", at)
+        at += 1
+
+
+def take_addresses(taking: Taking, start: int) -> None:
+    """Take the words of `ifconfig`, `arp`, `tc` and their like: without words, or with some that show, they show."""
+    texts = [word.text or "?" for word in taking.words[start:]]
+    if all(re.fullmatch(r"-[vV]|--(version|help)", text) for text in texts) or _shows_network(taking.path, texts):
+        return
+    taking.worsen("dangerous", code="system_change", why=f"{taking.path} changes the network", at=0)
+
+
+def _shows_network(program: str, texts: list[str]) -> bool:
+    if (options := DEVICE_QUERIES.get(program)) is not None:
+        devices = [text for text in texts if not options.fullmatch(text)]
+        return len(devices) <= 1 and all(re.fullmatch(r"[a-z][\w.@:-]*", text) for text in devices)
+    if (shown := TABLE_QUERIES.get(program)) is not None:
+        changes = program in ("brctl", "rfkill", "iw") and any(map(TABLE_CHANGES.fullmatch, texts))
+        return not changes and all(map(shown.fullmatch, texts))
+    objects = OBJECT_QUERIES[program]
+    rest = list(texts)
+    while rest and re.fullmatch(
+        r"-(s|d|j|p|c|o|t|stats|statistics|details|json|pretty|color|oneline|graph|g|iec|human)", rest[0]
+    ):
+        rest.pop(0)
+    return (
+        bool(rest)
+        and objects.fullmatch(rest[0]) is not None
+        and (len(rest) == 1 or SHOWS.fullmatch(rest[1]) is not None)
+    )
+
+
+def take_ip(taking: Taking, start: int) -> None:
+    """Take `ip [OPTIONS] OBJECT [show|list|get] …`."""
+    texts = [word.text for word in taking.words[start:]]
+    while texts and texts[0] is not None and texts[0].startswith("-"):
+        if not re.fullmatch(
+            r"-(4|6|s|d|o|j|p|c|br|brief|json|details|statistics|stats|pretty|color|color=\w+|oneline|h|human|V|r|N|0|t|ts)",
+            texts[0],
+        ):
+            taking.doubt(len(taking.words) - len(texts))
+            return
+        texts.pop(0)
+    if not texts:
+        return
+    known = re.fullmatch(
+        r"a|addr|address|l|link|r|ro|route|ru|rule|n|neigh|neighbour|neighbor|maddr|mroute|netns|tunnel|tuntap|m|vrf|nexthop|token|ntable|netconf",
+        texts[0] or "?",
+    )
+    if known and (len(texts) == 1 or SHOWS.fullmatch(texts[1] or "?")):
+        return
+    taking.worsen("dangerous", code="system_change", why="ip changes the network", at=0)
+
+
+def check_sysctl(taking: Taking) -> None:
+    """NAME=VALUE sets, and `../` in a name leads to other files."""
+    for at in taking.operands:
+        text = taking.words[at].text or "="
+        if "=" in text:
+            taking.worsen("dangerous", code="system_change", why="it changes a setting of the kernel", at=at)
+        elif text.startswith("/") or ".." in text:
+            taking.worsen("dangerous", code="secret", why=f"{text!r} is a file and no setting of the kernel", at=at)
+
+
+def check_log_matches(taking: Taking) -> None:
+    """FIELD=VALUE, or the path of a program or device."""
+    for at in taking.operands:
+        if "/" in (taking.words[at].text or "/").partition("=")[0]:
+            role_of(taking, "list", at)
+
+
+def check_module_files(taking: Taking) -> None:
+    """A module is a name, or a file where it is written like one."""
+    for at in taking.operands:
+        text = taking.words[at].text or "/"
+        if "/" in text or ".ko" in text:
+            role_of(taking, "read", at)
+
+
+def check_login_file(taking: Taking) -> None:
+    """A single word is a file; two say `am i`."""
+    if len(taking.operands) == 1:
+        role_of(taking, "read", taking.operands[0])
+
+
+def check_device_names(taking: Taking) -> None:
+    """Devices and numbers; `+f FOLDER` of iostat has it read another folder."""
+    for at in taking.operands:
+        if (taking.words[at].text or "+").startswith("+"):
+            taking.doubt(at)
+
+
+def check_asks_only(taking: Taking) -> None:
+    """Without a word it shows a setting, with one it sets it."""
+    if taking.operands:
+        taking.worsen("dangerous", code="system_change", why=f"{taking.path} changes the system", at=taking.operands[0])
+
+
+def check_nmcli(taking: Taking) -> None:
+    """`wifi` and `hostname` change the network with any word but `list`; passwords are shown by `--show-secrets`, which is not listed."""
+    verb = taking.path.rpartition(" ")[2]
+    texts = [taking.words[at].text for at in taking.operands]
+    if verb == "connectivity" and texts:
+        taking.needs.add("network")
+    elif verb in ("wifi", "wwan", "hostname") and texts and (verb != "wifi" or texts[0] != "list"):
+        taking.worsen("dangerous", code="system_change", why="it changes the network", at=0)
