@@ -61,7 +61,7 @@ def system_environment(host: Mapping[str, str], session: Mapping[str, str]) -> d
     found = {name: value for name, value in host.items() if INSPECTING.fullmatch(name)}
     folders = [folder for folder in host.get("PATH", "").split(":") if folder.startswith(SYSTEM_FOLDERS)]
     given = {name: value for name, value in session.items() if harmless(name, value)}
-    return {**found, **UNATTENDED, **given, "PATH": ":".join(folders) or os.defpath}
+    return {**found, **given, "PATH": ":".join(folders) or os.defpath}
 
 
 def in_terminal(environment: dict[str, str]) -> dict[str, str]:

@@ -201,14 +201,14 @@ async def _launch(
     environment = processes.host_environment(context.host_environment)
     if context.sandbox is None:
         environment = on_desktop(environment, await _desktop(context))
-    host = environment
+    apart = context.verdict.view in (View.SYSTEM, View.FILES)
+    if apart:
+        environment = system_environment(environment, context.environment)
     terminal = _terminal(command)
     environment = unattended(environment, unset=processes.unset) if terminal is None else in_terminal(environment)
-    environment.update(context.environment)
-    folder = _folder(command, context)
-    if context.verdict.view in (View.SYSTEM, View.FILES):
-        environment = system_environment(host, context.environment)
-        folder = processes.directory_for(context)
+    if not apart:
+        environment.update(context.environment)
+    folder = processes.directory_for(context) if apart else _folder(command, context)
     settings = _settings(context)
     return Launch(
         bash,
