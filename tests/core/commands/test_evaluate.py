@@ -16,7 +16,14 @@ def judge(handrail, *calls, plugins="stage", words=()):
 
 def test_a_verdict_has_its_keys_and_the_id(handrail):
     (verdict,) = judge(handrail, {"id": "a", "tool": "greet", "args": {}})
-    assert verdict == {"id": "a", "decision": "allow", "route": "host", "rule": verdict["rule"], "reasons": []}
+    assert verdict == {
+        "id": "a",
+        "decision": "allow",
+        "route": "host",
+        "view": None,
+        "rule": verdict["rule"],
+        "reasons": [],
+    }
 
 
 def test_verdicts_come_in_order_and_nothing_is_run(handrail):

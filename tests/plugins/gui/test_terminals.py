@@ -131,8 +131,9 @@ async def open_xterm(place: Place, *argv: str) -> None:
     await until(ready, what="a terminal with the focus")
 
 
-async def test_reading_is_typed_without_a_question_and_all_else_is_asked_about(place: Place) -> None:
-    assert (await place.type("ls\n")).ok
+async def test_what_reads_no_file_is_typed_without_a_question_and_all_else_is_asked_about(place: Place) -> None:
+    assert (await place.type("echo hello\n")).ok
+    assert (await place.type("uptime\n")).ok
     assert place.asked == []
     denied = await place.type("touch made\n")
     assert denied["error"]["code"] == "denied_by_user"
@@ -140,6 +141,13 @@ async def test_reading_is_typed_without_a_question_and_all_else_is_asked_about(p
     assert asked.grants == ()
     assert [step.words for step in asked.steps if step.words] == [("touch", "made")]
     assert not (place.folder / "made").exists()
+
+
+@pytest.mark.parametrize("line", ["ls\n", "cat notes.md\n", "git status\n"])
+async def test_reading_files_in_a_terminal_is_asked_about_as_it_is_in_no_sandbox(place: Place, line: str) -> None:
+    denied = await place.type(line)
+    assert denied["error"]["code"] == "denied_by_user"
+    assert "terminal_host" in {reason.code for reason in place.asked[0].verdict.reasons}
 
 
 async def test_a_yes_types_it(place: Place) -> None:
@@ -212,6 +220,7 @@ async def test_a_paste_makes_the_line_of_every_terminal_unknown_that_is_open(pla
 
 async def test_what_is_typed_to_a_program_in_a_terminal_is_asked_about(place: Place) -> None:
     hands = await place.session.service("hands")
+    place.answers = ["once"]
     assert (await place.type("sleep 60\n")).ok
 
     async def sleeping() -> bool:
@@ -275,7 +284,7 @@ async def test_terminals_can_be_refused_altogether(programs: Programs, tmp_path:
     async with handrail.open(desktop="private", cwd=tmp_path, **refusing) as session:
         found = Place(session, programs, tmp_path)
         await open_xterm(found, "bash", "--norc", "--noprofile")
-        refused = await found.type("ls\n")
+        refused = await found.type("echo hello\n")
     assert refused["error"]["code"] == "denied_by_policy"
     assert "execute_cli" in refused["error"]["message"]
 

@@ -32,8 +32,10 @@ MAX_REASONS = 12
 UNLISTED = "option"
 # The code of a reason for which the result of an allowed command carries a note.
 INSPECTS_INSIDE = "inspects_inside"
+# The code of a reason for which a sandbox is needed.
+NO_SANDBOX = "no_sandbox"
 UNCONFINED = Reason(
-    "no_sandbox", "it reads files through a program, and there is no sandbox (`handrail doctor` says why)"
+    NO_SANDBOX, "it reads files through a program, and there is no sandbox (`handrail doctor` says why)"
 )
 
 
@@ -134,7 +136,7 @@ def _reading(weighing: Weighing, judging: Judging, parts: tuple[Part, ...]) -> O
     if judging.sandbox is None and weighing.names_files and not weighing.located and judging.platform == "linux":
         return Opinion(RULE, Decision.ALLOW, parts=parts, view=View.FILES)
     if judging.sandbox is None:
-        return Opinion(f"{RULE}:no_sandbox", Decision.CONFIRM, reasons=(UNCONFINED,), parts=parts)
+        return Opinion(f"{RULE}:{NO_SANDBOX}", Decision.CONFIRM, reasons=(UNCONFINED,), parts=parts)
     inside = _inspects_inside(weighing)
     return Opinion(RULE, Decision.ALLOW, route=Route.SANDBOX, reasons=inside, parts=parts, view=View.READ)
 
@@ -154,7 +156,7 @@ def _withheld(weighing: Weighing, judging: Judging) -> tuple[Reason, ...]:
     if not weighing.changes:
         return ()
     if judging.sandbox is None:
-        return (Reason("no_sandbox", "it changes something, and there is no sandbox (`handrail doctor` says why)"),)
+        return (Reason(NO_SANDBOX, "it changes something, and there is no sandbox (`handrail doctor` says why)"),)
     if weighing.network and not judging.sandbox.network:
         return (Reason("needs_network", "it needs the network, which the sandbox does not give"),)
     return ()

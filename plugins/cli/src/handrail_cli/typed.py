@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from handrail import Decision, Focus, Judging, Opinion, Reason, Route
-from handrail_cli.judgement import judge
+from handrail import Decision, Focus, Judging, Opinion, Reason, View
+from handrail_cli.judgement import NO_SANDBOX, judge
 
 RULE = "shell:terminal"
 ON_HOST = Reason("terminal_host", "it runs in a terminal, on the host and in no sandbox")
+# The views of commands that read no file: a terminal gives them what they would see anyway.
+OPEN_VIEWS = (View.SHELL, View.SYSTEM)
 
 
 def judge_typed(focus: Focus, judging: Judging) -> Opinion | None:
@@ -34,9 +36,9 @@ def judge_typed(focus: Focus, judging: Judging) -> Opinion | None:
 
 def _allowed(opinion: Opinion) -> bool:
     allows = opinion.suggestion is Decision.ALLOW and opinion.floor in (None, Decision.ALLOW)
-    return allows and opinion.route is Route.HOST
+    return allows and opinion.view in OPEN_VIEWS
 
 
 def _unplaced(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
-    """Reasons without their places, which are in the line and not in an argument."""
-    return tuple(replace(reason, span=None) for reason in reasons)
+    """Reasons without their places, which are in the line and not in an argument, and in the words of a terminal."""
+    return tuple(ON_HOST if reason.code == NO_SANDBOX else replace(reason, span=None) for reason in reasons)
