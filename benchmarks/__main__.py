@@ -26,6 +26,7 @@ from benchmarks import (
     serving,
     shell,
     start,
+    undo,
     verdicts,
     vision,
 )
@@ -38,6 +39,7 @@ ROWS: Mapping[str, Measurement] = {
         dispatch,
         shell,
         files,
+        undo,
         documents,
         artifacts,
         screen,

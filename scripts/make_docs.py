@@ -143,7 +143,7 @@ def section(owned: Owned, *, passes: bool) -> str:
     once = f" Once {', '.join(f'`{name}`' for name in tool.aliases)}; that still works." if tool.aliases else ""
     loaded = " It is there when it is loaded." if tool.loadable else ""
     loaded += " It is there while the session has a use for it." if passes else ""
-    loaded += " A person uses it, by `handrail control`, and no agent." if tool.by_hand else ""
+    loaded += " A person uses it, by a command or the console, and no agent." if tool.by_hand else ""
     notes = f"Plugin `{owned.plugin}`, kind {tool.kind}.{needs}{loaded}{once}"
     head = f"\n### {tool.name}\n\n{tool.description}\n\n{notes}\n"
     properties: dict[str, Any] = tool.input_schema["properties"]

@@ -20,6 +20,12 @@ settings.load_profile("unhurried")
 PERSONAL = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "AT_SPI_BUS_ADDRESS", "XAUTHORITY")
 
 
+@pytest.fixture
+def without_undo(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep nothing, so that changes of files are asked about. For tests of asking, which change a file because that is simple to see."""
+    monkeypatch.setenv("HANDRAIL_UNDO_ENABLED", "false")
+
+
 FAILED = pytest.StashKey[bool]()
 
 

@@ -171,7 +171,7 @@ async def test_a_day_of_work_asks_the_user_a_handful_of_times(project: Path, tmp
     confirm = Counting()
     environment = {**os.environ, "HOME": str(tmp_path / "home")}
     failed: list[str] = []
-    async with handrail.open(cwd=project, confirm=confirm, environment=environment, mode="accept_edits") as session:
+    async with handrail.open(cwd=project, confirm=confirm, environment=environment) as session:
         for tool, args in calls:
             result = await session.call(tool, args)
             if result["status"] != "success":

@@ -98,6 +98,7 @@ def job(folder: Path, site: Site) -> list[list[Call]]:
 
 
 @pytest.mark.timeout(240)
+@pytest.mark.usefixtures("without_undo")
 async def test_a_job_of_twelve_steps_across_the_whole_desktop(tmp_path: Path, site: Site, sent: list[str]) -> None:
     config = tmp_path / "own.toml"
     config.write_text('[network]\nallow_private = ["127.0.0.1"]\n[skills]\nenabled = ["office-documents"]\n')

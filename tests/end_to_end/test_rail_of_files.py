@@ -12,6 +12,7 @@ import handrail
 from handrail import Delete, Read, Session, Tool, Write
 from handrail.asking.confirm import yes
 
+WITHOUT_UNDO: dict[str, Any] = {"undo.enabled": False}
 LAYERS = ("file", "document", "system")
 # What a call needs beside its paths.
 FILLED: Mapping[str, Any] = {
@@ -93,7 +94,8 @@ async def test_what_is_obeyed_unasked_is_not_written_and_the_way_to_allow_it_is_
 async def test_nothing_is_written_where_nobody_can_say_yes(tmp_path: Path, name: str) -> None:
     (tmp_path / "work").mkdir()
     for place in ("new", str(tmp_path / "outside")):
-        async with handrail.open(cwd=tmp_path / "work") as session:
+        # What undo keeps may be changed without approval.
+        async with handrail.open(cwd=tmp_path / "work", **WITHOUT_UNDO) as session:
             await session.load_tools(["convert_document"], source="test")
             tool = (await tools_of(session))[name]
             suffix = {"convert_document": ".html", "write_excel": ".xlsx"}.get(name, "")

@@ -42,10 +42,9 @@ CALLS = {
     "no-screen": Wrong("window_list", {}, "tool_unavailable", 'desktop = "private" in the configuration'),
     "nobody-to-ask": Wrong(
         "write_file",
-        {"file_path": "a.txt", "content": ""},
+        {"file_path": ".envrc", "content": ""},
         "no_confirmer",
-        'a person can allow it by a rule in their own config.toml with decision = "allow" and lifts = ["effects:write_inside"]; '
-        "`handrail policy explain` tells what a rule would do",
+        'decision = "allow"\nlifts = ["effects:autorun"]',
     ),
 }
 GIVEN = json.dumps([[wrong.tool, wrong.args] for wrong in CALLS.values()])

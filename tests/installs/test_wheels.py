@@ -120,7 +120,11 @@ def test_the_desktop_extra_installs_and_works(environment: Environments, version
 def test_core_alone_installs_and_works(environment: Environments):
     made = environment()
     made.install("handrail-core")
-    assert {tool["name"] for tool in json.loads(made.handrail("tools", "--json"))} == {"wait", "get_action_history"}
+    assert {tool["name"] for tool in json.loads(made.handrail("tools", "--json"))} == {
+        "wait",
+        "get_action_history",
+        "undo_call",
+    }
     assert json.loads(made.handrail("call", "wait", "--args", '{"seconds": 0.1}', "--json"))["status"] == "success"
 
 

@@ -14,7 +14,8 @@
         ├── Denied               denied_by_policy
         │   ├── DeniedByUser     denied_by_user
         │   ├── NoConfirmer      no_confirmer: it needed a yes and nobody can give one
-        │   └── NoSandbox        no_sandbox: it may run in a sandbox only, and there is none that works
+        │   ├── NoSandbox        no_sandbox: it may run in a sandbox only, and there is none that works
+        │   └── NotUndoable      not_undoable: it may run only if it can be undone, and it could not be
         ├── SandboxDenied        sandbox_denied: the command failed in the sandbox, which seems to have refused what it needs
         ├── Stopped              cancelled
         │   ├── TimedOut         timeout
@@ -193,6 +194,15 @@ class NoSandbox(Denied):
     code = "no_sandbox"
 
 
+class NotUndoable(Denied):
+    """The call may run without a question only where undo keeps what it changes, and that could not be kept; nothing was run.
+
+    Cure: Let somebody be asked, make room (`[undo]`), or write a rule that allows it. The message says which bound was reached.
+    """
+
+    code = "not_undoable"
+
+
 class SandboxDenied(ToolError):
     """The command ran in the sandbox and failed, on what that seems to have refused; `details["denied"]` says what.
 
@@ -202,6 +212,7 @@ class SandboxDenied(ToolError):
     code = "sandbox_denied"
     # Said to the model alone: a person is asked about the host, or has answered.
     INSTEAD = "do it another way, or let a person confirm it for the host"
+    ALLOWED_HOSTS = "a person can allow the hosts when they are asked, or name them under [sandbox] as hosts in their own config.toml"
 
 
 class Stopped(ToolError):

@@ -21,7 +21,7 @@ from handrail.config.following import Following
 from handrail.config.installed import check_tables, rules
 from handrail.config.loading import Config
 from handrail.config.places import Places, home_folder
-from handrail.config.settings import Settings
+from handrail.config.settings import SandboxSettings, Settings
 from handrail.desktops.desktop import Desktop, Desktops
 from handrail.desktops.leases import Leases
 from handrail.desktops.obeying import Obeying
@@ -49,6 +49,7 @@ from handrail.sandboxing.sandboxes import Sandbox
 from handrail.session import Session
 from handrail.tools.contract import Tool, Toolset
 from handrail.tools.registry import Registry
+from handrail.undo.engine import UndoEngine
 from handrail.vision.backend import NoSettings, VisionBackend
 from handrail.watching.observers import Observer
 from handrail.words import nearest
@@ -83,6 +84,7 @@ class Runtime:
         self.stops = Stops(places.state / "stops")
         self.presses = Presses(places.state / "presses")
         self.book = GrantBook.of(places)
+        self.undo = UndoEngine(places.undo, config.settings.undo, places.all)
         self.sessions: list[Session] = []
         self._tidying: asyncio.Task[None] | None = None
         with config.locating():
@@ -90,6 +92,8 @@ class Runtime:
         check_required(plugins, config.settings.plugins.require)
         self._open: dict[tuple[str, str], Closable] = {}
         self._sandbox: Chosen | None = None
+        # The last answer of `opened_folders`, under what it depends on.
+        self._opened_folders: dict[object, tuple[tuple[Path, ...], tuple[Path, ...]]] = {}
         self._choosing = anyio.Lock()
         # Made now and not when `watch` gets its turn: a change in between would go unnoticed.
         self._following = Following(self, reload)
@@ -161,6 +165,7 @@ class Runtime:
         self.grants = self.book.read()
         for session in self.sessions:
             session.court.policy.lasting = self.grants
+            session.court.judge_anew()
 
     def plugin_rules(self, settings: Settings) -> Iterator[Rule]:
         """What plugins bring along: one that is not trusted may only tighten, and none of them lifts a floor."""
@@ -194,7 +199,25 @@ class Runtime:
         if unfit(judging.workspace, home=judging.home) is not None:
             return None
         wanted = (settings or self.settings).sandbox
-        return Offer(sandbox.name, wanted.network and sandbox.networks, wanted.writable)
+        writable = tuple(map(str, self.opened_folders(judging, wanted)[1]))
+        network = wanted.network and sandbox.networks
+        return Offer(sandbox.name, network, writable, sandbox.private_tmp, sandbox.filters, wanted.hosts)
+
+    def opened_folders(self, judging: Judging, wanted: SandboxSettings) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+        """Return the folders beside the workspace that sandboxed commands can read, and those that they can write, as real paths."""
+        here = judging.home == self.judging.home and judging.platform == self.platform
+        path = judging.environment.get("PATH")
+        key = judging.workspace, judging.home, here, path, wanted.readable, wanted.writable
+        if key not in self._opened_folders:
+            from handrail.sandboxing.toolchains import named_folders, toolchains
+
+            found = toolchains(judging.environment, home=judging.home, roots=judging.workspace) if here else ()
+            named = [
+                named_folders(texts, workspace=judging.workspace, home=judging.home)
+                for texts in (wanted.readable, wanted.writable)
+            ]
+            self._opened_folders = {key: ((*found, *named[0]), named[1])}
+        return self._opened_folders[key]
 
     # Backends
 
@@ -376,6 +399,8 @@ class Runtime:
             from handrail.artifacts.retention import prune
 
             self._tidying = asyncio.create_task(anyio.to_thread.run_sync(prune, self.places, settings))
+            if self.undo.enabled and self.places.undo.is_dir():
+                self.undo.submit(lambda keeper: keeper.prune())
 
     async def watch(self) -> None:
         """Follow the stop switch and the configuration files as long as it runs."""
@@ -383,6 +408,7 @@ class Runtime:
             await anyio.sleep(WATCH_S)
             for session in tuple(self.sessions):
                 await self._obeying.look(session)
+                session.changes.look()
             self._following.look()
 
     def _services_of(self, session: Session) -> Iterator[tuple[str, Closable]]:
@@ -423,6 +449,7 @@ async def open_runtime(
         with anyio.CancelScope(shield=True):
             await asyncio.wait([watch])
             await runtime.close_services()
+            await runtime.undo.close()
             await runtime.settle()
 
 
@@ -447,6 +474,7 @@ def _judging(runtime: Runtime) -> Judging:
         mode=runtime.settings.mode,
         keys=(runtime.places.state,),
         protected=(*runtime.places.all, *runtime.config.files, *_observing(runtime.settings)),
+        undoable=runtime.undo.undoable,
         allow_private=runtime.settings.network.allow_private,
     )
 

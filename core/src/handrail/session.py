@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import sys
+import threading
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -25,7 +26,8 @@ from handrail.calls.running import Running
 from handrail.calls.scheduler import Scheduler
 from handrail.config.settings import Settings
 from handrail.desktops.desktop import Desktop
-from handrail.errors import Failsafe, NoSandbox, Stopped
+from handrail.errors import Denied, Failsafe, HandrailError, NoSandbox, Stopped
+from handrail.files.paths import leads_to
 from handrail.judging.court import Court
 from handrail.judging.verdicts import Mode, View
 from handrail.records.audit import Audit
@@ -35,6 +37,7 @@ from handrail.results.values import Status, ToolResult
 from handrail.sandboxing.choosing import CURE
 from handrail.tools.contract import Tool, Toolset
 from handrail.tools.listing import Listed, Listing
+from handrail.undo.call_changes import CallChanges
 from handrail.untrusted.intake import Intake
 from handrail.vision.observation import Observations
 from handrail.vision.seeing import Vision
@@ -49,7 +52,9 @@ if TYPE_CHECKING:
     from handrail.asking.pending import Left
     from handrail.runtime import Runtime
     from handrail.sandboxing.confining import Confinement, Confines
+    from handrail.sandboxing.gateway import Connections
     from handrail.sandboxing.quarantine import HostRun
+    from handrail.undo.plans import UndoPlan
     from handrail.watching.event_stream import EventStream
     from handrail.watching.telemetry import Tracing
 
@@ -113,6 +118,8 @@ class Session:
         self.views = self._views()
         # Whether the agent has put itself in plan mode.
         self.planning = False
+        # What its calls change in files.
+        self.changes = CallChanges(self)
         self.listing = Listing(self)
         self.court = Court(self)
         # None: nobody traces calls, and nobody looks at them.
@@ -178,6 +185,50 @@ class Session:
             if not isinstance(call, ToolCall):  # pyright: ignore[reportUnnecessaryIsInstance] # whoever writes without types
                 raise TypeError(f"{call!r} is no call: batch takes ToolCall(name, args, call_id) values")
         return await self.scheduler.batch(calls, told, stop_on)
+
+    async def undo(
+        self,
+        call: str | None = None,
+        *,
+        force: bool = False,
+        skip_changed: bool = False,
+        final: bool = False,
+        call_id: str | None = None,
+    ) -> ToolResult:
+        """Put files back as they were before a call of this or another session: `ID` or `SESSION/ID`; None for the newest that is not undone.
+
+        It is a call of its own, judged as one that writes those files, recorded, and undone like any other. Nothing is undone where files were
+        changed since, unless `force` undoes that, too, or `skip_changed` leaves such files as they are. The same is true of files whose present
+        contents could not be brought back by a redo, which `final` allows to be taken away. Never raises.
+        """
+        from handrail.undo.undo_tool import TITLE, arguments_for
+
+        await self.changes.settle()
+        try:
+            args = await arguments_for(self, call, force=force, skip_changed=skip_changed, final=final)
+        except HandrailError as exc:
+            return ToolResult.failure(exc, title=TITLE)
+        self._calls += 1
+        made = ToolCall("undo_call", args, call_id or f"c{self._calls}", by_hand=True)
+        return await pipeline.run_call(self, made)
+
+    async def undo_plans(self, *, most: int = 20, everywhere: bool = False) -> list[UndoPlan]:
+        """What undoing each of the newest calls that changed files in this workspace, or `everywhere`, would do; newest first."""
+        from handrail.undo.selection import plans_for
+
+        await self.changes.settle()
+        roots, stop = None if everywhere else list(map(str, self.workspace)), threading.Event()
+        return await self.runtime.undo.run(lambda keeper: plans_for(keeper, roots, most=most, stop=stop))
+
+    async def undo_plan(self, call: str | None = None, *, diff: bool = False) -> tuple[UndoPlan, Sequence[str]]:
+        """What undoing one call would do, and where `diff` is wanted the lines of one. Raises `NotFound` where there is no such call."""
+        from handrail.undo.selection import diff_for, plan_for
+
+        await self.changes.settle()
+        roots, stop = list(map(str, self.workspace)), threading.Event()
+        plan = await self.runtime.undo.run(lambda keeper: plan_for(keeper, call, roots, stop=stop))
+        lines = await self.runtime.undo.run(lambda keeper: diff_for(keeper, plan.paths)) if diff else []
+        return plan, lines
 
     def cancel(self, call_id: str | Collection[str] | None = None, *, why: Stopped | None = None) -> int:
         """Stop one call, several, or all, whether they wait, are asked about or run; how many there were. Their results say `cancelled`."""
@@ -296,34 +347,66 @@ class Session:
         """The private folder that sandboxed commands have as /tmp and /var/tmp; None before there is one."""
         return self._confines.temporary if self._confines else None
 
-    async def confinement(self, tool: Tool, view: View | None = None) -> Confinement:
-        """What a call of the tool is given to run in the sandbox; `NoSandbox` says why there is none and the cure."""
-        from handrail.sandboxing.confining import Confines, unfit
+    async def confinement(self, tool: Tool, view: View | None = None, *, hosts: Sequence[str] = ()) -> Confinement:
+        """What a call of the tool is given to run in the sandbox; `NoSandbox` says why there is none and the cure.
+
+        `hosts` are those that the call may connect to, and no others.
+        """
+        from handrail.sandboxing.confining import unfit
 
         if not tool.confinable:
             raise NoSandbox(f"{tool.name} cannot run in a sandbox, and nothing was run")
         chosen = await self.runtime.sandbox()
         if chosen.sandbox is None:
             raise NoSandbox(f"there is no sandbox here, and nothing was run: {chosen.why_none}", hint=CURE)
-        home = self.court.judging.home
-        if (why := unfit(self.workspace, home=home)) is not None:
+        if (why := unfit(self.workspace, home=self.court.judging.home)) is not None:
             raise NoSandbox(f"nothing was run: {why}")
-        if self._confines is None:
-            self._confines = Confines(
-                workspace=self.workspace,
-                home=home,
-                environment=self.runtime.environment,
-                protected=self.runtime.judging.protected,
-                host_runs=self._host_runs,
-            )
+        for root in self.workspace:
+            if (place := leads_to(root)) is not None:
+                why = f"the workspace {str(root)!r} has become a link to {place!r}, or lies behind one"
+                raise NoSandbox(
+                    f"nothing was run: {why}", hint="put the folder back, or open a session in the other one"
+                )
         fresh = self.temporary is None
-        given = self._confines.confinement(chosen.sandbox, self.settings.sandbox, view or View.WORK)
+        given = self._own_confines().confinement(
+            chosen.sandbox, self.settings.sandbox, view or View.WORK, hosts=hosts, connections=self._connections()
+        )
         if fresh:
             self.court.judge_anew()
         return given
 
+    def _connections(self) -> Connections:
+        from handrail.sandboxing.gateway import Connections
+
+        network = self.settings.network
+        return Connections(network.allow_private, network.proxy, self.runtime.environment)
+
+    async def open_temporary(self) -> None:
+        """Make the private folder that sandboxed commands have as /tmp, unless there is one or no sandbox would show it."""
+        offer = await self.runtime.offer(self.court.judging, self.settings)
+        if self.temporary is None and offer is not None and offer.private_tmp:
+            self._own_confines().open_temporary()
+            self.court.judge_anew()
+
+    def _own_confines(self) -> Confines:
+        from handrail.sandboxing.confining import Confines
+
+        if self._confines is None:
+            self._confines = Confines(
+                workspace=self.workspace,
+                home=self.court.judging.home,
+                environment=self.runtime.environment,
+                protected=self.runtime.judging.protected,
+                host_runs=self._host_runs,
+                renamed=self.changes.look_past,
+            )
+        return self._confines
+
     async def begin_host_run(self, view: View | None) -> HostRun | None:
-        """Make the workspace safe for a call that could have been confined and runs on the host; None for a view that needs no workspace."""
+        """Make the workspace safe for a call that could have been confined and runs on the host; None for a view that needs no workspace.
+
+        Raises `Denied` where that cannot be done.
+        """
         from handrail.sandboxing.quarantine import HostRun
 
         if view in (View.SHELL, View.SYSTEM, View.FILES):
@@ -334,6 +417,13 @@ class Session:
         try:
             if self._confines is not None:
                 await anyio.to_thread.run_sync(self._confines.prepare_host_run, run)
+            if run.left:
+                raise Denied(
+                    f"nothing runs on the host while this is there: {', '.join(run.left)}; a sandboxed command may have left it for programs "
+                    "to run unasked, and it could not be renamed or looked into",
+                    hint="look at it, then remove it, rename it or give its folder permissions to read",
+                    details={"not_put_aside": list(run.left)},
+                )
         except BaseException:
             self.end_host_run(run)
             raise
@@ -460,6 +550,7 @@ class Session:
                 await anyio.sleep(0.005)
         await self.vision.close()
         self.ended = await self.runtime.close_services(session=self)
+        await self.changes.close()
         if self._confines is not None:
             await anyio.to_thread.run_sync(self._confines.close)
         self.artifacts.close()

@@ -35,6 +35,8 @@ from handrail.records.history import RING
 from handrail.testing import Always, ScriptedConfirmer, open_test_session
 from handrail.watching.events import ApprovalAsked, Event, Finished, Queued, Scheduled, Started, event_wire
 
+# Nothing is kept for undo before a call acts, so that calls which are let go together begin together.
+AT_ONCE = {"undo": {"enabled": False}}
 Path_ = Annotated[str, Field(description="A file.")]
 
 
@@ -139,10 +141,11 @@ async def test_calls_run_together_unless_they_conflict(
         for id, (name, path) in zip("12", (first, second), strict=True)
     ]
     if beside:
-        async with open_test_session(tools=stage.tools(), folder=tmp_path, confirm=yes) as session:
+        given: dict[str, Any] = {"tools": stage.tools(), "folder": tmp_path, "confirm": yes, "settings": AT_ONCE}
+        async with open_test_session(**given) as session:
             await asyncio.gather(*(session.call(c.name, c.args, call_id=c.call_id) for c in calls))
     else:
-        await batch(stage, *calls, folder=tmp_path)
+        await batch(stage, *calls, folder=tmp_path, settings=AT_ONCE)
     assert stage.together == (pairs("12") if together else set())
     assert together or stage.order == ["1", "2"]
 

@@ -33,6 +33,7 @@ class Program:
             "HANDRAIL_HOME": str(self.home),
             "HANDRAIL_PLUGINS": plugins,
             "PYTHONPATH": str(self._site),
+            "HANDRAIL_UNDO_ENABLED": "false",
             **more,
         }
 

@@ -8,6 +8,8 @@ from contextlib import ExitStack
 import pytest
 from tests.terminals import Terminal
 
+pytestmark = pytest.mark.usefixtures("without_undo")
+
 
 def test_the_result_is_printed_as_json_on_one_line(handrail):
     done = handrail("call", "greet", "--args", '{"name": "B"}', "--json", plugins="stage")

@@ -6,6 +6,8 @@ import signal
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("without_undo")
+
 
 def judge(handrail, *calls, plugins="stage", words=()):
     asked = "".join(f"{call if isinstance(call, str) else json.dumps(call)}\n" for call in calls)
@@ -21,6 +23,7 @@ def test_a_verdict_has_its_keys_and_the_id(handrail):
         "decision": "allow",
         "route": "host",
         "view": None,
+        "hosts": [],
         "rule": verdict["rule"],
         "reasons": [],
     }

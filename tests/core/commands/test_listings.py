@@ -49,7 +49,7 @@ def test_a_plugin_that_does_not_load_is_told_wherever_calls_are_made(handrail):
 
 def test_the_tools_of_a_plugin_that_collides_are_all_gone_and_the_rest_works(handrail):
     listed = {tool["name"]: tool["plugin"] for tool in handrail.json("tools", plugins="colliding,slow")}
-    assert listed == {"wait": "core", "get_action_history": "core", "slowly_there": "slow"}
+    assert listed == {"wait": "core", "get_action_history": "core", "undo_call": "core", "slowly_there": "slow"}
 
 
 def test_a_required_plugin_that_did_not_load_is_listed_and_nothing_else_runs(handrail):

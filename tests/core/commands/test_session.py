@@ -11,6 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
+pytestmark = pytest.mark.usefixtures("without_undo")
+
 
 def lines(text: str) -> list[Any]:
     return [json.loads(line) for line in text.splitlines()]

@@ -36,7 +36,7 @@ def exchanged(place: Path, target: Path) -> Generator[None]:
     """All the time, `place` is now itself, now a link to `target`, now missing."""
     over = threading.Event()
     aside = place.with_name("aside")
-    pauses = cycle((0, 0.0001, 0.0004))
+    pauses = cycle((0, 0.0001, 0.0004, 0.002))
 
     def exchange() -> None:
         while not over.is_set():

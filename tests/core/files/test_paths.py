@@ -159,6 +159,12 @@ def test_a_root_that_is_a_link_holds_what_it_leads_to(tmp_path: Path) -> None:
         "/tmp/krb5cc_1000",
         "/home/user/.kube/config",
         "/home/user/project/terraform.tfstate",
+        "/home/user/project/.env~",
+        "/home/user/project/.env.bak",
+        "/home/user/project/#.env#",
+        "/home/user/project/.server.key.swp",
+        "/home/user/project/prod.env",
+        "/home/user/project/id_rsa.old",
     ],
 )
 def test_places_of_secrets_are_known_by_their_class(path: str) -> None:
@@ -169,6 +175,9 @@ def test_places_of_secrets_are_known_by_their_class(path: str) -> None:
     "path",
     [
         "/home/user/project/.env.example",
+        "/home/user/project/example.env",
+        "/home/user/project/main.py.bak",
+        "/home/user/project/notes.md~",
         "/home/user/.ssh/id_rsa.pub",
         "/home/user/.ssh/known_hosts",
         "/home/user/project/environment.py",

@@ -96,7 +96,12 @@ def test_what_another_judge_decides_is_not_allowed_by_a_harmless_part(judging: J
         ("a.txt", (Decision.ALLOW, None)),
         (None, (Decision.ALLOW, None)),
         ("../a.txt", (Decision.CONFIRM, None)),
-        ("/etc/hosts", (Decision.CONFIRM, None)),
+        ("/srv/a.txt", (Decision.CONFIRM, None)),
+        ("/etc/hosts", (Decision.ALLOW, None)),
+        ("/usr/share/doc/x/README", (Decision.ALLOW, None)),
+        ("/proc/cpuinfo", (Decision.ALLOW, None)),
+        ("/etc/shadow", (Decision.DENY, Decision.DENY)),
+        ("/usr/share/x/id_rsa", (Decision.DENY, Decision.DENY)),
         (".env", (Decision.DENY, Decision.DENY)),
         ("~/.ssh/id_rsa", (Decision.DENY, Decision.DENY)),
         ("/dev/mem", (Decision.DENY, Decision.DENY)),
@@ -133,6 +138,92 @@ def test_accept_edits_allows_plain_writing_in_the_workspace_and_nothing_else(jud
     assert decided(eager, Write("file", arg="path"), path="a.txt") == (Decision.ALLOW, None)
     assert decided(eager, Write("file", arg="path"), path=".envrc") == (Decision.CONFIRM, Decision.CONFIRM)
     assert decided(eager, Write("file", arg="path"), path="../a.txt") == (Decision.CONFIRM, Decision.CONFIRM)
+
+
+KEPT = pytest.mark.parametrize("undoable", [True, False])
+
+
+@KEPT
+@pytest.mark.parametrize("effect", [Write("file", arg="path"), Write("folder", arg="path"), Delete("file", arg="path")])
+def test_a_change_in_the_workspace_is_allowed_where_undo_keeps_what_was_there(
+    judging: Judging, effect: Effect, *, undoable: bool
+) -> None:
+    view = opinion(replace(judging, undoable=undoable), effect, path="src/a.txt")
+    assert view is not None
+    assert (view.suggestion, view.floor) == (Decision.ALLOW if undoable else Decision.CONFIRM, None)
+    assert view.relies_on_undo == undoable
+
+
+@KEPT
+@pytest.mark.parametrize(
+    "path", ["../a.txt", ".git/hooks/pre-commit", ".env", "~/.bashrc", "/etc/cron.d/x", "../config/config.toml", "$X/a"]
+)
+@pytest.mark.parametrize("effect", [Write("file", arg="path"), Delete("file", arg="path")])
+def test_undo_opens_no_place_that_is_closed(judging: Judging, effect: Effect, path: str, *, undoable: bool) -> None:
+    view = opinion(replace(judging, undoable=undoable), effect, path=path)
+    assert view is not None
+    assert view.floor in (Decision.CONFIRM, Decision.DENY)
+    assert not view.relies_on_undo
+
+
+def test_undo_does_not_let_the_whole_workspace_be_deleted(judging: Judging) -> None:
+    assert decided(replace(judging, undoable=True), Delete("folder", arg="path"), path=".") == (
+        Decision.CONFIRM,
+        Decision.CONFIRM,
+    )
+
+
+@pytest.mark.parametrize("mode", [Mode.DEFAULT, Mode.ACCEPT_EDITS])
+def test_accept_edits_does_not_rely_on_undo(judging: Judging, mode: Mode) -> None:
+    view = opinion(replace(judging, undoable=True, mode=mode), Write("file", arg="path"), path="a.txt")
+    assert view is not None
+    assert view.relies_on_undo == (mode is Mode.DEFAULT)
+
+
+@KEPT
+@pytest.mark.parametrize("other", [Send("network"), Input("desktop"), Run("code"), Write("settings")])
+def test_undo_allows_no_writing_that_does_something_else_as_well(
+    judging: Judging, other: Effect, *, undoable: bool
+) -> None:
+    kept = replace(judging, undoable=undoable)
+    assert decided(kept, Write("file", arg="path"), other, path="a.txt") == (Decision.CONFIRM, None)
+
+
+@pytest.mark.parametrize("effect", [Read, Write, Delete])
+def test_what_a_person_has_opened_to_commands_is_open_to_file_tools(
+    judging: Judging, tmp_path: Path, effect: type[Effect]
+) -> None:
+    cache = tmp_path / "cache"
+    opened = replace(judging, writable=(cache,), readable=(tmp_path / "tools",))
+    allowed = Decision.ALLOW, None
+    assert decided(opened, effect("file", arg="path"), path=str(cache / "a.bin")) == allowed
+    assert decided(opened, effect("file", arg="path"), path=str(cache / ".env")) != allowed
+    assert (decided(opened, effect("file", arg="path"), path=str(tmp_path / "tools/x.py")) == allowed) == (
+        effect is Read
+    )
+    if effect is not Read:
+        assert decided(opened, effect("file", arg="path"), path=str(cache / ".envrc")) == (Decision.CONFIRM,) * 2
+        assert decided(opened, Delete("folder", arg="path"), path=str(cache)) == (Decision.CONFIRM,) * 2
+
+
+@pytest.mark.parametrize("effect", [Read, Write, Delete])
+def test_the_private_temporary_folder_is_free(judging: Judging, tmp_path: Path, effect: type[Effect]) -> None:
+    private = tmp_path / "box/tmp"
+    private.mkdir(parents=True)
+    mine = replace(judging, temporary=private)
+    view = opinion(mine, effect("file", arg="path"), path="/tmp/handrail-nobody-has-this.txt")
+    assert view is not None
+    assert (view.suggestion, view.floor) == (Decision.ALLOW, None)
+    assert [touch.what for touch in view.parts[0].touches] == [str(private / "handrail-nobody-has-this.txt")]
+    assert decided(mine, Delete("folder", arg="path"), path=str(private)) == (Decision.CONFIRM,) * 2
+
+
+def test_what_only_the_shared_temporary_folder_has_is_somebody_elses(judging: Judging, tmp_path: Path) -> None:
+    mine = replace(judging, temporary=tmp_path / "box/tmp", workspace=(tmp_path / "work",))
+    (tmp_path / "there.txt").touch()
+    assert str(tmp_path).startswith("/tmp/"), "the tests' folders are expected in /tmp"
+    assert decided(mine, Write("file", arg="path"), path=str(tmp_path / "there.txt")) == (Decision.CONFIRM,) * 2
+    assert decided(mine, Read("file", arg="path"), path=str(tmp_path / "there.txt")) == (Decision.CONFIRM, None)
 
 
 @pytest.mark.parametrize("other", [Send("network"), Input("desktop"), Run("code"), Write("settings")])
@@ -349,3 +440,47 @@ def test_no_tool_looks_where_a_person_is_asked(
     closed = replace(judging, keys=(tmp_path / "state",), mode=mode)
     assert decided(closed, Read(what, arg="path"), path=f"{tmp_path}/{path}") == (Decision.DENY, Decision.DENY)
     assert decided(closed, Read("file", arg="path"), path=f"{judging.cwd}/states") == (Decision.ALLOW, None)
+
+
+@KEPT
+@pytest.mark.parametrize("last", ["HEAD", "objects/ab/cd", "refs/heads/main"])
+def test_what_would_make_a_folder_into_a_repository_is_asked_about(
+    judging: Judging, tmp_path: Path, last: str, *, undoable: bool
+) -> None:
+    """If this fails, a repository is built file by file, and git on the host obeys its settings."""
+    folder = judging.workspace[0] / "vendor/data"
+    for name in ("HEAD", "config", "objects/x", "refs/x"):
+        if name.partition("/")[0] != last.partition("/")[0]:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).touch()
+    kept = replace(judging, undoable=undoable)
+    assert decided(kept, Write("file", arg="path"), path=f"vendor/data/{last}") == (Decision.CONFIRM, Decision.CONFIRM)
+    view = opinion(replace(judging, undoable=True), Write("file", arg="path"), path="vendor/data/config")
+    assert view is not None
+    assert view.floor is None, "a folder that is no repository yet may have such a file"
+
+
+def test_a_repository_by_any_name_is_kept_as_it_is(judging: Judging) -> None:
+    folder = judging.workspace[0] / "vendor/data"
+    for name in ("HEAD", "objects/x", "refs/x"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+    for name in ("config", "hooks/post-checkout"):
+        decision = decided(replace(judging, undoable=True), Write("file", arg="path"), path=f"vendor/data/{name}")
+        assert decision == (Decision.CONFIRM, Decision.CONFIRM)
+
+
+@pytest.mark.parametrize(
+    "place", ["tools/hooks/pre-commit", "tools/gitconfig", "scripts/hook", "shared/env", "docs/agent.md"]
+)
+def test_what_an_obeyed_place_leads_to_is_kept_like_it(judging: Judging, place: str) -> None:
+    """If this fails, a file that git or an editor obeys is changed by its other name."""
+    work = judging.workspace[0]
+    (work / ".git/hooks").mkdir(parents=True)
+    (work / ".git/config").write_text("[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = ../tools/gitconfig\n")
+    (work / ".git/hooks/pre-push").symlink_to("../../scripts/hook")
+    (work / ".envrc").symlink_to("shared/env")
+    (work / "CLAUDE.md").symlink_to("docs/agent.md")
+    kept = replace(judging, undoable=True)
+    assert decided(kept, Write("file", arg="path"), path=place) == (Decision.CONFIRM, Decision.CONFIRM)
+    assert decided(kept, Write("file", arg="path"), path="docs/other.md")[1] is None

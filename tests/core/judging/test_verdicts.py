@@ -237,6 +237,30 @@ def test_where_a_call_runs_that_a_rule_speaks_of(rule: Rule, route: Route) -> No
     assert verdict(boxed, policy=Policy((rule,)), sandbox=BOX).route is route
 
 
+RELYING = suggest(ALLOW, "undoable", relies_on_undo=True)
+
+
+@pytest.mark.parametrize(
+    ("opinions", "expected"),
+    [
+        pytest.param([RELYING], True, id="alone"),
+        pytest.param([RELYING, suggest(ALLOW)], True, id="beside-another-allow"),
+        pytest.param([suggest(ALLOW)], False, id="nobody-relies-on-it"),
+        pytest.param([RELYING, suggest(CONFIRM)], False, id="a-question-relies-on-nothing"),
+        pytest.param([RELYING, floor(DENY)], False, id="nor-does-a-no"),
+    ],
+)
+def test_a_verdict_says_whether_it_allows_because_of_undo(opinions: list[Opinion], expected: bool) -> None:
+    for order in itertools.permutations(opinions):
+        assert verdict(*order).relies_on_undo is expected
+
+
+def test_what_a_rule_or_a_mode_allows_relies_on_no_undo() -> None:
+    rule = Rule(("edit",), ALLOW)
+    assert verdict(RELYING, policy=Policy((rule,))).relies_on_undo is False
+    assert verdict(RELYING, suggest(CONFIRM), mode=Mode.PERMISSIVE).relies_on_undo is False
+
+
 def test_silence_is_asked_about_in_permissive_mode_too() -> None:
     assert verdict(None, mode=Mode.PERMISSIVE).decision is CONFIRM
 

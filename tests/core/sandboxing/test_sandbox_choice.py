@@ -122,9 +122,10 @@ async def test_why_others_were_not_taken_is_known(handrail_session: OpenSession)
     assert "network, read, write" in told["half"]
 
 
-async def test_judges_are_told_what_the_sandbox_gives(handrail_session: OpenSession) -> None:
+async def test_judges_are_told_what_the_sandbox_gives(handrail_session: OpenSession, tmp_path: Path) -> None:
     judge = Seen()
-    settings = {"sandbox": {"network": True, "writable": ["/srv/cache"]}}
+    (tmp_path / "cache").mkdir()
+    settings = {"sandbox": {"network": True, "writable": [str(tmp_path / "cache"), "/srv/is-not-there"]}}
     async with handrail_session(
         tools=[shell, plain_shell], evaluators=[judge], sandboxes=[Plain], settings=settings
     ) as s:
@@ -132,7 +133,7 @@ async def test_judges_are_told_what_the_sandbox_gives(handrail_session: OpenSess
         offer = judge.judging and judge.judging.sandbox
         await s.call("plain_shell", {"command": "make"})
     assert offer is not None
-    assert (offer.name, offer.network, offer.writable) == ("plain", True, ("/srv/cache",))
+    assert (offer.name, offer.network, offer.writable) == ("plain", True, (str(tmp_path / "cache"),))
     assert judge.judging is not None
     assert judge.judging.sandbox is None, "a tool that cannot be confined is offered no sandbox"
 

@@ -319,7 +319,8 @@ async def test_always_speaks_falls_silent_or_crashes() -> None:
     ]:
         async with open_test_session(tools=[tool()(do_nothing)], evaluators=[judge]) as session:
             assert (await session.call("do_nothing")).status == status
-        assert judge.asked == 1
+        # A denied call is judged again to find out what would allow it.
+        assert judge.asked == 1 or (status == "denied" and judge.asked > 1)
 
 
 async def test_the_fake_screen_and_tree_serve_core() -> None:

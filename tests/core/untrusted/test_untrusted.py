@@ -172,6 +172,10 @@ def test_cleaning_twice_is_cleaning_once_and_leaves_nothing_that_steers(text: st
     once.text.encode()
 
 
+def test_private_characters_with_unseen_ones_between_them_are_written_out() -> None:
+    assert clean("\ue000\u200b\ue001\ue002\ue003").text == "⟦U+E000⟧⟦U+E001⟧⟦U+E002⟧⟦U+E003⟧"
+
+
 WORST = {
     "text": "hello world, a plain line\n" * 40_000,
     "escapes": ESC * 10**6,

@@ -47,5 +47,5 @@ def an_argument_is_misspelled(place: Place) -> Met:
 
 def nobody_can_be_asked(place: Place) -> Met:
     """A question, and nobody to answer it."""
-    given = '{"file_path": "notes.txt", "content": "hello"}'
+    given = '{"file_path": ".envrc", "content": "hello"}'
     return place.handrail("call", "write_file", "--args", given, plugins="files")

@@ -101,7 +101,7 @@ async def test_a_field_that_can_only_be_read_is_not_disabled_and_can_be_clicked(
     page: None, session: Session, control: Control
 ) -> None:
     day = next(e for e in await loaded(session) if e["role"] == "textbox" or e["text"] == "Day")
-    assert "read_only" in day["states"]
+    assert "readonly" in day["states"]
     assert "disabled" not in day["states"]
     result = await session.call("execute_gui", {"action": "click", "element_id": day["id"]})
     assert result.ok, result

@@ -17,6 +17,8 @@ from tests.terminals import Terminal
 
 from handrail_adk.thumbnails import QUESTIONS, Way, thumbnail, told
 
+pytestmark = pytest.mark.usefixtures("without_undo")
+
 HIDES, SHOWS = "\x1b[?25l", "\x1b[?25h"
 WRITE = [
     {"text": "I write.", "calls": [{"tool": "write_file", "args": {"file_path": "notes.txt", "content": "hello\n"}}]},

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from tests.gemini_server import KEY, call, say, serving
 
+pytestmark = pytest.mark.usefixtures("without_undo")
+
 HANDRAIL = Path(sys.executable).with_name("handrail")
 WRITE = [
     {"text": "I write.", "calls": [{"tool": "write_file", "args": {"file_path": "notes.txt", "content": "hello\n"}}]},

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from google.adk.sessions import InMemorySessionService
 from google.adk.sessions.sqlite_session_service import SqliteSessionService
 from tests.plugins.adk.agents import Call, Chat, Scripted, results
@@ -17,6 +18,8 @@ from handrail import Tool, ToolContext, tool
 from handrail.runtime import Runtime
 from handrail.testing import open_test_runtime
 from handrail_adk import HandrailToolset
+
+pytestmark = pytest.mark.usefixtures("without_undo")
 
 POOL = "metadata: {adk_additional_tools: pool_tool}\n"
 

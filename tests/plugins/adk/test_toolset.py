@@ -18,6 +18,8 @@ from handrail.asking.confirm import Answer, Approval
 from handrail.testing import fake_backend, open_test_runtime, open_test_session
 from handrail_adk import HandrailToolset
 
+pytestmark = pytest.mark.usefixtures("without_undo")
+
 PIXEL = b"\x89PNG\r\n\x1a\n" + bytes(16)
 
 

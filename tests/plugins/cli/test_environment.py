@@ -18,6 +18,9 @@ from handrail_cli.environment import on_desktop
         ("OPENAI_API_KEY", "x"),
         ("HARMLESS", "ghp_" + "a" * 36),
         ("HARMLESS", "postgres://me:word@host/db"),
+        ("npm_config__auth", "x"),
+        ("npm_config_otp", "123456"),
+        ("UV_INDEX", "https://a-token-as-user@host/simple"),
         ("HARMLESS", "-----BEGIN OPENSSH PRIVATE KEY-----\nx"),
     ],
 )
@@ -35,6 +38,7 @@ def test_credentials_are_known_by_name_or_by_value(name: str, value: str) -> Non
         ("MONKEY", "x"),
         ("TOKENIZERS_PARALLELISM", "false"),
         ("http_proxy", "http://proxy:3128/"),
+        ("REMOTE", "ssh://git@host/repository"),
         ("XDG_SESSION_DESKTOP", "gnome"),
     ],
 )

@@ -322,6 +322,7 @@ RUNNING = [
     "in2csv --write-sheets - x.xlsx",
     "perldoc -n ./x y",
     "strings @list",
+    "strings --target @list program",
     "nm @list",
     "scc @flags",
     "7z x a.7z -x@list",

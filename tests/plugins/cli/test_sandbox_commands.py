@@ -141,7 +141,7 @@ async def test_file_tools_see_the_private_tmp(tmp_path: Path) -> None:
         plugins={"cli": Cli(), "files": file_hooks}, evaluators=[OnlyCli()], trusted=True, folder=tmp_path
     ) as session:
         await session.call(
-            "execute_cli", {"command": "echo inside > /tmp/handrail_seen; ln -s /etc/hostname /tmp/handrail_out"}
+            "execute_cli", {"command": "echo inside > /tmp/handrail_seen; ln -s /var/lib/dpkg/status /tmp/handrail_out"}
         )
         seen = await session.call("read_file", {"file_path": "/tmp/handrail_seen"})
         out = await session.call("read_file", {"file_path": "/tmp/handrail_out"})

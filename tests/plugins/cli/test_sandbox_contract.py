@@ -112,6 +112,7 @@ AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root has powers to 
         pytest.param("test_no_setting_of_the_kernel_is_changed", Weakened(writable_settings), marks=AS_ROOT, id="proc-sys"),
         pytest.param("test_the_home_and_other_folders_are_not_read", Weakened(lambda w: [*w, "--ro-bind", "/tmp", "/tmp"]), id="home-shown"),
         pytest.param("test_no_port_of_the_host_is_reached", Weakened(unshared), id="network-of-the-host"),
+        pytest.param("test_a_command_with_hosts_finds_the_listener_and_no_other_way_out", Weakened(unshared), id="hosts-beside-the-network"),
         pytest.param("test_nothing_is_typed_into_the_terminal", Weakened(without("--new-session")), id="same-terminal"),
         pytest.param("test_nothing_is_left_when_it_is_killed", Weakened(without("--die-with-parent")), id="outlives"),
         pytest.param("test_secrets_are_not_read", Weakened(bounds=drop(masked=())), id="secrets-shown"),

@@ -68,12 +68,19 @@ def respelled(word: str, choices: list[int]) -> str:
     return "".join(ways[choice](letter) for letter, choice in zip(word, choices, strict=False))
 
 
+def wrapped(command: str, form: str) -> str:
+    """A command in one of these forms; backquotes nest only where the inner ones are escaped."""
+    if "`" in form:
+        command = command.replace("\\", "\\\\").replace("`", "\\`")
+    return form.format(command)
+
+
 @given(st.sampled_from(HARMFUL), st.lists(st.sampled_from(AROUND), max_size=3))
 @example("git reset --hard", ["echo $(( $({}) + 1 ))"])
 def test_harm_is_never_silent_whatever_stands_around_it(harm: str, around: list[str]) -> None:
     command = harm
     for form in around:
-        command = form.format(command)
+        command = wrapped(command, form)
     assert decision(command) is not Decision.ALLOW, command
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
 import time
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -128,6 +129,15 @@ async def test_a_search_that_passes_a_secret_succeeds_and_says_so(session: Sessi
     result = await run(session, "grep -r plain .")
     assert (result["status"], result["exit_code"], switch.asked) == ("success", 2, [])
     assert "The sandbox hides .env" in result["note"]
+
+
+@pytest.mark.parametrize(("command", "place"), [("ls /", "/"), ("find / -maxdepth 1", "/"), ("ls /usr", "")])
+async def test_a_folder_that_is_shown_in_part_is_named(session: Session, command: str, place: str) -> None:
+    """If this fails, an empty list passes for what is on the machine."""
+    note = f"The sandbox shows little or nothing of {place};"
+    result = await session.call("execute_cli", {"command": command})
+    assert result.ok
+    assert (note in result.get("note", "")) == bool(place)
 
 
 async def test_a_secret_that_takes_the_place_of_another_stays_hidden(session: Session, work: Path) -> None:
@@ -264,3 +274,30 @@ async def test_what_a_sandboxed_command_left_is_put_aside_before_git_runs_on_the
     assert "were paused while this ran" in result["note"]
     running = await session.call("list_processes", {})
     assert [process["running"] for process in running["processes"]] == [True]
+
+
+def start_repository(work: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=work, check=True)
+    subprocess.run(["git", "add", "notes.txt"], cwd=work, check=True)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf .[f-h]*",
+        "find . -type f -newer notes.txt -delete",
+        "find . -name '[0-9a-f]*' -type f -delete",
+        "find . -path './.g*' -type f -delete",
+    ],
+)
+async def test_only_what_works_on_version_history_can_change_its_data(
+    session: Session, work: Path, command: str
+) -> None:
+    """If this fails, a pattern that nobody reads as `.git` deletes commits, which undo does not keep."""
+    start_repository(work)
+    data = sorted(path for path in (work / ".git/objects").rglob("*") if path.is_file())
+    os.utime(work / "notes.txt", (0, 0))
+    await session.call("execute_cli", {"command": command})
+    assert sorted(path for path in (work / ".git/objects").rglob("*") if path.is_file()) == data
+    changed = await session.call("execute_cli", {"command": "echo b > b && git add b"})
+    assert changed.ok, changed

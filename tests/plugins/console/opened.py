@@ -127,9 +127,11 @@ class Agent:
 def agent(console: Console, folder: Path, *args: str, asks: bool = True) -> Generator[Agent]:
     """`handrail session --jsonl` in a folder."""
     folder.mkdir(exist_ok=True)
+    # With undo a change of a file is not asked about, and it is the change that is simple to see.
+    environment = {**console.environment, **({"HANDRAIL_UNDO_ENABLED": "false"} if asks else {})}
     process = subprocess.Popen(
         [HANDRAIL, "session", "--jsonl", *(["--ask"] if asks else []), *args],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=console.environment, cwd=folder,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, cwd=folder,
     )  # fmt: skip
     made = Agent(process, folder)
     reader = Thread(target=made.read, daemon=True)

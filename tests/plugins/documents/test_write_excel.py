@@ -27,6 +27,8 @@ from handrail.testing import ScriptedConfirmer
 from handrail_documents.patching import Layout, patched
 from handrail_documents.writing import write_excel
 
+pytestmark = pytest.mark.usefixtures("without_undo")
+
 MADE = Path(__file__).parent / "libreoffice"
 
 

@@ -17,6 +17,8 @@ from handrail import Answer, Approval, Choice, Session, ToolResult
 from handrail_files.matching import find
 from handrail_files.omissions import is_placeholder
 
+pytestmark = pytest.mark.usefixtures("without_undo")
+
 Edit = Callable[..., Awaitable[ToolResult]]
 
 

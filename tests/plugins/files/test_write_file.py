@@ -13,6 +13,8 @@ import pytest
 import handrail
 from handrail import Answer, Approval, Choice, EditConfirmation, Session, ToolResult
 
+pytestmark = pytest.mark.usefixtures("without_undo")
+
 Write = Callable[..., Awaitable[ToolResult]]
 
 

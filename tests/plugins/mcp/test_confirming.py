@@ -13,6 +13,8 @@ from mcp import types
 
 from .place import ERAS, LEGACY, MODERN, Place, accept, result_fields
 
+pytestmark = pytest.mark.usefixtures("without_undo")
+
 both_eras = pytest.mark.parametrize("era", ERAS)
 
 

@@ -20,6 +20,8 @@ from handrail.errors import NotFound
 
 from .place import ERAS, HANDRAIL, LEGACY, MODERN, Place, accept, result_fields, wait_for
 
+pytestmark = pytest.mark.usefixtures("without_undo")
+
 
 @pytest.fixture
 def local(place: Place) -> Place:

@@ -9,10 +9,13 @@ import time
 from typing import Any
 
 import psutil
+import pytest
 from mcp import types
 
 from .place import Place, result_fields
 from .test_ending import Server, serving
+
+pytestmark = pytest.mark.usefixtures("without_undo")
 
 CAN_ASK = (
     b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-11-25", '

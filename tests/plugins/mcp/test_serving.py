@@ -13,6 +13,8 @@ from mcp import types
 from .place import ERAS, LEGACY, MODERN, Place, result_fields, result_text, wait_for
 from .test_ending import serving
 
+pytestmark = pytest.mark.usefixtures("without_undo")
+
 both_eras = pytest.mark.parametrize("era", ERAS)
 ENVELOPE = re.compile(
     r'<untrusted (?P<boundary>[0-9a-f]{12}) tool="(?P<tool>\w+)" call="\w+"(?: from="(?P<origin>[^"]+)")?>\n'

@@ -11,6 +11,8 @@ from handrail.testing import ScriptedConfirmer
 
 from .shelf import SHIPPED, TOOL, enable, names, own, run, session_in, write
 
+pytestmark = pytest.mark.usefixtures("without_undo")
+
 USING = ["list_skills", "load_skill", "load_skill_resource", "run_skill_script", "execute_skill", "unload_skill"]
 
 

@@ -120,7 +120,7 @@ def question(session: Session, invocation: Invocation, verdict: Verdict, note: s
         confirmation=invocation.confirmation(verdict),
         verdict=verdict,
         grants=grants.options(invocation, verdict),
-        steps=_steps(verdict.parts, invocation, session.court.judging.environment),
+        steps=shown_steps(verdict.parts, invocation, session.court.judging.environment),
         note=note,
         phrase=PHRASE if verdict.catastrophic else "",
         expires=session.settings.confirmation.expires,
@@ -152,8 +152,8 @@ def refused(verdict: Verdict, code: str, text: str) -> Verdict:
     return replace(verdict, decision=Decision.DENY, reasons=(*verdict.reasons, Reason(code, text)))
 
 
-def _steps(parts: tuple[Part, ...], invocation: Invocation, environment: Mapping[str, str]) -> tuple[Step, ...]:
-    """What each part does, in its decoded words. Decoding brings in values of variables, and those that are secret stay out."""
+def shown_steps(parts: tuple[Part, ...], invocation: Invocation, environment: Mapping[str, str]) -> tuple[Step, ...]:
+    """Return what each part does, in its decoded words. Decoding brings in values of variables, and those that are secret stay out."""
     written = "\n".join(value for value in invocation.args.values() if isinstance(value, str))
     secrets = {
         value: f"[the value of ${name}]"

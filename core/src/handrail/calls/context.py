@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail.config.places import home_folder, private_folder
-from handrail.errors import Denied
+from handrail.errors import Denied, NotUndoable
 from handrail.files import paths
 from handrail.watching.events import Output, Progress
 
@@ -132,6 +132,11 @@ class ToolContext:
             raise Denied(f"{text!r} leads to {found.real!r} by now, which was not judged", hint="call again")
         return Path(found.real)
 
+    def shown_path(self, path: Path) -> str:
+        """Return a judged path as the session knows it: in the private /tmp as its commands call it, elsewhere as it is."""
+        own = self.session.temporary
+        return str(Path("/tmp", path.relative_to(own))) if own is not None and path.is_relative_to(own) else str(path)
+
     def keep(self, *, cwd: Path | None = None, environment: Mapping[str, str] | None = None) -> None:
         """Change the session's working directory or variables for the calls that follow."""
         self.session.keep(cwd=cwd, environment=environment)
@@ -166,6 +171,18 @@ class ToolContext:
         from handrail.asking.inquiries import inquire
 
         return await inquire(self.session, self.invocation, questions)
+
+    async def about_to_change(self, paths: Sequence[Path | str]) -> None:
+        """Have undo keep files and folders (real paths) that the arguments do not name, before the call changes them."""
+        unkept = await self.session.changes.name_more(self.call_id, list(map(str, paths)))
+        if unkept and self.verdict.relies_on_undo:
+            from handrail.undo.call_changes import named
+
+            raise NotUndoable(f"it could not be undone: {named(unkept)}")
+
+    def goes_on(self, running: Callable[[], bool]) -> None:
+        """Say that something which the call has started may change files as long as `running` returns True, also when the call is over."""
+        self.session.changes.goes_on(self.call_id, running)
 
     def checkpoint(self) -> None:
         """Raise if the call, or one that it is part of, has been stopped. To be called before each step that cannot be taken back."""

@@ -34,6 +34,7 @@ class ToolCall:
     """What a host asks for. `call_id` is the host's own name for the call; core never compares it with `call_hash`.
 
     `wait_for_previous`: it starts when all calls that came before it have ended. `ask`: why a person is asked first, whatever policy says.
+    `by_hand`: a person makes it through the host, so that it may be of a tool that no agent calls; it is judged all the same.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ToolCall:
     call_id: str
     wait_for_previous: bool = False
     ask: str | None = None
+    by_hand: bool = False
 
     def __init__(
         self,
@@ -49,11 +51,12 @@ class ToolCall:
         call_id: str,
         wait_for_previous: bool = False,
         ask: str | None = None,
+        by_hand: bool = False,
     ) -> None:
         # Written out, as for `Invocation`: every call makes one.
         self.__dict__.update(name=name, args=args, call_id=call_id, wait_for_previous=wait_for_previous)
-        if ask is not None:
-            self.__dict__.update(ask=ask)
+        if ask is not None or by_hand:
+            self.__dict__.update(ask=ask, by_hand=by_hand)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,8 @@ class GrantOption:
     `server`: the MCP server that runs the tool, and `declared` what it said of its tools then (`Remote.declared`): what is declared otherwise
     later is not what the person said yes to. `call_hash`: exactly this call, as long as it touches no more than `touches`:
     a link may lead elsewhere later, and a variable say something else. None but `tool`: every call of it.
+    `confined`: it holds in the sandbox alone, where commands that lack nothing but the network can then reach `hosts`; what else a command
+    needs is not granted.
     """
 
     label: str
@@ -84,6 +89,7 @@ class GrantOption:
     call_hash: str | None = None
     touches: tuple[Touch, ...] = ()
     declared: frozenset[str] = frozenset()
+    confined: bool = False
 
 
 @dataclass(frozen=True, slots=True)

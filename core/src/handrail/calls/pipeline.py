@@ -26,17 +26,19 @@ from handrail.errors import (
     HandrailError,
     InvalidArguments,
     NoConfirmer,
+    NotUndoable,
     SandboxDenied,
     Stopped,
     ToolUnavailable,
 )
-from handrail.judging.verdicts import Decision, Opinion, Reason, Route, Verdict
+from handrail.judging.verdicts import Decision, Opinion, Reach, Reason, Route, Verdict, View
 from handrail.plain import MAPPINGS
 from handrail.results.values import TailCall, ToolResult, as_result, completed
 from handrail.watching.events import Judged, Proposed, Scheduled, Started
 from handrail.watching.observing import considered
 
 if TYPE_CHECKING:
+    from handrail.sandboxing.confining import Confinement
     from handrail.session import Session
     from handrail.tools.contract import Tool
 
@@ -109,7 +111,8 @@ async def _stages(
             session.limits.admit(call)
     if running.why is not None:
         raise running.why
-    tool = session.listing.ready.get(call.name) if parent is None and call.name.__class__ is str else None
+    plain = parent is None and not call.by_hand and call.name.__class__ is str
+    tool = session.listing.ready.get(call.name) if plain else None
     if tool is None:
         tool = await find(session, call, nested=parent is not None)
     call = running.call = _by_name(call, tool)
@@ -135,12 +138,15 @@ async def _stages(
             session.scheduler.anew(running)
         running.executing = True
         session.recorder.decided(invocation, verdict, asked_for=call.name)
-        result = await run(session, running, invocation, verdict)
+        try:
+            result = await run(session, running, invocation, verdict)
+        except NotUndoable as exc:
+            result = await _although_not_undoable(session, running, call, exc, began)
         if isinstance(result, TailCall):
             invocation = await _tail(session, running, result, handed_on)
             handed_on.append(invocation.tool.name)
             continue
-        if "error" in result and result.error_code == SandboxDenied.code and session.confirmer is not None:
+        if "error" in result and result.error_code == SandboxDenied.code and session.court.judging.interactive:
             result = await _once_more(session, running, call, result, began)
         if handed_on:
             result.setdefault("tail_calls", handed_on)
@@ -169,9 +175,9 @@ async def _tail(session: Session, running: Running, tail: TailCall, before: Sequ
 async def _once_more(
     session: Session, running: Running, call: ToolCall, denied: ToolResult, began: float
 ) -> ToolResult:
-    """The result on the host of a call that the sandbox has refused something, when a person says yes to that; else the one it had."""
+    """Run a call again that the sandbox has refused something, if a person says yes to that. Returns its result, else the one it had."""
     assert running.invocation is not None
-    again = await on_host(session, running, running.invocation, denied)
+    again = await asked_again(session, running, running.invocation, denied)
     if again is None:
         return denied
     await finish(session, running, denied, began, over=False)
@@ -182,6 +188,38 @@ async def _once_more(
     assert isinstance(result, ToolResult)
     result["sandbox_denied"] = _refusal(denied)
     return result
+
+
+async def _although_not_undoable(
+    session: Session, running: Running, call: ToolCall, why: NotUndoable, began: float
+) -> ToolResult | TailCall:
+    """Run a call that was allowed because it can be undone, and cannot be, if a person approves it. Raises `why` where nobody is asked."""
+    if not session.court.judging.interactive or running.invocation is None:
+        raise why
+
+    async def judge(invocation: Invocation) -> Verdict:
+        verdict = judged(session, invocation, await session.court.judge(invocation))
+        if not verdict.relies_on_undo:
+            return verdict
+        reasons = (Reason("not_undoable", str(why)), *verdict.reasons)
+        return replace(
+            verdict,
+            decision=Decision.CONFIRM,
+            rule="undo:not_undoable",
+            reasons=reasons,
+            relies_on_undo=False,
+            remember=None,
+        )
+
+    from handrail.asking.confirming import confirm
+
+    await finish(session, running, failed(running, why), began, over=False)
+    asked = await judge(running.invocation)
+    if asked.decision is Decision.CONFIRM:
+        running.invocation, asked = await confirm(session, running.invocation, asked, judge=judge)
+    running.verdict = asked
+    session.recorder.decided(running.invocation, asked, asked_for=call.name)
+    return await run(session, running, running.invocation, asked)
 
 
 async def _when_free(
@@ -217,7 +255,7 @@ async def find(session: Session, call: ToolCall, *, nested: bool) -> Tool:
         raise ToolUnavailable("the session is over; nothing is run in it any more")
     if not isinstance(call.name, str):  # pyright: ignore[reportUnnecessaryIsInstance] # hosts pass what a model wrote
         raise InvalidArguments(f"a tool's name is a text, not {type(call.name).__name__}")
-    return await session.listing.find(call.name, nested=nested)
+    return await session.listing.find(call.name, nested=nested, by_hand=call.by_hand)
 
 
 def bind(session: Session, call: ToolCall, tool: Tool, parent: Invocation | None) -> Invocation:
@@ -245,38 +283,40 @@ def _asking(invocation: Invocation, why: str) -> Invocation:
 
 
 def _refusal(denied: ToolResult) -> str:
-    return denied["error"]["message"].removesuffix(f"; {SandboxDenied.INSTEAD}")
+    message: str = denied["error"]["message"]
+    return message.removesuffix(f"; {SandboxDenied.INSTEAD}").removesuffix(f"; {SandboxDenied.ALLOWED_HOSTS}")
 
 
-async def on_host(
+def _hosts(session: Session, verdict: Verdict) -> tuple[str, ...]:
+    """The hosts that a call may connect to in the sandbox."""
+    if verdict.reach is None:
+        return verdict.hosts
+    return tuple(dict.fromkeys((*verdict.hosts, *session.settings.sandbox.hosts)))
+
+
+async def asked_again(
     session: Session, running: Running, invocation: Invocation, denied: ToolResult
 ) -> tuple[Invocation, Verdict] | None:
-    """The call, allowed on the host, that the sandbox has refused something: when policy does not forbid it and a person says yes; else None."""
-    reason = Reason("sandbox_denied", f"a yes runs it again, on the host: {_refusal(denied)}")
+    """Ask whether a call that the sandbox has refused something is run again. Returns it allowed, or None when policy or a person forbids it.
 
-    async def for_host(invocation: Invocation) -> Verdict:
+    Where the refusal names hosts, that is in the sandbox with these, else on the host.
+    """
+    hosts = await _missing_hosts(session, denied)
+    view = running.verdict.view if running.verdict is not None else None
+
+    async def judge_again(invocation: Invocation) -> Verdict:
         verdict = judged(session, invocation, await session.court.judge(invocation))
         if verdict.decision is Decision.DENY:
             return verdict
-        return replace(
-            verdict,
-            decision=Decision.CONFIRM,
-            route=Route.HOST,
-            view=None,
-            rule="sandbox:denied",
-            reasons=(reason, *verdict.reasons),
-            remember=None,
-            grantable=False,
-            narrowed=(),
-        )
+        return _with_hosts(verdict, hosts, denied, view) if hosts else _for_host(verdict, denied)
 
-    asked = await for_host(invocation)
+    asked = await judge_again(invocation)
     if asked.decision is Decision.DENY:
         return None
     from handrail.asking.confirming import confirm
 
     try:
-        again, answered = await confirm(session, invocation, asked, judge=for_host)
+        again, answered = await confirm(session, invocation, asked, judge=judge_again)
     except asyncio.CancelledError:
         if running.why is None:
             raise
@@ -285,32 +325,47 @@ async def on_host(
     return (again, answered) if answered.decision is Decision.ALLOW else None
 
 
-def _cure(verdict: Verdict) -> str | None:
-    """How a person can allow what was denied; nothing for what is asked about, and for what nobody should."""
-    if verdict.decision is not Decision.DENY or verdict.catastrophic:
-        return None
-    # Only what was denied needs it.
-    from handrail.net import addresses
+async def _missing_hosts(session: Session, denied: ToolResult) -> tuple[str, ...]:
+    """The hosts that the call was refused, where the sandbox can be told to allow them."""
+    hosts = denied["error"].get("details", {}).get("hosts", ())
+    sandbox = (await session.runtime.sandbox()).sandbox
+    return tuple(hosts) if sandbox is not None and sandbox.filters else ()
 
-    kind, _, name = verdict.rule.partition(":")
-    match kind:
-        case "observer":
-            # A block is final, and the message names who blocks.
-            return None
-        case "policy":
-            return f"it is denied by the rule {name!r}; `handrail policy list` shows where it stands, and a person can change it"
-        case _ if name == "crash":
-            # Nobody knows what it would have said: no rule lifts that.
-            return f"no rule can allow it; the log of `handrail --debug` has the error, for whoever maintains the evaluator {kind!r}"
-        case "mode":
-            return 'a person can allow it by a rule with decision = "allow", or be there to be asked; see `handrail policy explain`'
-        case "effects" if (naming := addresses.cure(name)) is not None:
-            return naming
-        case _:
-            return (
-                f'a person can allow it by a rule in their own config.toml with decision = "allow" and lifts = ["{verdict.rule}"]; '
-                "`handrail policy explain` tells what a rule would do"
-            )
+
+def _for_host(verdict: Verdict, denied: ToolResult) -> Verdict:
+    """The question whether a call runs again on the host."""
+    return replace(
+        verdict,
+        decision=Decision.CONFIRM,
+        route=Route.HOST,
+        view=None,
+        reach=None,
+        hosts=(),
+        rule="sandbox:denied",
+        reasons=(Reason("sandbox_denied", f"a yes runs it again, on the host: {_refusal(denied)}"), *verdict.reasons),
+        remember=None,
+        grantable=False,
+        narrowed=(),
+    )
+
+
+def _with_hosts(verdict: Verdict, hosts: Sequence[str], denied: ToolResult, view: View | None) -> Verdict:
+    """The question whether a call runs again in the sandbox, with these hosts beside those that it has or is likely to need."""
+    likely = verdict.reach.hosts if verdict.reach is not None else ()
+    wanted = tuple(dict.fromkeys((*hosts, *(host for host in likely if host not in verdict.hosts))))
+    told = f"if approved, it runs again in the sandbox, with network to {', '.join(wanted)}: {_refusal(denied)}"
+    return replace(
+        verdict,
+        decision=Decision.CONFIRM,
+        route=Route.SANDBOX,
+        view=view or View.WORK,
+        reach=Reach(wanted, needed=True),
+        hosts=tuple(dict.fromkeys((*wanted, *verdict.hosts))),
+        rule="sandbox:hosts",
+        reasons=(Reason("sandbox_hosts", told), *verdict.reasons),
+        remember=None,
+        narrowed=(),
+    )
 
 
 def judged(session: Session, invocation: Invocation, verdict: Verdict) -> Verdict:
@@ -323,14 +378,18 @@ def judged(session: Session, invocation: Invocation, verdict: Verdict) -> Verdic
 async def run(session: Session, running: Running, invocation: Invocation, verdict: Verdict) -> ToolResult | TailCall:
     """Run the handler under its lease and timeout. Anything but an allow is refused here."""
     if verdict.decision is not Decision.ALLOW:
-        raise _denied(invocation, verdict)
+        raise await _denied(session, invocation, verdict)
     tool = invocation.tool
-    sandbox = await session.confinement(tool, verdict.view) if verdict.route is Route.SANDBOX else None
+    confined = verdict.route is Route.SANDBOX
+    sandbox = await session.confinement(tool, verdict.view, hosts=_hosts(session, verdict)) if confined else None
+    if sandbox is not None and verdict.keeps_repositories:
+        sandbox = sandbox.keeping_repositories()
     if not tool.read_only:
         session.check_stopped()
     if running.why is not None:
         raise running.why
     on_host = None
+    recorded = None if tool.read_only else await session.changes.begin(invocation, verdict)
     try:
         if sandbox is None and tool.confinable:
             on_host = await session.begin_host_run(verdict.view)
@@ -360,6 +419,8 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
         aside = sandbox.put_aside() if sandbox is not None else []
         if on_host is not None:
             session.end_host_run(on_host)
+        if recorded is not None:
+            recorded.over()
     if isinstance(returned, TailCall):
         if running.why is not None:
             raise running.why
@@ -368,7 +429,9 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
     result = await _kept(session, tool, context, returned) if keeps else as_result(returned)
     if sandbox is not None:
         result |= {"sandbox": sandbox.name, "network": sandbox.network}
+        _tell_hosts(result, sandbox)
         _tell_aside(result, aside)
+        _tell_left(result, sandbox.left)
         if sandbox.unsurveyed:
             result["unsurveyed"] = list(sandbox.unsurveyed)
             result.add_note(UNSURVEYED)
@@ -376,6 +439,8 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
         _tell_aside(result, on_host.aside)
         for note in on_host.notes():
             result.add_note(note)
+    if recorded is not None:
+        await recorded.tell(result)
     if result["status"] != "success" and "error" not in result:
         result = completed(result, title=tool.title)
     return stopped(result, running.why, tool.title) if running.why is not None else result
@@ -391,12 +456,16 @@ async def _as_hands(session: Session, tool: Tool) -> AsyncGenerator[None]:
         yield
 
 
-def _denied(invocation: Invocation, verdict: Verdict) -> Denied:
+async def _denied(session: Session, invocation: Invocation, verdict: Verdict) -> Denied:
     """What is told of a call that is not run: every reason, how a person can allow it, and the code of the last reason."""
+    # Only what was denied needs it.
+    from handrail.calls.remedies import find_remedy
+
     reason = verdict.reasons[-1] if verdict.reasons else Reason("denied", "policy refuses it")
     told = "; ".join(dict.fromkeys(each.text for each in verdict.reasons)) or reason.text
     error = REFUSALS.get(reason.code, Denied)
-    return error(f"{invocation.tool.name} was not run: {told}", hint=_cure(verdict), details={"rule": verdict.rule})
+    remedy = await find_remedy(session.court, invocation, verdict)
+    return error(f"{invocation.tool.name} was not run: {told}", hint=remedy, details={"rule": verdict.rule})
 
 
 async def _kept(session: Session, tool: Tool, context: ToolContext, returned: Any) -> ToolResult:
@@ -422,10 +491,30 @@ def _start(
     return invocation.run(context)
 
 
+def _tell_hosts(result: ToolResult, sandbox: Confinement) -> None:
+    """Name in the result the hosts that were allowed, and those that were refused."""
+    if sandbox.hosts:
+        result["hosts"] = list(sandbox.hosts)
+    if refused := sandbox.traffic.places:
+        result["refused_hosts"] = list(refused)
+        if "error" not in result:
+            result.add_note(f"The sandbox refused connections to {', '.join(refused)}.")
+
+
+def _tell_left(result: ToolResult, left: Sequence[str]) -> None:
+    """Name in the result what should have been renamed and could not be."""
+    if left:
+        result["not_put_aside"] = list(left)
+        result.add_note(
+            f"Other programs run such files unasked, and they could not be renamed: {', '.join(left)}. "
+            "Nothing runs on the host until they are gone."
+        )
+
+
 def _tell_aside(result: ToolResult, aside: Sequence[str]) -> None:
     """Name in the result what was renamed in the workspace."""
     if aside:
-        from handrail.sandboxing.confining import ASIDE
+        from handrail.sandboxing.aside import ASIDE
 
         result["put_aside"] = list(aside)
         result.add_note(f"Renamed, since other programs run such files unasked (…{ASIDE}): {', '.join(aside)}.")

@@ -45,8 +45,8 @@ def command(jsonl: bool, choices: Choices) -> None:
     """Judge calls without running anything.
 
     Each line of stdin is {"tool", "args"} with, as wanted, "id", "shell" (bash, powershell, cmd), "cwd", "home", "user", "env", "workspace",
-    "platform", "mode" and "private_desktop"; what is left out is as it is here. Each gives a line {"id", "decision", "route", "view", "rule",
-    "reasons"}, in order; a bad one {"id", "error"}.
+    "platform", "mode" and "private_desktop"; what is left out is as it is here. Each gives a line {"id", "decision", "route", "view", "hosts",
+    "rule", "reasons"}, in order; a bad one {"id", "error"}. "hosts" are those that the call is given in the sandbox, or would be after an approval.
 
     Example: echo '{"tool": "wait", "args": {"seconds": 1}}' | handrail evaluate --jsonl
     """
@@ -112,6 +112,7 @@ def _wire(verdict: Verdict) -> dict[str, Any]:
         "decision": verdict.decision,
         "route": verdict.route,
         "view": verdict.view,
+        "hosts": list(verdict.hosts),
         "rule": verdict.rule,
         "reasons": [asdict(reason) for reason in verdict.reasons],
     }

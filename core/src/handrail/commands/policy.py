@@ -226,6 +226,10 @@ def _lines(explained: Explained) -> Iterator[str]:
     yield _line("decision", f"{verdict.decision} {where} by {verdict.rule}")
     if verdict.view is not None:
         yield _line("view", f"{verdict.view}: {VIEWS[verdict.view]}")
+    if verdict.relies_on_undo:
+        yield _line("undo", "it runs only if undo can keep what it overwrites or deletes")
+    if verdict.hosts:
+        yield _line("network", f"to {', '.join(verdict.hosts)} and no other host")
     yield from (_line("", f"because {reason.text}") for reason in verdict.reasons)
 
 
@@ -369,6 +373,8 @@ def _verdict_wire(verdict: Verdict) -> dict[str, Any]:
         "decision": verdict.decision,
         "route": verdict.route,
         "view": verdict.view,
+        "relies_on_undo": verdict.relies_on_undo,
+        "hosts": list(verdict.hosts),
         "rule": verdict.rule,
         "reasons": [asdict(reason) for reason in verdict.reasons],
         "catastrophic": verdict.catastrophic,

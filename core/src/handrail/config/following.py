@@ -54,6 +54,7 @@ class Following:
             return
         self._runtime.config = config
         self._runtime.rules = changed
+        self._runtime.undo.use(config.settings.undo)
         for session in self._runtime.sessions:
             try:
                 session.apply(config.settings)

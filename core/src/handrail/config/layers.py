@@ -42,6 +42,9 @@ PERSONAL: frozenset[Key] = COMMON | {
     ("secrets", "variables"),
     ("audit", "keep_days"),
     ("audit", "keep_bytes"),
+    # It is one store for all workspaces.
+    ("undo", "max_bytes"),
+    ("undo", "keep_days"),
 }
 
 

@@ -61,6 +61,11 @@ class Places:
         return self.cache / "artifacts"
 
     @property
+    def undo(self) -> Path:
+        """What is kept of files before calls change them: no tool may read or write it."""
+        return self.state / "undo"
+
+    @property
     def trusted_folders(self) -> Path:
         return self.state / "trusted.json"
 

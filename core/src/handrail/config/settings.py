@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
 from handrail.config.rule_settings import Kind, RuleSettings
@@ -69,6 +69,13 @@ class NetworkSettings(Section):
     )
 
 
+def _host(text: str) -> str:
+    from handrail.net.allowed_hosts import HostEntry
+
+    HostEntry.parse(text)
+    return text
+
+
 class SandboxSettings(Section):
     """`[sandbox]`"""
 
@@ -76,6 +83,10 @@ class SandboxSettings(Section):
         default=(), description='Sandboxes in the order they are tried; unset: all there are; ["none"]: no sandbox.'
     )
     network: bool = Field(default=False, description="Whether what runs in the sandbox has the network.")
+    hosts: tuple[Annotated[str, AfterValidator(_host)], ...] = Field(
+        default=(),
+        description="Hosts that commands which need the network may reach in the sandbox without a question: name, name:port or `*.name`.",
+    )
     writable: tuple[str, ...] = Field(
         default=(), description="Folders beside the workspace that may be written in the sandbox."
     )
@@ -145,6 +156,27 @@ class ArtifactSettings(Section):
     )
     keep_bytes: Annotated[int, Field(ge=0)] = Field(
         default=2_000_000_000, description="Bytes that all of them may have; the oldest go first."
+    )
+
+
+class UndoSettings(Section):
+    """`[undo]`: what is kept of files before calls change them."""
+
+    enabled: bool = Field(default=True, description="Keep what calls change in files, so that it can be undone.")
+    max_bytes: Annotated[int, Field(ge=1_000_000)] = Field(
+        default=1_000_000_000, description="Bytes that all of it may have; the oldest goes first."
+    )
+    max_file_bytes: Annotated[int, Field(ge=0)] = Field(
+        default=67_108_864, description="Bytes of one file; a larger one is not kept, and the result says so."
+    )
+    max_files: Annotated[int, Field(ge=1)] = Field(
+        default=50_000,
+        description="Files and folders of one workspace; of a larger one only what a call names is kept.",
+    )
+    keep_days: Annotated[int, Field(ge=1)] = Field(default=14, description="Days after which a call cannot be undone.")
+    leave_out: tuple[Word, ...] = Field(
+        default=(),
+        description="Files and folders that are not kept: a name, or a path from the workspace on; `*` stands for any letters.",
     )
 
 
@@ -335,6 +367,7 @@ class Settings(Section):
     observers: tuple[ObserverSettings, ...] = Field(default=(), description="Commands that look at calls.")
     audit: AuditSettings = AuditSettings()
     artifacts: ArtifactSettings = ArtifactSettings()
+    undo: UndoSettings = UndoSettings()
     output: OutputSettings = OutputSettings()
     limits: LimitSettings = LimitSettings()
     mcp: McpSettings = McpSettings()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from pathlib import PurePath, PureWindowsPath
 
 from handrail.files import known_places_data as data
@@ -17,9 +17,13 @@ from handrail.files import known_places_data as data
 Names = tuple[str, ...]
 # Places by the first of their names, each with what it is.
 Table = Mapping[str, list[tuple[Names, str]]]
+# Names in a repository's folder by which git takes it for one.
+REPOSITORY_NAMES = frozenset(("HEAD", "objects", "refs", "commondir"))
 # A path, or the text of a POSIX path.
 Place = PurePath | str
 
+# Folders that everybody shares, and a session's sandboxed commands have to themselves.
+SHARED_TEMPORARY = ("/tmp", "/var/tmp")
 # Characters that Apple's file systems leave out when they compare names.
 IGNORED = re.compile("[\u200b-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 
@@ -34,7 +38,10 @@ def secret(path: Place) -> str | None:
         return None
     if not SECRET_STARTS.isdisjoint(parts) and (what := _anywhere(parts, SECRETS_BY_START)) is not None:
         return what
-    return _secret_name(name) or (_secret_of_process(parts) if parts[0] == "proc" else None)
+    what = _secret_name(name) or (_secret_of_process(parts) if parts[0] == "proc" else None)
+    if what is None and (copied := BACKUP.fullmatch(name)) is not None:
+        return next((what for original in copied.groups() if original and (what := _secret_name(original))), None)
+    return what
 
 
 def startup(path: PurePath, *, home: PurePath) -> str | None:
@@ -47,6 +54,11 @@ def startup(path: PurePath, *, home: PurePath) -> str | None:
         return _at_start(parts, WINDOWS_BY_START)
     # macOS keeps /etc and /var in /private.
     return _at_start(parts[1:] if parts[:1] == ("private",) else parts, SYSTEM_BY_START)
+
+
+def is_repository(names: Set[str]) -> bool:
+    """Return True if git takes a folder that holds these names for a repository and obeys its settings, whatever it is called."""
+    return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 
 def autorun(path: PurePath) -> str | None:
@@ -118,6 +130,8 @@ def _secret_name(name: str) -> str | None:
     if "." in name:
         if name.startswith(".env.") and name.rpartition(".")[2] not in TEMPLATES:
             return "settings with secrets"
+        if name.endswith(".env") and name[: -len(".env")] not in TEMPLATES:
+            return "settings with secrets"
         if name[0] == "." and name.endswith(("_history", "-history")):
             return "a history of commands"
         if name.endswith(KEY_ENDINGS):
@@ -186,6 +200,11 @@ SECRET_SHAPES = (
 )
 # How all of them begin.
 SECRET_SHAPE_STARTS = ("ssh_host_", "service", "client_secret", "krb5cc_", "agent.")
+# Copies that editors and people make beside a file: `.env~`, `id_rsa.bak`, `#.env#`, `.key.pem.swp`.
+BACKUP_ENDINGS = ("~", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".swo", "#")
+BACKUP = re.compile(
+    r"\.(?P<swapped>.+)\.sw[op]|(?P<copied>.+?)(?:~|\.(?:bak|backup|old|orig|save|sw[op]))+|#(?P<locked>.+)#|\._(?P<forked>.+)"
+)
 PUBLIC_ENDINGS = (".pub",)
 PUBLIC_NAMES = frozenset(("known_hosts", "known_hosts.old"))
 TEMPLATES = frozenset(("example", "sample", "template", "dist", "defaults", "tmpl", "tpl", "schema"))
@@ -197,6 +216,7 @@ AUTORUN_ENDINGS: dict[str, str] = {
     ".pth": "Python",
     "profile.ps1": "the next shell",
     ".code-workspace": "an editor",
+    ".sublime-project": "an editor",
     **dict.fromkeys((".scf", ".lnk", ".url", ".library-ms", ".desktop"), "the file manager"),
 }
 
@@ -210,6 +230,8 @@ PLACES_BY_NAME: Sequence[str] = tuple(
         )
     )
 )
+# How many names the longest place has that counts anywhere.
+MOST_NAMES = max(len(place) for table in (data.SECRET_PLACES, data.PROJECT_AUTORUN) for place in _places(table))
 # Every name that stands in a table, whichever part of a place it is.
 NOTABLE_NAMES = frozenset(
     part for table in (data.SECRET_PLACES, data.PROJECT_AUTORUN) for place in _places(table) for part in place
@@ -217,5 +239,5 @@ NOTABLE_NAMES = frozenset(
 NOTABLE_EXTENSIONS = frozenset(
     ending.rpartition(".")[2] for ending in (*KEY_ENDINGS, ".pem", *AUTORUN_ENDINGS) if ending.startswith(".")
 )
-NOTABLE_ENDINGS = ("_history", "-history", "profile.ps1")
-NOTABLE_STARTS = (".env.", *SECRET_SHAPE_STARTS)
+NOTABLE_ENDINGS = ("_history", "-history", "profile.ps1", ".env", *BACKUP_ENDINGS)
+NOTABLE_STARTS = (".env.", "._", *SECRET_SHAPE_STARTS)

@@ -245,18 +245,24 @@ PROJECT_AUTORUN = """
 git:
     .git  .gitmodules  .husky  .githooks  .git-hooks  .pre-commit-config.yaml  .pre-commit-hooks.yaml  lefthook.yml
     .lefthook.yml  lefthook.yaml  .overcommit.yml  .hg/hgrc  .lefthook  .lintstagedrc  .lintstagedrc.json
+    .hg/hgrc-not-shared  .hg/sharedpath  .jj/repo/config.toml  .local-overcommit.yml  lefthook.toml  .lefthook.toml
+    lefthook.json  .lefthook.json  lefthook-local.yml  .lefthook-local.yml  lefthook-local.yaml  .lefthook-local.yaml
+    lefthook-local.toml  .lefthook-local.toml  lefthook-local.json  .lefthook-local.json  .huskyrc  .huskyrc.json
+    .huskyrc.js  .huskyrc.yml  .huskyrc.yaml  .lintstagedrc.js  .lintstagedrc.cjs  .lintstagedrc.mjs  .lintstagedrc.yml
+    .lintstagedrc.yaml  .lefthook.yaml
 direnv:
     .envrc  .direnv
 an editor:
     .vscode  .idea  .fleet  .zed  .vim  .vimrc  .nvim.lua  .nvimrc  .exrc  .lvimrc  .local.vimrc  .devcontainer
-    .dir-locals.el  .sublime-project  .devcontainer.json  .projectile  .kakrc  .helix
+    .dir-locals.el  .dir-locals-2.el  .kateproject  .sublime-project  .devcontainer.json  .projectile  .kakrc  .helix
 an agent:
     .claude  .codex  .gemini  .cursor  .continue  .mcp.json  mcp.json  handrail.toml  .handrail  .windsurf  .roo
     .cline  .kiro  .agents  .amp  .cursorrules  .clinerules  .windsurfrules  .roorules  .aider.conf.yml  .opencode
-    opencode.json  .crush.json  agents.md  claude.md  gemini.md  claude.local.md  .github/copilot-instructions.md
+    opencode.json  opencode.jsonc  crush.json  .crush.json  agents.override.md  .github/hooks  agents.md
+    claude.md  gemini.md  claude.local.md  .github/copilot-instructions.md
     .junie
 a shell:
-    .autoenv  .autoenv.zsh  .tool-versions  mise.toml  .mise.toml  .mise  .config/mise  .autoenv.sh  .asdfrc
+    .autoenv  .autoenv.zsh  .tool-versions  mise.toml  .mise.toml  mise.local.toml  .mise.local.toml  .mise  .config/mise  .autoenv.sh  .asdfrc
 Python:
     sitecustomize.py  usercustomize.py  .pdbrc
 a package manager:

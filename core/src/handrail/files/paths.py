@@ -18,6 +18,7 @@ from handrail.files.known_places import (
     KEY_ENDINGS as KEY_ENDINGS,
     SECRET_NAMES as SECRET_NAMES,
     SECRET_PLACES as SECRET_PLACES,
+    SHARED_TEMPORARY as SHARED_TEMPORARY,
     Place as Place,
     autorun as autorun,
     folded,
@@ -28,8 +29,6 @@ from handrail.files.known_places import (
 )
 from handrail.judging.verdicts import Reason
 
-# Folders that everybody shares, and a session's sandboxed commands have to themselves.
-SHARED_TEMPORARY = ("/tmp", "/var/tmp")
 # What Linux allows, too.
 MAX_LINKS = 40
 MAX_LENGTH = 4096
@@ -138,17 +137,20 @@ def resolve(
 def privately(
     found: Resolved, *, temporary: PurePath | None, workspace: Iterable[PurePath], seen: Seen | None = None
 ) -> Resolved:
-    """The same place as the session's sandboxed commands see it: what lies in their private /tmp is found there, when it is there.
+    """Return the same place as the session's sandboxed commands see it: what they have in /tmp lies in a private folder.
 
-    `temporary` is that folder on the host; None: there is none. Links in it lead where they lead on the host.
+    `temporary` is that folder on the host; None: there is none. Links in it lead where they lead on the host. A place that is in neither is
+    in the private one, so that a new file is made there; what only the host's /tmp has stays what it is.
     """
     if temporary is None or found.refused is not None or inside(found.place, (temporary, *workspace), seen=seen):
         return found
     for shared in SHARED_TEMPORARY:
         if _below(found.real, shared) and found.real != shared:
-            own = f"{temporary}{found.real[len(shared) :]}"
+            below = found.real[len(shared) :]
+            own = f"{temporary}{below}"
             known: Seen = {} if seen is None else seen
-            if _look(own, known) is not None:
+            first = f"/{below.split('/')[1]}"
+            if _look(f"{temporary}{first}", known) is not None or _look(f"{shared}{first}", known) is None:
                 real, refused = _follow(own, known)
                 return found._replace(real=real, written=own, refused=refused)
     return found
@@ -168,6 +170,12 @@ def inside(path: Place, roots: Iterable[PurePath], *, seen: Seen | None = None, 
         if refused is None and real != root and _below(text, fold(real)):
             return True
     return False
+
+
+def leads_to(folder: PurePath) -> str | None:
+    """Return where an absolute path leads by a link on its way; None for a path without links."""
+    real = os.path.realpath(folder)
+    return None if real == str(folder) else real
 
 
 def device(path: Place, *, seen: Seen | None = None) -> str | None:

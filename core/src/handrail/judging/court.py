@@ -8,16 +8,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from handrail.errors import HandrailError
+from handrail.files.paths import leads_to
+from handrail.files.small_texts import read_small_text
+from handrail.judging import path_opinions
 from handrail.judging.grants import Grant
 from handrail.judging.policy import Policy
 from handrail.judging.verdicts import Judging, Mode, Seat, Verdict, decided, hear
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from handrail.calls.invocation import GrantOption, Invocation
     from handrail.desktops.desktop import Focusing
     from handrail.files.paths import Seen
+    from handrail.judging.rules import Rule
     from handrail.judging.verdicts import Focus
     from handrail.session import Session
+    from handrail.tools.contract import Tool
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +41,8 @@ class Court:
         # How often each grant has let a call pass.
         self._uses: Counter[str] = Counter()
         self._seats: dict[str, tuple[Seat, ...]] = {}
+        # Whether a call was judged that may name files: then the folders that are opened to calls are known.
+        self._names_files = False
         self.judge_anew()
 
     def judge_anew(self) -> None:
@@ -48,7 +57,7 @@ class Court:
 
     def _circumstances(self) -> Judging:
         session, confirmer = self._session, self._session.confirmer
-        return replace(
+        judging = replace(
             self._runtime.judging,
             cwd=session.cwd,
             environment={**self._runtime.environment, **session.environment},
@@ -61,18 +70,19 @@ class Court:
             at_terminal=getattr(confirmer, "at_terminal", False) is True,
             temporary=session.temporary,
             untrusted=session.intake.seen,
+            undoable=session.changes.undoable,
+            read_text=read_small_text,
         )
+        if self._names_files:
+            readable, writable = self._runtime.opened_folders(judging, session.settings.sandbox)
+            judging = replace(judging, readable=readable, writable=writable)
+        granted = (grant for grant in self.policy.all_grants if grant.holds_in(judging))
+        return replace(judging, granted_hosts=tuple(dict.fromkeys(host for each in granted for host in each.hosts)))
 
     async def judge(self, invocation: Invocation, *, seen: Seen | None = None) -> Verdict:
         """The verdict on a bound call. Judgements that belong to one call look at no place twice when they pass the same dictionary as `seen`."""
-        tool = invocation.tool
-        seats = self._seats.get(tool.name)
-        if seats is None:
-            seats = self._seats[tool.name] = self._runtime.seats_for(tool)
-        judging = await self._with_sandbox() if tool.confinable else self.judging
-        if tool.inputs and (focus := await self._focus(invocation)) is not None:
-            judged = any(seat.evaluator.reads_commands for seat in seats)
-            judging = replace(judging, focus=replace(focus, judged=judged))
+        seats = self._seats_of(invocation.tool)
+        judging = await self._circumstances_of(invocation, seats)
         if seen is not None:
             judging = self._together(judging, seen)
         heard = await hear(invocation, seats=seats, judging=judging)
@@ -80,6 +90,40 @@ class Court:
         if verdict.grants:
             self._uses.update(verdict.grants)
         return verdict
+
+    async def suppose(self, invocation: Invocation, *, mode: Mode, rules: Sequence[Rule] = ()) -> Verdict:
+        """Return the verdict that a call would get in another mode, or with more rules; no grant counts as used by it."""
+        seats = self._seats_of(invocation.tool)
+        judging = replace(await self._circumstances_of(invocation, seats), mode=mode)
+        policy = Policy((*self.policy.rules.ranked, *rules), self.policy.grants)
+        policy.lasting = self.policy.lasting
+        heard = await hear(invocation, seats=seats, judging=judging)
+        return decided(invocation, heard, policy=policy, judging=judging)
+
+    def _seats_of(self, tool: Tool) -> tuple[Seat, ...]:
+        seats = self._seats.get(tool.name)
+        if seats is None:
+            seats = self._seats[tool.name] = self._runtime.seats_for(tool)
+        return seats
+
+    async def _circumstances_of(self, invocation: Invocation, seats: Sequence[Seat]) -> Judging:
+        """Return the circumstances of one call: with what its tool may use beside what all calls know."""
+        tool = invocation.tool
+        if tool.names_files or tool.confinable:
+            await self._find_folders(invocation)
+        judging = _with_true_roots(await self._with_sandbox() if tool.confinable else self.judging)
+        if tool.inputs and (focus := await self._focus(invocation)) is not None:
+            judged = any(seat.evaluator.reads_commands for seat in seats)
+            judging = replace(judging, focus=replace(focus, judged=judged))
+        return judging
+
+    async def _find_folders(self, invocation: Invocation) -> None:
+        """Find the folders that are opened to a call, and make the session's private /tmp where the call names a file there."""
+        if not self._names_files:
+            self._names_files = True
+            self.judge_anew()
+        if self.judging.temporary is None and path_opinions.names_temporary(invocation, self.judging):
+            await self._session.open_temporary()
 
     def _together(self, judging: Judging, seen: Seen) -> Judging:
         """The circumstances with what was looked at, made anew where either is another one than for the judgement before."""
@@ -127,3 +171,9 @@ class Court:
         lasting = {grant.id for grant in self.policy.lasting}
         if used := {id: uses for id, uses in self._uses.items() if id in lasting}:
             self._runtime.book.used(used)
+
+
+def _with_true_roots(judging: Judging) -> Judging:
+    """Return the circumstances without roots of the workspace that lead elsewhere since the session began, by a link in their path."""
+    roots = tuple(root for root in judging.workspace if leads_to(root) is None)
+    return judging if len(roots) == len(judging.workspace) else replace(judging, workspace=roots)

@@ -6,10 +6,13 @@
     input, windows, clipboard                                        allow on a private desktop, else confirm once a session
     keys into a terminal, where no evaluator reads commands          confirm, each time
     input to web pages in a browser of ours                          confirm once a session
-    writing in the workspace                                         confirm; allow in the mode accept_edits
+    reading public files of the system                               allow
+    writing and deleting in the workspace                            allow where undo keeps what is changed, else confirm; writing: allow in
+                                                                     the mode accept_edits, too
+    the same in the session's private /tmp, and where a person
+    has opened a folder to sandboxed commands                        allow
     ending plan mode                                                 always confirm
-    sending, downloading, writing elsewhere, deleting, settings,
-    installing                                                       confirm
+    sending, downloading, writing elsewhere, settings, installing    confirm
     running code                                                     allow in the sandbox where its tool can be shut in, else confirm
     secrets, devices, start-up files, Handrail's own files, private
     addresses                                                        never without a rule of a person that says so

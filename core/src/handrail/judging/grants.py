@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 
 from handrail.calls.invocation import GrantOption, Invocation
 from handrail.judging.rules import ACCESS, below
-from handrail.judging.verdicts import MODES, Judging, Mode, Part, Touch, Verdict
+from handrail.judging.verdicts import MODES, Judging, Mode, Part, Route, Touch, Verdict
 from handrail.tools.contract import Input, Run, Tool
 
 # A folder that is offered is this deep at least: `/home/ada` is a whole home, `/home/ada/shop` a project.
@@ -32,8 +32,19 @@ def options(invocation: Invocation, verdict: Verdict) -> tuple[GrantOption, ...]
         call_hash=invocation.call_hash,
         touches=touches,
     )
+    if verdict.route is Route.SANDBOX and verdict.reach is not None and verdict.reach.needed:
+        return tuple(_confined(exact, verdict.reach.hosts))
     own = () if tool.grants is None else tool.grants(invocation.params)
     return tuple(dict.fromkeys((exact, *own, *_narrowed(invocation, verdict))))
+
+
+def _confined(exact: GrantOption, hosts: tuple[str, ...]) -> Iterator[GrantOption]:
+    """Yield what a yes to hosts may mean: these hosts for commands in the sandbox, and these hosts for this call."""
+    named = ", ".join(hosts)
+    yield GrantOption(
+        f"network to {named} for commands that run in the sandbox", exact.tool, hosts=hosts, confined=True
+    )
+    yield replace(exact, label=f"exactly this call, in the sandbox with network to {named}", hosts=hosts, confined=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +86,11 @@ class Grant:
             other.cwd,
         )
 
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that commands in the sandbox may reach by it, whatever the call."""
+        return self.option.hosts if self.option.confined and self.option.call_hash is None else ()
+
     def expired(self) -> bool:
         return self.expires is not None and self.expires <= datetime.now(UTC)
 
@@ -86,14 +102,18 @@ class Grant:
         """Whether it would answer for the call, had the server not changed since what it says of the tool."""
         return _declared_anew(self.option, invocation.tool) and self._means(invocation, judging)
 
+    def holds_in(self, judging: Judging) -> bool:
+        """Return True if it holds in this workspace and mode, whatever the call."""
+        if MODES.index(judging.mode) > MODES.index(self.mode) or self.expired():
+            return False
+        return set(self.workspace) == {str(root) for root in judging.workspace}
+
     def _means(self, invocation: Invocation, judging: Judging) -> bool:
         option, tool = self.option, invocation.tool
         named = option.tool in tool.names or (option.tool == "*" and option.server is not None)
         if not named or option.server != tool.server:
             return False
-        if MODES.index(judging.mode) > MODES.index(self.mode) or self.expired():
-            return False
-        if set(self.workspace) != {str(root) for root in judging.workspace}:
+        if not self.holds_in(judging):
             return False
         return option.call_hash is None or (option.call_hash == invocation.call_hash and self.cwd == str(judging.cwd))
 
@@ -102,6 +122,9 @@ class Grant:
         option = self.option
         if option.call_hash is not None:
             return all(touch in option.touches for touch in part.touches)
+        if option.confined:
+            # Hosts of several such grants count together: the policy adds them up.
+            return False
         if option.commands:
             return any(part.argv[: len(words)] == words for words in option.commands)
         if option.paths or option.hosts:

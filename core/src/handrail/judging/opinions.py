@@ -8,9 +8,14 @@ from dataclasses import replace
 from handrail.judging.verdicts import Decision, Opinion, Part, Reason, Route, Touch, strictest
 
 
-def allowed(code: str, *touches: Touch) -> Opinion:
-    """A view that lets the call pass."""
-    return Opinion(f"effects:{code}", suggestion=Decision.ALLOW, parts=part(touches, harmless=True))
+def allowed(code: str, *touches: Touch, relies_on_undo: bool = False) -> Opinion:
+    """A view that lets the call pass; with `relies_on_undo` only if undo keeps what the call changes."""
+    return Opinion(
+        f"effects:{code}",
+        suggestion=Decision.ALLOW,
+        parts=part(touches, harmless=True),
+        relies_on_undo=relies_on_undo,
+    )
 
 
 def asked(code: str, text: str, *touches: Touch, remember: str | None = None) -> Opinion:
@@ -63,4 +68,5 @@ def combined(views: Sequence[Opinion | None]) -> Opinion | None:
             harmless=_lets_pass(suggestion, floor),
         ),
         remember=words.pop() if len(words) == 1 else None,
+        relies_on_undo=any(o.relies_on_undo for o in opinions),
     )

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import PurePosixPath
 
-from handrail.files import paths
+from handrail.calls.invocation import Invocation, paths_in
+from handrail.files import paths, place_kinds
+from handrail.files.place_kinds import PlaceKind
 from handrail.judging.opinions import allowed, asked, kept
 from handrail.judging.verdicts import Decision, Judging, Mode, Opinion, Reason
 
 READING = allowed("read_inside")
+READING_OPEN = allowed("read_open")
 EDITING = allowed("write_inside")
+EDITING_KEPT = allowed("write_inside", relies_on_undo=True)
+CHANGING_OPEN = allowed("write_open")
+DELETING_KEPT = allowed("delete_inside", relies_on_undo=True)
 WRITE_INSIDE = asked("write_inside", "it changes a file of the workspace")
 DELETE_INSIDE = asked("delete_inside", "it deletes in the workspace")
 READ_OUTSIDE = asked("read_outside", "it reads a file outside the workspace")
@@ -26,7 +33,27 @@ def resolved(text: str, judging: Judging, seen: paths.Seen, *, follow_last: bool
     found = paths.resolve(
         text, cwd=judging.cwd, home=judging.home, platform=judging.platform, seen=seen, follow_last=follow_last
     )
+    if found.refused is None and paths.inside(found.place, judging.protected, seen=seen, platform=judging.platform):
+        return found
     return paths.privately(found, temporary=judging.temporary, workspace=judging.workspace, seen=seen)
+
+
+def names_temporary(invocation: Invocation, judging: Judging) -> bool:
+    """Return True if a call names a file that would be in a private /tmp, if there were one."""
+    named = (
+        text
+        for effect in invocation.tool.effects
+        if effect.arg is not None and effect.what in ("file", "folder", "glob")
+        for text in paths_in(invocation.argument(effect))
+        if text.startswith(("/tmp/", "/var/tmp/"))
+    )
+    return any(_is_private(fixed(text), judging) for text in named)
+
+
+def _is_private(text: str, judging: Judging) -> bool:
+    own = PurePosixPath("/var/empty")
+    found = paths.resolve(text, cwd=judging.cwd, home=judging.home, platform=judging.platform)
+    return paths.privately(found, temporary=own, workspace=judging.workspace) is not found
 
 
 def fixed(pattern: str) -> str:
@@ -45,8 +72,9 @@ def of_reading(text: str, found: paths.Resolved, judging: Judging, seen: paths.S
         return view
     if found.doubtful is not None:
         return kept(Decision.CONFIRM, found.doubtful)
-    if _inside(found.place, judging, seen):
-        return READING
+    opened = place_kinds.opened_by(found, judging, "read", seen)
+    if opened is not None:
+        return READING if opened is PlaceKind.WORKSPACE else READING_OPEN
     if found.linked:
         return asked("read_outside", f"{text!r} leads to {found.real!r}, outside the workspace")
     return READ_OUTSIDE
@@ -73,7 +101,11 @@ def of_writing(text: str, found: paths.Resolved, judging: Judging, seen: paths.S
     """The view of writing the file or folder that `text` names."""
     if (view := _changing(text, found, judging, seen)) is not None:
         return view
-    return EDITING if judging.mode is Mode.ACCEPT_EDITS else WRITE_INSIDE
+    if place_kinds.opened_by(found, judging, "write", seen) is not PlaceKind.WORKSPACE:
+        return CHANGING_OPEN
+    if judging.mode is Mode.ACCEPT_EDITS:
+        return EDITING
+    return EDITING_KEPT if judging.undoable else WRITE_INSIDE
 
 
 def of_deleting(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion:
@@ -81,37 +113,40 @@ def of_deleting(text: str, found: paths.Resolved, judging: Judging, seen: paths.
     if (view := _changing(text, found, judging, seen)) is not None:
         return view
     if any(paths.inside(root, (found.path,), platform=judging.platform) for root in _roots(found, judging)):
-        return kept(Decision.CONFIRM, Reason("whole_workspace", f"{text!r} is the whole workspace"))
-    return DELETE_INSIDE
+        return kept(
+            Decision.CONFIRM, Reason("whole_workspace", f"{text!r} is the whole workspace, or all of an opened folder")
+        )
+    if place_kinds.opened_by(found, judging, "delete", seen) is not PlaceKind.WORKSPACE:
+        return CHANGING_OPEN
+    return DELETING_KEPT if judging.undoable else DELETE_INSIDE
 
 
 def _changing(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen) -> Opinion | None:
     """What speaks against changing a place at all; None for plain ones in the workspace."""
     if (closed := _closed(found, seen) or _out_of_reach(found, text, judging, seen)) is not None:
         return closed
-    inside = _inside(found.place, judging, seen)
-    if (view := _secret(text, found, Decision.CONFIRM if inside else Decision.DENY)) is not None:
+    opened = place_kinds.opened_by(found, judging, "write", seen)
+    if (view := _secret(text, found, Decision.CONFIRM if opened is not None else Decision.DENY)) is not None:
         return view
     if found.doubtful is not None:
         return kept(Decision.CONFIRM, found.doubtful)
-    if (who := paths.autorun(found.path) or paths.autorun(found.named)) is not None:
+    if (
+        opened is not PlaceKind.TEMPORARY
+        and (who := place_kinds.obeyed_by(found, (*judging.workspace, *judging.writable))) is not None
+    ):
         return kept(Decision.CONFIRM, Reason("autorun", f"{text!r} is run or obeyed by {who} without being asked"))
-    if not inside:
+    if opened is None:
         return kept(Decision.CONFIRM, Reason("write_outside", f"{text!r} is outside the workspace"))
     return None
 
 
-def _inside(path: paths.Place, judging: Judging, seen: paths.Seen) -> bool:
-    own = () if judging.temporary is None else (judging.temporary,)
-    return paths.inside(path, (*judging.workspace, *own), seen=seen, platform=judging.platform)
-
-
 def _roots(found: paths.Resolved, judging: Judging) -> list[paths.Place]:
-    return [found.kind(str(root)) for root in judging.workspace]
+    own = () if judging.temporary is None else (judging.temporary,)
+    return [found.kind(str(root)) for root in (*judging.workspace, *judging.writable, *own)]
 
 
 def _secret(text: str, found: paths.Resolved, floor: Decision) -> Opinion | None:
-    what = paths.secret(found.place) or (paths.secret(found.named) if found.linked else None)
+    what = place_kinds.secret_in(found)
     return None if what is None else kept(floor, Reason("secret", f"{text!r} keeps {what}"))
 
 
@@ -141,6 +176,8 @@ def _out_of_reach(found: paths.Resolved, text: str, judging: Judging, seen: path
         return kept(Decision.DENY, Reason("kernel", f"{text!r} is a setting of the running system"))
     if (who := paths.startup(found.path, home=judging.home)) is not None:
         return kept(Decision.DENY, Reason("startup", f"{text!r} is run or obeyed by {who} without being asked"))
-    if found.linked and _inside(found.named, judging, seen) and not _inside(found.place, judging, seen):
+    named = found._replace(real=found.written)
+    leaves = found.linked and place_kinds.opened_by(found, judging, "write", seen) is None
+    if leaves and place_kinds.opened_by(named, judging, "write", seen) is not None:
         return kept(Decision.DENY, Reason("link_out", f"{text!r} goes through a link that leaves the workspace"))
     return None

@@ -22,11 +22,13 @@ from handrail.judging.verdicts import (
     Mode,
     Opinion,
     Part,
+    Reach,
     Reason,
     Route,
     Verdict,
     strictest,
 )
+from handrail.net.allowed_hosts import AllowedHosts
 from handrail.sandboxing.choosing import CURE
 from handrail.tools.contract import Tool
 
@@ -42,6 +44,10 @@ class Policy:
         # Those of the session, and those that were given for always.
         self.grants = tuple(grants)
         self.lasting: tuple[Grant, ...] = ()
+
+    @property
+    def all_grants(self) -> tuple[Grant, ...]:
+        return (*self.grants, *self.lasting)
 
     def decide(self, invocation: Invocation, opinions: Sequence[Opinion], judging: Judging) -> Verdict:
         """The verdict: the strictest of the floors and of rule, grant or suggestion, then mapped by the mode."""
@@ -89,20 +95,25 @@ class _Hold:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What rules and grants say of one part, and what holds it beside that."""
+    """What rules and grants say of one part, and what holds it beside that. `grants` are all that are needed to allow it."""
 
     decision: Decision | None = None
-    by: Rule | Grant | None = None
+    by: Rule | None = None
     holds: tuple[_Hold, ...] = ()
+    grants: tuple[Grant, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """What counts before floors and mode: what rules or grants say, or else the suggestions. `held`: a rule that only tightens asks, too."""
+    """What counts before floors and mode: what rules or grants say, or else the suggestions. `held`: a rule that only tightens asks, too.
+
+    `hosts` are those that rules, or grants of exactly this call, name for it in the sandbox.
+    """
 
     verdict: Verdict
     rules: tuple[Rule, ...] = ()
     held: bool = False
+    hosts: tuple[str, ...] = ()
 
 
 class _Case:
@@ -116,9 +127,13 @@ class _Case:
         self.told = tuple(part for o in opinions for part in o.parts)
         self.parts = self.told or WHOLE
         self.rules = tuple(r for r in policy.rules.of(invocation.tool) if r.of_session(judging).yes)
-        given = (*policy.grants, *policy.lasting)
-        self.grants = tuple(g for g in given if g.holds(invocation, judging))
+        given = policy.all_grants
+        filters = judging.sandbox is not None and judging.sandbox.filters
+        self.grants = tuple(g for g in given if g.holds(invocation, judging) and (filters or not g.option.confined))
         self.outdated = not self.grants and any(g.outdated(invocation, judging) for g in given)
+        self.reach = _joined(o.reach for o in opinions if o.reach is not None)
+        # Hosts that commands in the sandbox may reach, and the grant that says so.
+        self.granted = {host: grant for grant in self.grants for host in grant.hosts}
 
     def verdict(self) -> Verdict:
         base = self._base()
@@ -126,6 +141,8 @@ class _Case:
         if verdict.decision is Decision.DENY:
             return verdict
         verdict = self._mapped(verdict, base)
+        if self.reach is not None:
+            verdict = replace(verdict, reach=self.reach, hosts=self._hosts(verdict, base))
         asks_again = self.outdated and verdict.decision is Decision.CONFIRM
         return replace(verdict, reasons=(*verdict.reasons, DECLARED_ANEW)) if asks_again else verdict
 
@@ -134,9 +151,9 @@ class _Case:
             fit = rule.of_tool(self.invocation.tool)
             fit = rule.of_session(self.judging) if fit.yes else fit
             yield Step(rule, tuple(self._fit(rule, part) for part in self.parts) if fit.yes else (fit,))
-        for grant in (*self.policy.grants, *self.policy.lasting):
+        for grant in self.policy.all_grants:
             if grant.holds(self.invocation, self.judging):
-                yield Step(grant, tuple(FITS if self._granted(grant, p) else Fit(False, "part") for p in self.parts))
+                yield Step(grant, tuple(FITS if self._counts(grant, p) else Fit(False, "part") for p in self.parts))
             else:
                 yield Step(grant, (Fit(False, "call"),))
 
@@ -153,7 +170,11 @@ class _Case:
             return base
         if worst.decision is base.verdict.decision:
             return replace(base, held=True)
-        return _Base(_by_rules([worst.rule], worst.decision, doubt=worst.doubt), held=True)
+        held = _by_rules([worst.rule], worst.decision, doubt=worst.doubt)
+        if self.reach is not None and self.reach.needed:
+            # Who makes it stricter does not send it to the host.
+            held = replace(held, route=base.verdict.route, view=base.verdict.view)
+        return _Base(held, held=True, hosts=base.hosts)
 
     def _answered(self, answers: Sequence[_Answer], suggested: Verdict) -> _Base:
         """The strictest answer; an allow only when it is for every part that is not harmless."""
@@ -161,17 +182,45 @@ class _Case:
         if decision is None:
             return _Base(suggested)
         said = [a for a in answers if a.decision is decision]
-        rules = tuple(dict.fromkeys(a.by for a in said if isinstance(a.by, Rule)))
-        confined = bool(rules) and _route(rules, suggested, decision) is Route.SANDBOX
-        if decision is Decision.ALLOW and not all(
-            a.decision is Decision.ALLOW or part.harmless or (confined and part.view is not None)
-            for a, part in zip(answers, self.parts, strict=True)
-        ):
+        rules = tuple(dict.fromkeys(a.by for a in said if a.by is not None))
+        grants = tuple(dict.fromkeys(g for a in said for g in a.grants))
+        route = _route(rules, suggested, decision) if rules else _route_of_grants(grants)
+        if decision is Decision.ALLOW and not self._all_allowed(answers, grants, route, by_rules=bool(rules)):
             return _Base(suggested)
+        hosts = tuple(dict.fromkeys(self._named_hosts(answers))) if route is Route.SANDBOX else ()
         if rules:
-            verdict = _by_rules(rules, decision)
-            return _Base(replace(verdict, route=_route(rules, suggested, decision)), rules)
-        return _Base(_by_grants(tuple(dict.fromkeys(a.by for a in said if isinstance(a.by, Grant)))))
+            return _Base(replace(_by_rules(rules, decision), route=route), rules, hosts=hosts)
+        view = suggested.view if route is Route.SANDBOX else None
+        return _Base(replace(_by_grants(grants), route=route, view=view), hosts=hosts)
+
+    def _all_allowed(
+        self, answers: Sequence[_Answer], grants: Sequence[Grant], route: Route, *, by_rules: bool
+    ) -> bool:
+        """Return True if what is allowed is the whole call, in the surroundings that each part is allowed in."""
+        confined = route is Route.SANDBOX
+        if not confined and any(grant.option.confined for grant in grants):
+            return False
+        return all(
+            answer.decision is Decision.ALLOW
+            or part.harmless
+            or (confined and part.view is not None and (by_rules or all(map(self._reached, _hosts_of(part)))))
+            for answer, part in zip(answers, self.parts, strict=True)
+        )
+
+    def _named_hosts(self, answers: Sequence[_Answer]) -> Iterator[str]:
+        """Yield the hosts that rules name for parts of the call, and those of grants of exactly this call."""
+        for answer, part in zip(answers, self.parts, strict=True):
+            if answer.decision is Decision.ALLOW and answer.by is not None and answer.by.hosts:
+                yield from _hosts_of(part)
+            yield from (host for grant in answer.grants if grant.option.confined for host in grant.option.hosts)
+
+    def _hosts(self, verdict: Verdict, base: _Base) -> tuple[str, ...]:
+        """The hosts that the call is given in the sandbox: what was granted, and what a person is asked about."""
+        assert self.reach is not None
+        if verdict.route is not Route.SANDBOX:
+            return ()
+        asked = self.reach.hosts if self.reach.needed and base.verdict.decision is Decision.CONFIRM else ()
+        return tuple(dict.fromkeys((*asked, *base.hosts, *self.granted)))
 
     def _answer(self, part: Part) -> _Answer:
         """The highest rule that surely speaks of the part, or a grant in its place; and what above it only tightens."""
@@ -187,12 +236,32 @@ class _Case:
             elif fit.yes:
                 found = rule
                 break
-        grant = next((g for g in self.grants if self._granted(g, part)), None)
+        grants = self._grants_for(part)
         # A grant answers whoever only asks, save an administrator; doubts about a deny are not answered by it.
-        if grant is not None and (found is None or found.decision is Decision.ALLOW or _grant_answers(found)):
+        if grants and (found is None or found.decision is Decision.ALLOW or _grant_answers(found)):
             kept = (h for h in holds if h.rule.decision is Decision.DENY or h.rule.tier == "admin")
-            return _Answer(Decision.ALLOW, grant, tuple(kept))
+            return _Answer(Decision.ALLOW, None, tuple(kept), grants)
         return _Answer(found.decision if found else None, found, tuple(holds))
+
+    def _grants_for(self, part: Part) -> tuple[Grant, ...]:
+        """The grants that allow a part: one that covers it, or those that name all hosts of a part which lacks nothing else."""
+        one = next((g for g in self.grants if self._granted(g, part)), None)
+        if one is not None:
+            return (one,)
+        if self.reach is None or not self.reach.needed:
+            return ()
+        hosts = _hosts_of(part)
+        if not hosts or part.view is None or part.argv == OPAQUE or not all(map(self._reached, hosts)):
+            return ()
+        return tuple(dict.fromkeys(self.granted[host] for host in hosts if host in self.granted))
+
+    def _reached(self, host: str) -> bool:
+        offer = self.judging.sandbox
+        always = offer.hosts if offer is not None and offer.filters else ()
+        return host in self.granted or (bool(always) and AllowedHosts.of(always).covers(host))
+
+    def _counts(self, grant: Grant, part: Part) -> bool:
+        return self._granted(grant, part) or grant in self._grants_for(part)
 
     def _fit(self, rule: Rule, part: Part) -> Fit:
         return rule.of_part(part, self.invocation.tool, self.judging, self.policy.rules.places)
@@ -224,6 +293,9 @@ class _Case:
         if catastrophic and not may_ask and CATASTROPHIC in lifted:
             reasons = (*reasons, NOT_AT_TERMINAL)
         asked_by_admin = any(r.tier == "admin" and r.decision is Decision.CONFIRM for r in base.rules)
+        # A call that lacks nothing but hosts runs in the sandbox, whatever else a person is asked about.
+        by_host = base.verdict.view is not None and self.reach is not None and self.reach.needed
+        confined = decision is Decision.ALLOW or by_host
         # A yes is remembered under a word only when everybody who asks means the same by it.
         words = {o.remember for o in self.opinions if o.suggestion is decision}
         return replace(
@@ -237,8 +309,10 @@ class _Case:
             parts=self.told,
             narrowed=tuple(words for o in self.opinions for words in o.narrowed),
             # Somebody's yes is for the host, unless the rule that asks says otherwise.
-            route=base.verdict.route if decision is Decision.ALLOW or base.rules else Route.HOST,
-            view=base.verdict.view if decision is Decision.ALLOW else None,
+            route=base.verdict.route if confined or base.rules else Route.HOST,
+            view=base.verdict.view if confined else None,
+            relies_on_undo=decision is Decision.ALLOW
+            and (base.verdict.relies_on_undo or (by_host and any(o.relies_on_undo for o in self.opinions))),
         )
 
     def _lifted(self) -> set[str]:
@@ -300,8 +374,10 @@ def _suggested(opinions: Sequence[Opinion]) -> Verdict:
         return replace(NOBODY, route=route)
     of_it = [o for o in opinions if o.suggestion is decision]
     reasons = tuple(reason for o in of_it for reason in o.reasons)
-    view = next((o.view for o in of_it if o.view is not None), None) if decision is Decision.ALLOW else None
-    return Verdict(decision, route, of_it[0].rule, reasons, view=view)
+    view = next((o.view for o in of_it if o.view is not None), None)
+    relies = decision is Decision.ALLOW and any(o.relies_on_undo for o in of_it)
+    keeps = decision is Decision.ALLOW and any(o.keeps_repositories for o in of_it)
+    return Verdict(decision, route, of_it[0].rule, reasons, view=view, keeps_repositories=keeps, relies_on_undo=relies)
 
 
 def _by_rules(rules: Sequence[Rule], decision: Decision, *, doubt: str = "") -> Verdict:
@@ -327,6 +403,23 @@ def _route(rules: Sequence[Rule], suggested: Verdict, decision: Decision) -> Rou
     if decision is Decision.ALLOW and any(rule.tier == "plugin" and rule.route is None for rule in rules):
         return suggested.route
     return Route.HOST
+
+
+def _route_of_grants(grants: Sequence[Grant]) -> Route:
+    """Where a call runs that grants allow: in the sandbox when none of them is for the host."""
+    return Route.SANDBOX if grants and all(grant.option.confined for grant in grants) else Route.HOST
+
+
+def _hosts_of(part: Part) -> tuple[str, ...]:
+    """The hosts that a part connects to; an empty name stands for one that is not known."""
+    return tuple(touch.what for touch in part.touches if touch.kind == "network")
+
+
+def _joined(reaches: Iterable[Reach]) -> Reach | None:
+    found = tuple(reaches)
+    if not found:
+        return None
+    return Reach(tuple(dict.fromkeys(h for r in found for h in r.hosts)), any(r.needed for r in found))
 
 
 def _sandboxed(verdict: Verdict, judging: Judging) -> Verdict:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from handrail.calls.invocation import Invocation
 from handrail.errors import PluginError
+from handrail.files.small_texts import read_small_text
 from handrail.judging.policy import Policy
 from handrail.judging.verdicts import Judging, Seat, Verdict, judge
 from handrail.tools.registry import Owned
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from handrail.runtime import Runtime
 
 
+# What stands for the private /tmp of a session that there is not: nothing is there.
+SUPPOSED_TEMPORARY = Path("/tmp/handrail-box-none/tmp")
+
+
 class Supposing:
     """Judges with the rules, evaluators and sandbox of a runtime. What toolsets bring is a session's, and not known here."""
 
@@ -25,7 +31,8 @@ class Supposing:
         self._runtime = runtime
         self._config = runtime.config
         self._seats: dict[str, tuple[Seat, ...]] = {}
-        self._offered: tuple[Judging, Judging] | None = None
+        # Circumstances, with what they are for commands and for tools that name files.
+        self._offered: tuple[Judging, Judging, Judging] | None = None
 
     async def evaluate(self, name: str, args: Mapping[str, Any], judging: Judging) -> Verdict:
         """What would be decided of a call in other circumstances; nothing is run."""
@@ -35,6 +42,7 @@ class Supposing:
     async def explain(self, name: str, args: Mapping[str, Any], judging: Judging) -> Explained:
         """The verdict on a call with all that led to it, the grants that hold for always among it; nothing is run."""
         owned, invocation, judging = await self._supposed(name, args, judging)
+        judging = replace(judging, read_text=read_small_text)
         policy = Policy(self._runtime.rules)
         policy.lasting = self._runtime.grants
         from handrail.judging.explaining import explain
@@ -51,7 +59,9 @@ class Supposing:
         if owned is None:
             raise PluginError(f"there is no tool {name!r}{nearest(name, self._runtime.registry.names())}")
         invocation = Invocation(owned.tool, args, owned.tool.validate(args), "evaluate")
-        return owned, invocation, await self._with_sandbox(judging) if owned.tool.confinable else judging
+        if owned.tool.confinable or owned.tool.names_files:
+            judging = await self._with_sandbox(judging, confinable=owned.tool.confinable)
+        return owned, invocation, judging
 
     def _seats_of(self, owned: Owned) -> tuple[Seat, ...]:
         name = owned.tool.name
@@ -59,8 +69,15 @@ class Supposing:
             self._seats[name] = self._runtime.seats_for(owned.tool)
         return self._seats[name]
 
-    async def _with_sandbox(self, judging: Judging) -> Judging:
-        """The same circumstances with what the sandbox gives, made once for those that are asked about again."""
+    async def _with_sandbox(self, judging: Judging, *, confinable: bool) -> Judging:
+        """Return the circumstances with what the sandbox gives to a command, or opens to a tool that names files; made once for those that
+        are asked about again.
+        """
         if self._offered is None or self._offered[0] is not judging:
-            self._offered = judging, replace(judging, sandbox=await self._runtime.offer(judging))
-        return self._offered[1]
+            offer = await self._runtime.offer(judging)
+            readable, writable = self._runtime.opened_folders(judging, self._runtime.settings.sandbox)
+            opened = replace(judging, readable=readable, writable=writable)
+            private = offer is not None and offer.private_tmp
+            named = replace(opened, temporary=SUPPOSED_TEMPORARY) if private else opened
+            self._offered = judging, replace(opened, sandbox=offer), named
+        return self._offered[1] if confinable else self._offered[2]

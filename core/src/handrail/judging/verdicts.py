@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -115,6 +115,18 @@ class Part:
     view: View | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Hosts that a command connects to, each `name` or `name:port`, so that it can run in a sandbox which lets it reach these and no others.
+
+    `needed`: it is known to connect to them, and is asked about unless all of them are allowed. Otherwise it may connect to them, and runs
+    with those that are allowed.
+    """
+
+    hosts: tuple[str, ...] = ()
+    needed: bool = False
+
+
 # What stands for a part that was not understood. No rule and no grant covers it, save a grant of exactly the same call.
 OPAQUE: tuple[str, ...] = ("?",)
 
@@ -127,6 +139,11 @@ class Offer:
     network: bool = False
     # What it may write beside the workspace and its own private temporary folders (/tmp, /var/tmp), resolved.
     writable: tuple[str, ...] = ()
+    # Whether those temporary folders are the session's private one for its file tools, too.
+    private_tmp: bool = False
+    # Whether it can limit the network to some hosts, and those that every command which needs the network may reach.
+    filters: bool = False
+    hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -149,15 +166,31 @@ class Opinion:
     narrowed: tuple[tuple[str, ...], ...] = ()
     # False for what is left of the opinion of an evaluator that may only tighten.
     trusted: bool = True
-    # The surroundings of a command that this opinion allows; None for other tools.
+    # The surroundings of a command that this opinion allows, or that it gets after an approval where hosts are all it lacks; None for other tools.
     view: View | None = None
+    # True where the sandbox keeps the data of version control as it is: nothing in the call is known to work on it.
+    keeps_repositories: bool = False
+    # True where it allows the call only because undo keeps what the call changes (`Judging.undoable`).
+    relies_on_undo: bool = False
+    # The hosts that a command in the sandbox connects to; None for one that has no use for the network, or needs more of it than hosts.
+    reach: Reach | None = None
 
     @cached_property
     def allowing(self) -> Verdict | None:
         """The verdict where this opinion alone counts and lets the call pass; None when it does not. Made once for opinions that are given again."""
         if self.suggestion is not Decision.ALLOW or self.floor is not None or self.catastrophic:
             return None
-        return Verdict(Decision.ALLOW, self.route, self.rule, self.reasons, parts=self.parts, view=self.view)
+        return Verdict(
+            Decision.ALLOW,
+            self.route,
+            self.rule,
+            self.reasons,
+            parts=self.parts,
+            view=self.view,
+            keeps_repositories=self.keeps_repositories,
+            relies_on_undo=self.relies_on_undo,
+            reach=self.reach,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +210,16 @@ class Verdict:
     grants: tuple[str, ...] = ()
     # What a person was shown and said yes to; None when nobody was asked.
     approved: Confirmation | None = None
-    # The surroundings of a command that an evaluator allowed; None after an approval and for what a rule or grant allowed.
+    # The surroundings of a command that an evaluator allowed, or that lacked nothing but hosts which were approved; None for what else a person,
+    # a rule or a grant allowed.
     view: View | None = None
+    # True where the sandbox keeps the data of version control as it is.
+    keeps_repositories: bool = False
+    # True where the call is allowed only because undo keeps what it changes: if that cannot be kept, the call is not run.
+    relies_on_undo: bool = False
+    # What an evaluator says of the hosts that it connects to, and the hosts that it is given in the sandbox beside those of the settings.
+    reach: Reach | None = None
+    hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,10 +273,20 @@ class Judging:
     at_terminal: bool = False
     # The session's private folder that sandboxed commands have as /tmp and /var/tmp; None before there is one.
     temporary: Path | None = None
+    # Folders outside the workspace that sandboxed commands can read (toolchains on PATH, `sandbox.readable`) and write (`sandbox.writable`), so
+    # that file tools may, too.
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
     # What was looked at for other judgements of the same call; None: each looks for itself.
     seen: Seen | None = None
+    # Hosts, as `Offer.hosts`, that a person has allowed to commands in the sandbox, in this session or always.
+    granted_hosts: tuple[str, ...] = ()
     # What third parties told the session; None as long as there is nothing of them.
     untrusted: Untrusted | None = None
+    # True when undo is on and has room for what calls change in the workspace (`docs/undo.md`).
+    undoable: bool = False
+    # Gives the text of a small configuration file, None where there is none. Where it is not set, no file is opened to judge a call.
+    read_text: Callable[[Path], str | None] | None = None
 
 
 class Evaluator(ABC):
@@ -251,7 +302,7 @@ class Evaluator(ABC):
 
     @abstractmethod
     async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
-        """What it thinks of the call; None when nothing. Must change nothing and open no file."""
+        """What it thinks of the call; None when nothing. Must change nothing, and open no file but by `Judging.read_text`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,7 +68,7 @@ def _begun(line: Mapping[str, Any], *, session: str) -> dict[str, Any]:
         "status": "unfinished",
         "result": None,
         "duration_ms": None,
-        **{name: line[name] for name in ("route", "view", "changed_by", "before", "observed") if name in line},
+        **{name: line[name] for name in ("route", "view", "hosts", "changed_by", "before", "observed") if name in line},
     }
 
 

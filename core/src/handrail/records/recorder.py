@@ -93,6 +93,7 @@ class Recorder:
             "decision": verdict.decision,
             "route": verdict.route,
             **({} if verdict.view is None else {"view": verdict.view}),
+            **({"hosts": list(verdict.hosts)} if verdict.hosts else {}),
             "rule": verdict.rule,
             "reasons": self._secrets.kept([reason.text for reason in verdict.reasons]),
         }

@@ -67,6 +67,8 @@ SECRET_VALUES = re.compile(
     """,
     re.VERBOSE,
 )
+# A user name of this length in an address is a token.
+_TOKEN_AS_USER = re.compile(r"(?<=://)[^\s/:@'\"]{12,1024}(?=:?@)")
 # One of these is in each that is no token.
 _SIGNS = ("-----BEGIN ", "://", *(f"{scheme} " for scheme in _SCHEMES))
 _BEGINNINGS = tuple(beginning for beginnings, _ in _TOKENS for beginning in beginnings)
@@ -118,10 +120,11 @@ def _is_secret_name(name: str) -> bool:
 
 
 def is_credential(name: str, value: str) -> bool:
-    """Whether a variable of the environment holds a credential. There `KEY` alone is one, too."""
-    if is_secret_name(name) or not KEY_WORDS.isdisjoint(name.lower().split("_")):
+    """Whether a variable of the environment holds a credential. There `KEY` alone is one, too, and `AUTH` or `OTP` at the end."""
+    words = name.lower().split("_")
+    if is_secret_name(name) or not KEY_WORDS.isdisjoint(words) or words[-1] in ("auth", "otp"):
         return True
-    return len(value) >= 12 and SECRET_VALUES.search(value) is not None
+    return len(value) >= 12 and (SECRET_VALUES.search(value) or _TOKEN_AS_USER.search(value)) is not None
 
 
 def without_credentials(environment: Mapping[str, str]) -> dict[str, str]:

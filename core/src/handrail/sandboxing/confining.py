@@ -7,25 +7,28 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 
 from handrail.config.settings import SandboxSettings
+from handrail.files import known_places
 from handrail.judging.verdicts import View
 from handrail.records.redaction import is_credential
 from handrail.sandboxing import repositories
-from handrail.sandboxing.denials import Denial
+from handrail.sandboxing.aside import is_left, rename_aside
+from handrail.sandboxing.denials import Denial, refused_hosts
+from handrail.sandboxing.gateway import Connections, Gateway, Traffic, proxy_environment
 from handrail.sandboxing.prepared import PreparedPool
 from handrail.sandboxing.quarantine import HostRun, Search
 from handrail.sandboxing.sandboxes import Bounds, Confined, Limits, PreparedSandbox, Sandbox
 from handrail.sandboxing.scratch import Scratch
 from handrail.sandboxing.survey import Found, Survey, stands_for, was_there
-from handrail.sandboxing.toolchains import toolchains
+from handrail.sandboxing.toolchains import named_folders, toolchains
+from handrail.undo.coverage import REPOSITORIES
 
 MEGABYTE = 2**20
-ASIDE = ".handrail-aside"
 # Places of the system: a workspace that is or holds one of them cannot be opened to a sandbox.
 OF_THE_SYSTEM = (
     "/usr",
@@ -108,10 +111,17 @@ class Confinement:
     missing: Mapping[Path, Sequence[Path]]
     confines: Confines
     view: View = View.WORK
+    connections: Connections = field(default_factory=Connections)
+    traffic: Traffic = field(default_factory=Traffic)
 
     @property
     def name(self) -> str:
         return self.sandbox.name
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The only hosts that can be connected to, where there is no other network."""
+        return () if self.bounds.network else self.bounds.hosts
 
     @property
     def network(self) -> bool:
@@ -129,6 +139,9 @@ class Confinement:
         """
         given = self.environment(environment)
         confined = self.sandbox.confine(argv, cwd=cwd, environment=given, bounds=self.bounds)
+        if confined.channel is not None:
+            proxy = self.connections.proxy_to(self.hosts, self.traffic)
+            confined = Gateway(confined.channel, proxy).around(confined)
         if self.view is View.READ:
             # It can leave nothing in the workspace that would have to be looked for.
             return confined
@@ -136,23 +149,48 @@ class Confinement:
 
     def environment(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables of `environment` that a command gets inside."""
-        return cleaned(environment, self.host)
+        given = cleaned(environment, self.host)
+        return {**given, **proxy_environment(self.hosts, given)} if self.hosts else given
 
     def prepared(self) -> PreparedSandbox | None:
         """Return a sandbox that is ready to run a command of this view at once; None where `confine` has to set one up."""
-        return self.confines.prepared(self) if self.view is View.READ else None
+        return self.confines.prepared(self) if self.view is View.READ and not self.hosts else None
 
     def reading(self, *folders: Path) -> Confinement:
         """The same with these folders to read, at their own places."""
         return replace(self, bounds=replace(self.bounds, readable=(*self.bounds.readable, *folders)))
 
+    def showing(self, place: Path, text: str) -> Confinement:
+        """Return the same with a file of this content at `place`, which a command can read and not change."""
+        shown = {**self.bounds.shown, place: self.confines.stand_in(text)}
+        return replace(self, bounds=replace(self.bounds, shown=shown))
+
+    def hiding(self, *places: Path) -> Confinement:
+        """Return the same with these files and folders closed."""
+        return replace(self, bounds=replace(self.bounds, masked=(*self.bounds.masked, *places)))
+
+    def keeping_repositories(self) -> Confinement:
+        """Return the same with the data of version control as it is: what the survey found of git, and what is at the top of the workspace."""
+        # As in `confinement`: what a command made that still runs is not bound.
+        found = [place for place in self.before.autorun if _repository(place) and place in self.bounds.anchored]
+        tops = [root / name for root in self.bounds.writable for name in REPOSITORIES if not self.confines.is_running]
+        places = [place for place in dict.fromkeys((*found, *tops)) if place.is_dir() and _real(place) == place]
+        return replace(self, bounds=replace(self.bounds, kept=(*places, *self.bounds.kept)))
+
     def denied(self, output: str, exit_code: int) -> Denial | None:
         """What the sandbox seems to have refused of a command that ended so; None when nothing points to it."""
+        if exit_code != 0 and (found := refused_hosts(self.traffic, output)) is not None:
+            return found
         return self.sandbox.denied(output, exit_code, self.bounds)
 
     def put_aside(self) -> list[str]:
         """Rename what the command has left in the workspace for other programs to run unasked; the names that it had."""
         return [] if self.view is View.READ else self.confines.put_aside(self)
+
+    @property
+    def left(self) -> Sequence[str]:
+        """What sandboxed commands have left for other programs to run unasked and could not be renamed."""
+        return () if self.view is View.READ else self.confines.left
 
 
 @dataclass(slots=True)
@@ -176,7 +214,10 @@ class Confines:
         environment: Mapping[str, str],
         protected: Sequence[Path],
         host_runs: Sequence[HostRun] = (),
+        renamed: Callable[[Sequence[str]], None] = lambda places: None,
     ) -> None:
+        # Told of the places that were put aside.
+        self._tell_renamed = renamed
         # The session's calls that run on the host now.
         self._host_runs = host_runs
         self._workspace = tuple(workspace)
@@ -192,6 +233,8 @@ class Confines:
         # When the first command began that could write, and whether one began since the workspace was last searched.
         self._first_ns = 0
         self._unsearched = False
+        # What commands have left and could not be put aside.
+        self._left: dict[Path, None] = {}
         # What the bounds of the last command that only reads were made from.
         self._read: tuple[object, Bounds] | None = None
 
@@ -202,7 +245,8 @@ class Confines:
 
     def following(self, given: Confinement, confined: Confined) -> Confined:
         """Return the command so that its start and its end are known here, too."""
-        started = self._started[id(given)] = _Started(given)
+        # The same call may be given more to read or to see: its traffic is what stays the same.
+        started = self._started[id(given.traffic)] = _Started(given)
         self._first_ns = self._first_ns or time.time_ns()
         self._unsearched = True
 
@@ -224,7 +268,7 @@ class Confines:
 
         With the whole network inside, nothing is held: what runs on the host may have to talk to it.
         """
-        if not self._unsearched and not self._started:
+        if not self._unsearched and not self._started and not self._left:
             return
         started = list(self._started.values())
         running = [one for one in started if not one.over and not one.given.bounds.network]
@@ -232,22 +276,44 @@ class Confines:
         aside = [name for one in started for name in self.put_aside(one.given)]
         search = Search(self._survey, self._first_ns)
         search.look(self._workspace)
-        aside += [str(place) for place in search.found if _rename(place, self._workspace)]
+        aside += self._renamed((*search.found, *self._left), self._workspace)
         self._unsearched = bool(self._started) or not search.whole
         run.aside, run.whole = aside, search.whole
+        run.left = (*self.left, *map(str, search.kept_back))
+
+    @property
+    def is_running(self) -> bool:
+        """True while a sandboxed command that may write runs."""
+        return any(not one.over for one in self._started.values())
 
     @property
     def temporary(self) -> Path | None:
         """The private folder that is /tmp inside; None before the first sandboxed call."""
         return self._scratch.temporary if self._scratch else None
 
-    def confinement(self, sandbox: Sandbox, settings: SandboxSettings, view: View = View.WORK) -> Confinement:
-        """What the next call is given. Looks at the workspace: some milliseconds the first time."""
+    def confinement(
+        self,
+        sandbox: Sandbox,
+        settings: SandboxSettings,
+        view: View = View.WORK,
+        *,
+        hosts: Sequence[str] = (),
+        connections: Connections | None = None,
+    ) -> Confinement:
+        """What the next call is given. Looks at the workspace: some milliseconds the first time.
+
+        `hosts` are those that the call may connect to, by way of `connections`.
+        """
         found = self._survey.look(self._workspace)
+        connections = connections or Connections()
         if view is View.READ:
             bounds = self._read_bounds(found, settings)
-            return Confinement(sandbox, bounds, self._environment, found, {}, self, View.READ)
-        bounds = self._bounds(found, settings, network=settings.network and sandbox.networks)
+            if hosts:
+                bounds = replace(bounds, hosts=tuple(hosts))
+            return Confinement(sandbox, bounds, self._environment, found, {}, self, View.READ, connections)
+        network = settings.network and sandbox.networks
+        bounds = self._bounds(found, settings, network=network)
+        bounds = replace(bounds, hosts=() if network else tuple(hosts))
         oldest = next(iter(self._started.values()), None)
         if oldest is not None:
             # What a command made that still runs is not bound: it could have it lead elsewhere at that moment.
@@ -263,7 +329,17 @@ class Confines:
         links = {place: made for git in repos for place in repositories.links(git) if (made := stands_for(place))}
         found = replace(found, autorun={**found.autorun, **links})
         own = [path for path in self._protected if _below(path, bounds.writable) and not os.path.lexists(path)]
-        return Confinement(sandbox, bounds, self._environment, found, {**missing, self._workspace[0]: tuple(own)}, self)
+        places = {**missing, self._workspace[0]: tuple(own)}
+        return Confinement(sandbox, bounds, self._environment, found, places, self, View.WORK, connections)
+
+    def stand_in(self, text: str) -> Path:
+        """Return a file of the host with this content, for something that is shown inside."""
+        self._scratch = self._scratch or Scratch()
+        return self._scratch.stand_in(text)
+
+    def open_temporary(self) -> None:
+        """Make the private folder, so that file tools can write there before the first command."""
+        self._scratch = self._scratch or Scratch()
 
     def prepared(self, given: Confinement) -> PreparedSandbox | None:
         """Return a prepared sandbox that shows what `given` does, if one is ready."""
@@ -271,8 +347,16 @@ class Confines:
 
     def put_aside(self, given: Confinement) -> list[str]:
         """Rename what came to be in the workspace since a call was confined and would be run or obeyed unasked; the names that it had."""
+        with contextlib.ExitStack() as opened:
+            aside = self._renamed(self._suspects(given, opened), given.bounds.writable)
+        started = self._started.get(id(given.traffic))
+        if started is not None and started.over:
+            del self._started[id(given.traffic)]
+        return aside
+
+    def _suspects(self, given: Confinement, opened: contextlib.ExitStack) -> list[Path]:
         before, missing = given.before, given.missing
-        now = self._survey.look(self._workspace)
+        now = self._survey.look_into(self._workspace, opened)
         new = [place for place, identity in now.autorun.items() if before.autorun.get(place) != identity]
         # What was masked could not be replaced inside; what the survey before may have missed and is older was there.
         new = [place for place in new if place not in given.bounds.masked and not was_there(place, before)]
@@ -280,10 +364,24 @@ class Confines:
         for git, places in missing.items():
             suspects += [place for place in repositories.links(git) if before.autorun.get(place) != stands_for(place)]
             suspects += [place for place in places if git not in new and stands_for(place) is not None]
-        aside = [str(place) for place in suspects if _rename(place, given.bounds.writable)]
-        started = self._started.get(id(given))
-        if started is not None and started.over:
-            del self._started[id(given)]
+        return suspects
+
+    @property
+    def left(self) -> list[str]:
+        """What is still there of what could not be put aside."""
+        self._left = {place: None for place in self._left if is_left(place)}
+        return [str(place) for place in self._left]
+
+    def _renamed(self, places: Iterable[Path], roots: Sequence[Path]) -> list[str]:
+        """Put places aside, and remember what cannot be; return the names of those that were."""
+        aside: list[str] = []
+        for place in dict.fromkeys(places):
+            if rename_aside(place, roots):
+                aside.append(str(place))
+            elif is_left(place):
+                self._left[place] = None
+        if aside:
+            self._tell_renamed(aside)
         return aside
 
     def close(self) -> None:
@@ -328,12 +426,13 @@ class Confines:
 
     def _read_bounds(self, found: Found, settings: SandboxSettings) -> Bounds:
         """Return the bounds of a command that only reads: all that one which works may see, nothing to write, no sockets, no network."""
-        made_from = (found.secrets, tuple(found.autorun.items()), settings)
+        given = (*self._found_toolchains(), *self._folders(settings.readable), *self._folders(settings.writable))
+        # Credentials may come to be at the top of these folders later (`cargo login`).
+        made_from = (found.secrets, tuple(found.autorun.items()), settings, given, tuple(map(_changed_ns, given)))
         if self._read is not None and self._read[0] == made_from:
             return self._read[1]
         scratch = self._scratch = self._scratch or Scratch()
         workspace = (*self._workspace, *self._repositories_elsewhere(found))
-        given = (*self._found_toolchains(), *self._folders(settings.readable), *self._folders(settings.writable))
         hardware = tuple(Path(place) for place in HARDWARE if os.path.isdir(place))
         seen = (*workspace, *given)
         hidden = {path for path in (*found.secrets, *_keys(given)) if _below(path, seen)}
@@ -362,8 +461,7 @@ class Confines:
         return self._toolchains
 
     def _folders(self, texts: Sequence[str]) -> tuple[Path, ...]:
-        paths = (_real(self._workspace[0] / Path(text.replace("~", str(self._home), 1))) for text in texts)
-        return tuple(path for path in paths if path.exists())
+        return named_folders(texts, workspace=self._workspace, home=self._home)
 
 
 def _limits(settings: SandboxSettings) -> Limits:
@@ -379,8 +477,8 @@ def _repository(place: Path) -> bool:
     """Whether a place that git obeys is a repository's own folder."""
     if place.is_symlink() or not place.is_dir():
         return False
-    return place.name == ".git" or repositories.bare(
-        {name for name in repositories.INSIDE if os.path.lexists(place / name)}
+    return place.name == ".git" or known_places.is_repository(
+        {name for name in known_places.REPOSITORY_NAMES if os.path.lexists(place / name)}
     )
 
 
@@ -392,37 +490,6 @@ def _inside(place: Path, roots: Sequence[Path]) -> bool:
 def _above(places: Iterable[Path], roots: Sequence[Path]) -> set[Path]:
     """The folders that these places are in, below the roots."""
     return {folder for place in places for folder in place.parents if _inside(folder, roots)}
-
-
-def _rename(place: Path, roots: Sequence[Path]) -> bool:
-    """Give it another name in its folder, which is reached without following a link; False when that did not work."""
-    root = next((root for root in roots if place.is_relative_to(root)), None)
-    if root is None:
-        return False
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-    with contextlib.ExitStack() as opened:
-        try:
-            folder = os.open(root, flags)
-            opened.callback(os.close, folder)
-            for name in place.relative_to(root).parts[:-1]:
-                folder = os.open(name, flags, dir_fd=folder)
-                opened.callback(os.close, folder)
-            for number in range(1, 100):
-                aside = f"{place.name}{ASIDE}{number if number > 1 else ''}"
-                if not _there(aside, folder):
-                    os.rename(place.name, aside, src_dir_fd=folder, dst_dir_fd=folder)
-                    return True
-        except OSError:
-            return False
-    return False
-
-
-def _there(name: str, folder: int) -> bool:
-    try:
-        os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except OSError:
-        return False
-    return True
 
 
 def _keys(folders: Sequence[Path]) -> list[Path]:
@@ -453,6 +520,14 @@ def _git_settings(home: Path) -> str:
             if keep:
                 lines.append(line)
     return "".join(f"{line}\n" for line in lines)
+
+
+def _changed_ns(folder: Path) -> int:
+    """Return when names in a folder last changed, in nanoseconds; 0 where it cannot be told."""
+    try:
+        return os.stat(folder).st_ctime_ns
+    except OSError:
+        return 0
 
 
 def _real(path: Path) -> Path:

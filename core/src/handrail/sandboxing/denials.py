@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from handrail.files.paths import SHARED_TEMPORARY
+from handrail.files.place_kinds import SHARED_TEMPORARY
+from handrail.net import urls
 
 if TYPE_CHECKING:
+    from handrail.sandboxing.gateway import Traffic
     from handrail.sandboxing.sandboxes import Bounds
 
-What = Literal["network", "write", "secret", "privilege", "outside", "limit"]
+What = Literal["network", "credentials", "write", "secret", "privilege", "outside", "limit"]
 
 # Programs say why they failed at the end of what they print.
 TAIL = 20_000
@@ -26,6 +28,23 @@ NETWORK = re.compile(
     | dial\ tcp:?\ lookup | failed\ to\ lookup\ address | no\ address\ associated\ with\ hostname | name\ resolution\ failed
     | couldn.t\ resolve\ host | \(from\ versions:\ none\)
     | spurious\ network\ error | could\ not\ fetch\ url | unable\ to\ access\ 'https?:// | no\ route\ to\ host
+    """
+)
+# Where programs that found no network name the host that they wanted.
+HOST = re.compile(
+    r"""(?ix)
+    (?: could\ not\ resolve\ host(?:name)?:? | unable\ to\ resolve\ host\ address | getaddrinfo\ (?:ENOTFOUND|EAI_AGAIN)
+      | dial\ tcp:?\ lookup | failed\ to\ resolve | HTTPS?Connection(?:Pool)?\(host= | unknown\ host:? | couldn.t\ resolve\ host
+      | unable\ to\ access\ 'https?://
+    )
+    \ ?['"\u2018\u201c]?(?P<host>[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?)
+    """
+)
+MAX_HOSTS = 10
+UNAUTHORIZED = re.compile(
+    r"""(?ix)
+    \bE401\b | \b401\ (?:client\ error|unauthorized|authorization\ required) | unauthorized\ \(401\) | HTTP\ (?:error|code|status)?:?\ ?401\b
+    | could\ not\ read\ (?:username|password)\ for | authentication\ failed\ for | status\ code:?\ 401\b | returned\ error:\ 401\b
     """
 )
 WRITE = re.compile(r"(?i)read-only file ?system|\bEROFS\b")
@@ -55,10 +74,11 @@ SHOWN = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/proc", "/dev")
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """What seems to have been refused: `what` for programs, `text` for people."""
+    """What seems to have been refused: `what` for programs, `text` for people. `hosts`: those that a person may be asked about."""
 
     what: What
     text: str
+    hosts: tuple[str, ...] = ()
 
 
 def seen_in(output: str, exit_code: int, bounds: Bounds) -> Denial | None:
@@ -67,7 +87,8 @@ def seen_in(output: str, exit_code: int, bounds: Bounds) -> Denial | None:
         return None
     text = output[-TAIL:]
     return (
-        _network(text, bounds)
+        _credentials(text, bounds)
+        or _network(text, bounds)
         or _secret(text, bounds)
         or _write(text, bounds)
         or _outside(text, bounds)
@@ -76,10 +97,40 @@ def seen_in(output: str, exit_code: int, bounds: Bounds) -> Denial | None:
     )
 
 
+def refused_hosts(traffic: Traffic, output: str) -> Denial | None:
+    """The refusal of connections to hosts that were not allowed; None where there were none, or what the server said explains the failure."""
+    if not traffic.refused or (not traffic.askable and UNAUTHORIZED.search(output[-TAIL:])):
+        return None
+    texts = "; ".join(
+        refused.text for refused in list(traffic.refused.values())[:MAX_HOSTS] if refused.why != "not_allowed"
+    )
+    places = ", ".join(traffic.askable[:MAX_HOSTS])
+    told = f"the sandbox refused connections to {places}" if places else ""
+    return Denial("network", "; ".join(filter(None, (told, texts))), traffic.askable[:MAX_HOSTS])
+
+
 def _network(text: str, bounds: Bounds) -> Denial | None:
     if bounds.network or (found := NETWORK.search(text)) is None:
         return None
-    return Denial("network", f"the sandbox has no network, and the command seems to need one ({found[0]!r})")
+    if bounds.hosts:
+        way = "the sandbox reaches its hosts through a proxy (HTTPS_PROXY), and the command seems to have gone past it"
+        return Denial("network", f"{way} ({found[0]!r})")
+    told = f"the sandbox has no network, and the command seems to need one ({found[0]!r})"
+    return Denial("network", told, tuple(_named_hosts(text)))
+
+
+def _named_hosts(text: str) -> Iterator[str]:
+    """The public hosts that a command without the network names in its errors. Its text is nobody's word: a person is shown the names."""
+    names = dict.fromkeys(found["host"].lower() for found in HOST.finditer(text))
+    views = (urls.host_view(name) for name in list(names)[:MAX_HOSTS])
+    yield from (view.host for view in views if view.host and view.floor is None)
+
+
+def _credentials(text: str, bounds: Bounds) -> Denial | None:
+    if not bounds.hosts or (line := next(_lines(UNAUTHORIZED, text), None)) is None:
+        return None
+    cure = "a person can have it run on the host, with their own credentials: now, or by a rule that allows the command"
+    return Denial("credentials", f"a server asked for credentials, which the sandbox does not have ({line!r}); {cure}")
 
 
 def _secret(text: str, bounds: Bounds) -> Denial | None:

@@ -7,6 +7,7 @@ is looked for here.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import time
@@ -14,10 +15,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from handrail.files import paths
+from handrail.files import known_places, paths
 from handrail.running import processes
 from handrail.sandboxing import repositories
-from handrail.sandboxing.survey import Survey
+from handrail.sandboxing.aside import is_closed
+from handrail.sandboxing.survey import Names, Survey, is_kept_back, near_names, open_closed
 
 # How much of a workspace is searched. A tree of this size takes some seconds, and is more than a source tree has.
 MAX_ENTRIES = 2_000_000
@@ -37,43 +39,56 @@ class Search:
     since_ns: int
     whole: bool = True
     found: list[Path] = field(default_factory=list[Path])
+    # Folders of this user that could not be listed, as a sandboxed command may have arranged.
+    kept_back: list[Path] = field(default_factory=list[Path])
 
     def look(self, roots: Sequence[Path]) -> None:
         """Search the folders below the roots that the survey does not cover."""
+        with contextlib.ExitStack() as opened:
+            self._look(roots, opened)
+
+    def _look(self, roots: Sequence[Path], opened: contextlib.ExitStack) -> None:
         ends = time.monotonic() + MAX_SEARCH_S
         waiting = [str(root) for root in roots]
         entries = 0
         while waiting:
             folder = waiting.pop()
-            names, below = self._listed(folder)
+            names, below = self._listed(folder, roots, opened)
             entries += len(names)
             if entries > MAX_ENTRIES or time.monotonic() > ends:
                 self.whole = False
                 return
             waiting += below
             if not self.survey.covers(folder):
-                self.found += self._obeyed(folder, names)
+                self.found += self._obeyed(folder, names, near_names(folder, roots))
 
-    def _listed(self, folder: str) -> tuple[list[str], list[str]]:
+    def _listed(self, folder: str, roots: Sequence[Path], opened: contextlib.ExitStack) -> tuple[list[str], list[str]]:
         names: list[str] = []
         below: list[str] = []
         try:
+            if is_closed(os.stat(folder)):
+                open_closed(folder, roots, opened)
             with os.scandir(folder) as entries:
                 for entry in entries:
                     names.append(entry.name)
                     if entry.name != REPOSITORY and entry.is_dir(follow_symlinks=False):
                         below.append(entry.path)
-        except OSError:
+        except OSError as exc:
             # What cannot be listed cannot be told to be harmless.
             self.whole = False
+            if exc.errno in (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG) and is_kept_back(folder):
+                self.kept_back.append(Path(folder))
         return names, below
 
-    def _obeyed(self, folder: str, names: Sequence[str]) -> Iterator[Path]:
-        near = os.path.basename(folder)
-        if repositories.bare(repositories.INSIDE.intersection(names)):
+    def _obeyed(self, folder: str, names: Sequence[str], near: Names) -> Iterator[Path]:
+        if known_places.is_repository(known_places.REPOSITORY_NAMES.intersection(names)):
             yield from self._if_changed(Path(folder))
+        everything = known_places.is_notable(near[-1])
+        inside = paths.autorun(PurePosixPath(*near)) is not None
+        # In a place that programs obey, what lies at its top counts: the place itself may have been kept.
+        around = near[-1:] if inside else near
         for name in names:
-            if paths.autorun(PurePosixPath(name)) or paths.autorun(PurePosixPath(near, name)):
+            if (everything or known_places.is_notable(name)) and paths.autorun(PurePosixPath(*around, name)):
                 yield from self._if_changed(Path(folder, name))
 
     def _if_changed(self, place: Path) -> Iterator[Path]:
@@ -135,6 +150,8 @@ class HostRun:
     hold: Hold = field(default_factory=Hold)
     aside: Sequence[str] = ()
     whole: bool = True
+    # What is still there under names that programs obey. Nothing may run on the host then.
+    left: Sequence[str] = ()
 
     def notes(self) -> Iterator[str]:
         """Yield what the caller should know."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 # Within the folder of a repository, a submodule's or a worktree's: programs, and names of programs and of folders that hold them.
 OBEYED = ("hooks", "config", "config.worktree", "commondir", "gitdir")
-# Names in a repository's folder by which git takes it for one, also when it is not called `.git`.
-INSIDE = frozenset(("HEAD", "objects", "refs", "commondir"))
 MAX_BYTES = 64_000
 MAX_MODULES = 100
+MAX_HOOKS = 200
 # How far settings that include others are followed.
 MAX_INCLUDES = 3
 # What a new repository's own settings may say without naming a program, a file or another repository's settings.
@@ -28,11 +27,6 @@ PLAIN_SETTINGS = re.compile(
 FILE_NAME = re.compile(r"[^./][./]|[./][^./]")
 SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]\s*(.*)')
 KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?$")
-
-
-def bare(names: Set[str]) -> bool:
-    """Whether git takes a folder that holds these names for a repository and obeys its settings, whatever it is called."""
-    return "HEAD" in names and ("commondir" in names or {"objects", "refs"} <= names)
 
 
 def obeyed(git: Path) -> Iterator[Path]:
@@ -56,10 +50,15 @@ def obeyed_later(git: Path) -> Iterator[Path]:
 def led_to(git: Path) -> Iterator[Path]:
     """The places that a repository's own settings name: hooks elsewhere, more settings, programs. They need not be there.
 
-    Each word of what may be a command is taken for the name of a file in the work tree.
+    Each word of what may be a command is taken for the name of a file in the work tree. What hooks are links to belongs to them.
     """
+    hooks = [git / "hooks"]
     for file in (git / "config", git / "config.worktree"):
-        yield from _named(file, work=git.parent if git.name == ".git" else git, depth=MAX_INCLUDES)
+        for place in _named(file, work=git.parent if git.name == ".git" else git, depth=MAX_INCLUDES):
+            yield place
+            hooks.append(place)
+    for folder in hooks:
+        yield from _link_targets(folder)
 
 
 def elsewhere(git: Path) -> tuple[Path, ...]:
@@ -111,6 +110,21 @@ def _named(file: Path, *, work: Path, depth: int) -> Iterator[Path]:
             words = re.split(r"""[\s"';&|()]+""", value.lstrip("!"))
             places = [place for word in words if FILE_NAME.search(word) and (place := _place(word, work)) is not None]
             yield from (place for place in places if not place.is_dir())
+
+
+def _link_targets(place: Path) -> Iterator[Path]:
+    """Yield where a place leads, if it is a link, and where the links in it lead."""
+    if place.is_symlink():
+        yield Path(os.path.realpath(place))
+    try:
+        with os.scandir(place) as entries:
+            yield from (
+                Path(os.path.realpath(e.path))
+                for e, _ in zip(entries, range(MAX_HOOKS), strict=False)
+                if e.is_symlink()
+            )
+    except OSError:
+        return
 
 
 def _place(name: str, folder: Path) -> Path | None:

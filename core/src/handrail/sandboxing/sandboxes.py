@@ -5,6 +5,7 @@ A sandbox does the real work in the real workspace: it turns the words of a comm
 
 from __future__ import annotations
 
+import socket
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,6 +44,8 @@ class Bounds:
     `shown`: files inside, by their place there, that another file of the host stands for; read-only.
     Of what lies in those folders: `masked` can neither be read nor changed (secrets), `kept` can be read and not changed, and `anchored`
     folders cannot be moved or removed though their content can change.
+    `hosts`: the only ones that can be connected to, where `network` is false, by a proxy at `gateway.ADDRESS` inside (`Sandbox.filters`); each
+    is `name`, `name:port` or `*.name`.
     """
 
     writable: tuple[Path, ...]
@@ -56,6 +59,7 @@ class Bounds:
     network: bool = False
     # Whether a command may connect to sockets that have a name in these folders (a database's, a container engine's).
     local_sockets: bool = True
+    hosts: tuple[str, ...] = ()
     limits: Limits = Limits()
 
 
@@ -73,6 +77,8 @@ class Confined:
 
     Who starts it calls `started` with its process id at once, and `ended` in a thread once it is over, also when it could not be started:
     that gives everything back and says why the sandbox did not come about, so that nothing ran in it; None when it did.
+    `channel`: a socket over which the command's side sends its listener at `gateway.ADDRESS` (SCM_RIGHTS), where the bounds name hosts; whoever
+    has it closes it.
     """
 
     argv: tuple[str, ...]
@@ -80,6 +86,7 @@ class Confined:
     pass_fds: tuple[int, ...] = ()
     started: Callable[[int], None] = _nothing
     ended: Callable[[], str | None] = _ran
+    channel: socket.socket | None = None
 
 
 class PreparedSandbox(ABC):
@@ -127,8 +134,12 @@ class Sandbox(ABC):
     confines: ClassVar[frozenset[Withholding]] = frozenset()
     # Whether `Bounds.network` can be given.
     networks: ClassVar[bool] = False
+    # Whether `Bounds.hosts` can be given: connections to these hosts and to no others.
+    filters: ClassVar[bool] = False
     # Whether a command inside has the descriptors that its starter gave it beside the first three.
     descriptors: ClassVar[bool] = False
+    # Whether /tmp and /var/tmp inside are `Bounds.temporary`, so that file tools find there what commands have made, and the other way round.
+    private_tmp: ClassVar[bool] = False
     Config: ClassVar[type[BaseModel]] = NoSettings
 
     def __init__(self, config: BaseModel | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 import stat
@@ -41,6 +42,13 @@ class Scratch:
             file.write_text(git_settings, encoding="utf-8")
             self._shown[home / ".gitconfig"] = file
         return self._shown
+
+    def stand_in(self, text: str) -> Path:
+        """Return a file with this content, outside the private folder. It is written once for each content."""
+        file = self._folder / hashlib.sha256(text.encode()).hexdigest()
+        if not file.exists():
+            file.write_text(text, encoding="utf-8")
+        return file
 
     def close(self) -> None:
         """Remove all of it."""

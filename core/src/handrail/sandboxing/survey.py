@@ -7,15 +7,16 @@ programs obey are looked up one by one, whatever else is in them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from handrail.files import known_places, paths
-from handrail.sandboxing import repositories
+from handrail.sandboxing import aside
 
 # A first look at 5,000 folders with 100,000 names takes a quarter of a second of a processor; the next ones stat the folders alone, which
 # takes 5 µs each.
@@ -35,7 +36,6 @@ SKIPPED = frozenset(
         "site-packages",
         "__pycache__",
         ".git",
-        ".hg",
         ".svn",
         ".tox",
         ".nox",
@@ -43,11 +43,14 @@ SKIPPED = frozenset(
         ".ruff_cache",
     )
 )
+# A repository whose folder is listed alone, for the settings that lie in it.
+LISTED_ALONE = ".hg"
 # A folder that was changed a moment before it was listed may have been changed again in the same tick of the clock.
 SETTLED_NS = 50_000_000
 
 # What a name stood for: device, inode.
 Identity = tuple[int, int]
+Names = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,14 @@ class Survey:
 
     def look(self, roots: Iterable[Path]) -> Found:
         """Return what there is now below the roots (real paths)."""
+        with contextlib.ExitStack() as opened:
+            return self.look_into(tuple(roots), opened)
+
+    def look_into(self, roots: Sequence[Path], opened: contextlib.ExitStack) -> Found:
+        """Return the same, and have folders that are closed to their owner, who runs this, open until `opened` is closed.
+
+        What runs in a sandbox could open them, too.
+        """
         began = time.time_ns()
         known: dict[str, _Folder] = {}
         waiting = deque((str(root), 0) for root in roots)
@@ -105,7 +116,10 @@ class Survey:
         names = 0
         while waiting and len(known) < MAX_FOLDERS and names < MAX_NAMES:
             path, depth = waiting.popleft()
-            if path in known or (folder := self._folder(path)) is None:
+            if path in known:
+                continue
+            if (folder := self._folder(path, roots, opened)) is None:
+                missed += [path] if is_kept_back(path) else []
                 continue
             known[path] = folder
             names += folder.names
@@ -117,22 +131,31 @@ class Survey:
                 missed += folder.below
         beyond = list(dict.fromkeys((*(path for path, _ in waiting), *missed)))
         for path in beyond[:MAX_LOOKED_UP]:
-            if path not in known and (folder := self._folder(path, listing=False)) is not None:
+            if path not in known and (folder := self._folder(path, roots, opened, listing=False)) is not None:
                 known[path] = folder
         # What was found once is not lost behind folders that were made later.
         for path, before in self._known.items():
-            if path not in known and (before.secrets or before.autorun) and (folder := self._folder(path)) is not None:
+            if (
+                path not in known
+                and (before.secrets or before.autorun)
+                and (folder := self._folder(path, roots, opened)) is not None
+            ):
                 known[path] = folder
         self._known = known
         secrets = tuple(dict.fromkeys(secret for folder in known.values() for secret in folder.secrets))
         autorun = {place: identity for f in known.values() for place in f.autorun if (identity := stands_for(place))}
         return Found(secrets, autorun, tuple(beyond[:MAX_NAMED]), began)
 
-    def _folder(self, path: str, *, listing: bool = True) -> _Folder | None:
+    def _folder(
+        self, path: str, roots: Sequence[Path], opened: contextlib.ExitStack, *, listing: bool = True
+    ) -> _Folder | None:
         try:
-            changed = os.stat(path).st_ctime_ns
+            found = os.stat(path)
+            if aside.is_closed(found):
+                open_closed(path, roots, opened)
         except OSError:
             return None
+        changed = found.st_ctime_ns
         before = self._known.get(path)
         if (
             before is not None
@@ -141,7 +164,27 @@ class Survey:
             and (before.whole or not listing or before.names > MAX_IN_FOLDER)
         ):
             return before
-        return _listed(path, changed) if listing else _looked_up(path, changed, names=0)
+        near = near_names(path, roots)
+        return _listed(path, changed, near) if listing else _looked_up(path, changed, near, names=0)
+
+
+def open_closed(path: str, roots: Sequence[Path], opened: contextlib.ExitStack) -> None:
+    """Have a folder of this user below the roots open, whatever its mode, until `opened` is closed. Raises OSError."""
+    if os.access(path, os.R_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids):
+        return
+    folder = Path(path)
+    root = next((root for root in roots if folder.is_relative_to(root)), folder)
+    aside.open_up(folder, root, opened)
+
+
+def is_kept_back(path: str) -> bool:
+    """Whether a folder that could not be listed is this user's, and so one that a sandboxed command could list."""
+    try:
+        return os.lstat(path).st_uid == os.geteuid()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
 
 
 def stands_for(place: Path) -> Identity | None:
@@ -163,60 +206,82 @@ def was_there(place: Path, before: Found) -> bool:
         return False
 
 
-def _listed(path: str, changed: int) -> _Folder | None:
+def near_names(folder: str, roots: Sequence[Path]) -> Names:
+    """Return the last names of a folder's path, at most from the name of its root on: as many as tell what lies in it."""
+    root = next((root for root in roots if folder == str(root) or folder.startswith(f"{root}/")), Path(folder))
+    below = tuple(folder[len(str(root)) :].strip("/").split("/")) if folder != str(root) else ()
+    # A workspace of that name is not a place as a whole.
+    is_place = (
+        bool(below)
+        and known_places.is_notable(root.name)
+        and (paths.secret(root.name) or paths.autorun(Path(root.name)))
+    )
+    return (below if is_place else (root.name, *below))[1 - known_places.MOST_NAMES :]
+
+
+def _listed(path: str, changed: int, near: Names) -> _Folder | None:
     looked = time.time_ns()
     secrets: list[Path] = []
     autorun: list[Path] = []
     below: list[str] = []
     inside: set[str] = set()
     names = 0
-    near = os.path.basename(path)
     # In such a folder every name counts.
-    everything = known_places.is_notable(near)
+    everything = known_places.is_notable(near[-1])
+    alone = near[-1] == LISTED_ALONE
     try:
         with os.scandir(path) as entries:
             for entry in entries:
                 names += 1
                 if names > MAX_IN_FOLDER:
-                    return _looked_up(path, changed, names=names)
+                    return _looked_up(path, changed, near, names=names)
                 name = entry.name
-                if name in repositories.INSIDE:
+                if name in known_places.REPOSITORY_NAMES:
                     inside.add(name)
-                if (everything or known_places.is_notable(name)) and _sort(entry.path, name, near, secrets, autorun):
+                if (everything or known_places.is_notable(name)) and _sort(entry.path, (*near, name), secrets, autorun):
+                    # Some folders that are obeyed keep secrets, too.
+                    kept = name.lower() in known_places.SECRET_STARTS and paths.secret(name) is None
+                    if kept and entry.is_dir(follow_symlinks=False):
+                        below.append(entry.path)
                     continue
-                if name not in SKIPPED and entry.is_dir(follow_symlinks=False):
+                if name == LISTED_ALONE and entry.is_symlink():
+                    autorun.append(Path(entry.path))
+                if name not in SKIPPED and not alone and entry.is_dir(follow_symlinks=False):
                     below.append(entry.path)
     except OSError:
         return None
-    if repositories.bare(inside):
+    if known_places.is_repository(inside):
         autorun.append(Path(path))
+    if len(near) > 1 and paths.autorun(PurePosixPath(*near)) is not None:
+        # It is looked after as a part of the place that is obeyed as a whole.
+        autorun.clear()
     return _Folder(changed, looked, tuple(secrets), tuple(autorun), tuple(below), names)
 
 
-def _looked_up(path: str, changed: int, *, names: int) -> _Folder:
+def _looked_up(path: str, changed: int, near: Names, *, names: int) -> _Folder:
     """The folder as far as well-known names tell, each looked up by itself."""
     looked = time.time_ns()
     secrets: list[Path] = []
     autorun: list[Path] = []
-    near = os.path.basename(path)
     for place in known_places.PLACES_BY_NAME:
         at = f"{path}/{place}"
         if os.path.lexists(at):
-            folder, _, name = place.rpartition("/")
-            _sort(at, name, os.path.basename(folder) or near, secrets, autorun)
-    if repositories.bare({name for name in repositories.INSIDE if os.path.lexists(f"{path}/{name}")}):
+            _sort(at, (*near, *place.split("/")), secrets, autorun)
+    if known_places.is_repository(
+        {name for name in known_places.REPOSITORY_NAMES if os.path.lexists(f"{path}/{name}")}
+    ):
         autorun.append(Path(path))
     return _Folder(changed, looked, tuple(secrets), tuple(autorun), (), names, whole=False)
 
 
-def _sort(path: str, name: str, near: str, secrets: list[Path], autorun: list[Path]) -> bool:
-    """Put one name where it belongs, which may be both lists; False if it belongs to neither.
+def _sort(path: str, names: Names, secrets: list[Path], autorun: list[Path]) -> bool:
+    """Put what has these last names where it belongs, which may be both lists; False if it belongs to neither.
 
-    Some places are told by the folder they are in (`.cargo/config.toml`).
+    Some places are told by the folders they are in (`.config/sops/age`).
     """
-    together = f"{near}/{name}"
-    secret = paths.secret(name) is not None or paths.secret(together) is not None
-    obeyed = paths.autorun(PurePosixPath(name)) is not None or paths.autorun(PurePosixPath(together)) is not None
+    near = "/".join(names)
+    secret = paths.secret(near) is not None
+    obeyed = paths.autorun(PurePosixPath(near)) is not None
     if secret:
         # A link is as good as what it leads to.
         secrets.append(Path(os.path.realpath(path)))

@@ -31,6 +31,12 @@ NAMED_BY = ("VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME", "GOROOT", "RUSTUP_HOME",
 VIRTUALENVS = (".venv", "venv")
 
 
+def named_folders(texts: Sequence[str], *, workspace: Sequence[Path], home: Path) -> tuple[Path, ...]:
+    """Return the real folders that a setting names, relative to the workspace, which may begin with `~`; those that are there."""
+    named = (Path(os.path.realpath(workspace[0] / text.replace("~", str(home), 1))) for text in texts)
+    return tuple(path for path in named if path.exists())
+
+
 def toolchains(environment: Mapping[str, str], *, home: Path, roots: Sequence[Path]) -> tuple[Path, ...]:
     """Real folders outside the workspace and the system that programs on PATH need."""
     found = (*_on_path(environment, home), *_named(environment, home), *_pythons(environment, roots))

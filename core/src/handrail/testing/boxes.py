@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
 import subprocess
 import sys
 import textwrap
@@ -85,7 +86,7 @@ class Box:
             environment={"PATH": os.defpath, **(environment or {})},
             bounds=replace(self.bounds, **bounds),
         )
-        handle = _Handle()
+        handle = _Handle(channel=confined.channel)
         try:
             process = subprocess.Popen(
                 confined.argv,
@@ -111,11 +112,14 @@ class Box:
                     process.kill()
         finally:
             handle.never = confined.ended()
+            if confined.channel is not None:
+                confined.channel.close()
 
 
 @dataclass(slots=True)
 class _Handle:
     never: str | None = None
+    channel: socket.socket | None = None
 
 
 def needs(box: Box, what: str) -> None:

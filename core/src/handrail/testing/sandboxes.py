@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from handrail.errors import NoSandbox
+from handrail.sandboxing.gateway import ADDRESS, received_listener
 from handrail.sandboxing.sandboxes import Limits, Sandbox
 from handrail.testing.boxes import PATIENCE_S, Box, needs, reached, secret_in
 from handrail.testing.linux_sandboxes import LinuxSandboxClaims
@@ -220,6 +221,53 @@ class SandboxContract(LinuxSandboxClaims):
             print(isinstance(attempt(socket.create_connection, ("192.0.2.1", 80), 2), OSError))
         """)
         assert ran.stdout == "True\nTrue\n"
+
+    def test_a_command_with_hosts_finds_the_listener_and_no_other_way_out(self, box: Box) -> None:
+        if not box.sandbox.filters:
+            pytest.skip("it cannot limit the network to hosts")
+        with socket.create_server(("127.0.0.1", 0)) as ours:
+            self._finds_the_listener(box, ours)
+            ours.setblocking(False)
+            assert not reached(ours.accept), "If this fails, a port of the host is reached from inside."
+
+    def _finds_the_listener(self, box: Box, ours: socket.socket) -> None:
+        code = f"""
+            attempt(socket.create_connection, {ours.getsockname()!r}, 2)
+            with socket.create_connection({ADDRESS!r}, 10) as way:
+                way.sendall(b"ping")
+                print(way.recv(10).decode())
+            print(isinstance(attempt(socket.getaddrinfo, "example.com", 80), OSError))
+            print(isinstance(attempt(socket.create_connection, ("192.0.2.1", 80), 2), OSError))
+            print(sorted(int(fd) for fd in os.listdir('/proc/self/fd')))
+        """
+        with box.started(code, hosts=("example.com",)) as (process, confined):
+            assert confined.channel is not None, "If this fails, `confine` gives no channel for the bounds' hosts."
+            confined.channel.settimeout(PATIENCE_S)
+            listener = received_listener(confined.channel)
+            assert listener is not None, "If this fails, no listener of the sandbox's own network comes out of it."
+            with listener:
+                listener.settimeout(PATIENCE_S)
+                taken, _ = listener.accept()
+                with taken:
+                    assert taken.recv(10) == b"ping"
+                    taken.sendall(b"pong")
+                    stdout, stderr = process.communicate(timeout=PATIENCE_S)
+        lines = stdout.splitlines()
+        assert lines[:3] == ["pong", "True", "True"], stderr
+        assert lines[3] in ("[0, 1, 2, 3]", "[0, 1, 2]"), "If this fails, the channel is left open for the command."
+
+    def test_a_command_with_hosts_starts_as_any_other(self, box: Box) -> None:
+        if not box.sandbox.filters:
+            pytest.skip("it cannot limit the network to hosts")
+        code = """
+            import signal
+            print(sorted(os.environ), [signal.getsignal(n) for n in (signal.SIGHUP, signal.SIGXCPU)], os.getcwd())
+            print(open("/proc/self/status").read().partition("SigIgn:")[2].split()[0])
+            print(len(os.listdir("/proc/self/task")), os.getppid() > 0)
+            sys.exit(5)
+        """
+        plain, given = box.run(code), box.run(code, hosts=("example.com",))
+        assert (given.stdout, given.code, given.never) == (plain.stdout, 5, None)
 
     # Processes
 

@@ -108,9 +108,9 @@ async def open_test_runtime(
     evaluators suggest to allow. `plugins` are whole ones by name: their hooks module, or any object with hooks. `PluginError` says why one did
     not load.
 
-    `settings` are laid over these: every tool is declared (`tools.profile = "all"`) and the desktop is a private one, fake unless a
-    service `desktops` is given. `environment` is all there is beside HOME and PATH. `folder` (default: a temporary one) gets `work`, which
-    is the working directory and the workspace, `home`, and `state` with the audit.
+    `settings` are laid over these: every tool is declared (`tools.profile = "all"`), undo is off, so that changes of files are asked about, and
+    the desktop is a private one, fake unless a service `desktops` is given. `environment` is all there is beside HOME and PATH. `folder`
+    (default: a temporary one) gets `work`, which is the working directory and the workspace, `home`, and `state` with the audit.
     """
     given = _Given(
         tuple(tools), tuple(evaluators), tuple(backends), tuple(sandboxes), tuple(services), tuple(observers)
@@ -121,6 +121,7 @@ async def open_test_runtime(
         "tools": {"profile": "all"},
         "plugins": {"require": list(objects)},
         "security": {"trust": [GIVEN] if trusted else []},
+        "undo": {"enabled": False},
     }
     with _folder(folder) as root:
         for name in ("home", "work"):

@@ -13,6 +13,7 @@ from handrail.calls.context import ToolContext
 from handrail.errors import NotFound, ToolUnavailable
 from handrail.records.history import RING
 from handrail.tools.contract import Read, tool
+from handrail.undo.undo_tool import undo_call
 from handrail.words import folded, nearest
 
 POLL_S = 0.2
@@ -88,4 +89,4 @@ async def get_action_history(
     return {"actions": [record.wire() for record in history.last(last_n)], "total_count": history.total}
 
 
-TOOLS = (wait, get_action_history)
+TOOLS = (wait, get_action_history, undo_call)

@@ -274,6 +274,11 @@ class Tool:
         return any(isinstance(effect, Input) and effect.what == "desktop" for effect in self.effects)
 
     @cached_property
+    def names_files(self) -> bool:
+        """True if a parameter of it names files or folders."""
+        return any(effect.what in ("file", "folder", "glob") and effect.arg is not None for effect in self.effects)
+
+    @cached_property
     def reads_artifact(self) -> Effect | None:
         """The effect that says which artifact of the session it looks into; None when it looks into none."""
         reads = (effect for effect in self.effects if isinstance(effect, Read) and effect.what == "artifact")

@@ -67,10 +67,10 @@ class Listing:
         """What the tool comes from beside its plugin: a server, a skill, or who loaded it."""
         return tool.source or next(iter(self.pool.loaders(tool)), None)
 
-    async def find(self, name: str, *, nested: bool) -> Tool:
+    async def find(self, name: str, *, nested: bool, by_hand: bool = False) -> Tool:
         """The tool of that name, if it may be called; the same predicate as for listing.
 
-        A nested call needs its tool enabled, permitted and able to run here, not visible.
+        A nested call needs its tool enabled, permitted and able to run here, not visible. So does one that a person makes `by_hand`.
         """
         owned = self.pool.get(name)
         if owned is None or owned is not self.pool.fixed(name):
@@ -80,10 +80,10 @@ class Listing:
             listed = [entry.tool.name for entry in self.pool if self._reason(entry) is None]
             said, hint = lacking("tools", name) or (nearest(name, listed), None)
             raise UnknownTool(f"there is no tool {name!r}{said}", hint=hint, details={"available": listed})
-        reason = self._barred(owned) if nested else self._reason(owned)
+        reason = self._barred(owned, by_hand=by_hand) if nested or by_hand else self._reason(owned)
         if reason is not None:
             raise ToolUnavailable(f"{name} cannot be called now: {reason}")
-        if not nested and owned is self.pool.fixed(name):
+        if not nested and not by_hand and owned is self.pool.fixed(name):
             self.ready[name] = owned.tool
         return owned.tool
 
@@ -140,14 +140,14 @@ class Listing:
             self._reasons[name] = self._barred(owned) or self._unseen(owned.tool)
         return self._reasons[name]
 
-    def _barred(self, owned: Owned) -> str | None:
-        """Why a tool cannot be called at all: disabled, denied, or not able to run here."""
+    def _barred(self, owned: Owned, *, by_hand: bool = False) -> str | None:
+        """Why a tool cannot be called at all, or not by an agent: disabled, denied, or not able to run here."""
         session, tool = self._session, owned.tool
         if session.settings.tools.disables(tool):
             return "it is disabled by tools.disabled"
         if denied := session.court.policy.hides(tool, session.court.judging):
             return denied
-        if tool.by_hand and not session.by_hand:
+        if tool.by_hand and not (session.by_hand or by_hand):
             return "it is a person's, and no agent's"
         if tool.loosens and not session.planning:
             return "the agent has not entered plan mode"

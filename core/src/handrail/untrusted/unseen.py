@@ -87,11 +87,13 @@ _LETTERS = re.compile(
   | (?P<variation_selectors>[{_SELECTORS}]+)
   | (?P<zero_width>[{_ZERO_WIDTH}]+)
   | (?P<breaks>[{_BREAKS}])
-  | (?P<private>[{_PRIVATE}]{{4,}}|[{_FAR_PRIVATE}]+)
+  | (?P<private>[{_FAR_PRIVATE}]+)
   | (?P<no_character>[{_NO_CHARACTERS}])
     """,
     re.VERBOSE,
 )
+# A few private characters are icons of a font; a row of them may be a message. What stood between them and is not seen is gone by then.
+_PRIVATE_ROW = re.compile(f"[{_PRIVATE}]{{4,}}")
 # Of private characters in a row, so many are written out.
 _WRITTEN_OUT = 8
 
@@ -118,6 +120,7 @@ def made_visible(text: str, removed: Counter[str]) -> str:
         text = _SURROGATES.sub(lambda match: _paired(match, removed), text)
         directed = _RIGHT_TO_LEFT.search(text) is not None
         text = _LETTERS.sub(lambda match: _instead(match, removed, directed=directed), text)
+        text = _PRIVATE_ROW.sub(lambda match: _private(match[0], removed), text)
     for mark, stack in _STACKS:
         if mark.search(characters) is not None:
             text, count = stack.subn(r"\1", text)
@@ -157,9 +160,14 @@ def _instead(match: re.Match[str], removed: Counter[str], *, directed: bool) -> 
             removed["invalid_utf8"] += 1
             return "\ufffd"
         case "private":
-            removed["private_use"] += len(found)
-            more = len(found) - _WRITTEN_OUT
-            return "".join(map(written_out, found[:_WRITTEN_OUT])) + (f"⟦… {more} more⟧" if more > 0 else "")
+            return _private(found, removed)
         case _:
             removed["bidi" if kind == "direction" or kind is None else kind] += len(found)
             return ""
+
+
+def _private(found: str, removed: Counter[str]) -> str:
+    """Return private characters in a row by their numbers, the first of them."""
+    removed["private_use"] += len(found)
+    more = len(found) - _WRITTEN_OUT
+    return "".join(map(written_out, found[:_WRITTEN_OUT])) + (f"⟦… {more} more⟧" if more > 0 else "")

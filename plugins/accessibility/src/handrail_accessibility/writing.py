@@ -35,7 +35,7 @@ async def set_value(act: Act) -> Outcome:
         return await _type_command(act, value)
     if act.element.role in ("slider", "spin button", "dial") and not await _is_written(act):
         return await _set_number(act, value)
-    if "read_only" in act.element.states:
+    if "readonly" in act.element.states:
         raise Downstream(
             f"{named(act.element)} can only be read; nothing was done",
             hint="find out what lets it be changed, such as a button beside it",
@@ -154,7 +154,7 @@ async def _set_number(act: Act, value: str) -> Outcome:
     before, route = await act.control.number(act.element), "action"
     lost = await act.control.set_number(act.element, wanted) and not await soon(holds)
     lost = lost and await act.control.number(act.element) == before
-    if lost and act.element.role == "spin button" and "read_only" not in act.element.states:
+    if lost and act.element.role == "spin button" and "readonly" not in act.element.states:
         # Chromium takes numbers for fields that are written in, and leaves them as they are.
         route = await _type(act, number_told(wanted))
     if await soon(holds):

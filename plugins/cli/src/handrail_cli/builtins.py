@@ -21,7 +21,7 @@ Builtin = Callable[["Weighing", Sequence[Word], Effects], None]
 SET_LETTERS = re.compile(r"[-+][euxvfCnbhmBE]*o?")
 SET_NAMES = frozenset((
     "errexit", "nounset", "xtrace", "verbose", "pipefail", "noclobber", "noglob", "noexec", "errtrace", "functrace", "monitor", "notify",
-    "braceexpand", "hashall", "posix",
+    "braceexpand", "hashall",
 ))  # fmt: skip
 SHOPT_NAMES = frozenset((
     "globstar", "nullglob", "failglob", "nocaseglob", "nocasematch", "extglob", "lastpipe", "inherit_errexit", "checkwinsize", "huponexit",

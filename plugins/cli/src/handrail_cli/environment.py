@@ -61,7 +61,9 @@ def system_environment(host: Mapping[str, str], session: Mapping[str, str]) -> d
     found = {name: value for name, value in host.items() if INSPECTING.fullmatch(name)}
     folders = [folder for folder in host.get("PATH", "").split(":") if folder.startswith(SYSTEM_FOLDERS)]
     given = {name: value for name, value in session.items() if harmless(name, value)}
-    return {**found, **given, "PATH": ":".join(folders) or os.defpath}
+    # Such programs obey no settings of the user, and create none (`top` makes a directory for its own).
+    own = {"XDG_CONFIG_HOME": "/nonexistent", "PATH": ":".join(folders) or os.defpath}
+    return {**found, **UNATTENDED, **given, **own}
 
 
 def in_terminal(environment: dict[str, str]) -> dict[str, str]:

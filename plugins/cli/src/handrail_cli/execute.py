@@ -7,7 +7,7 @@ import re
 import signal
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -32,12 +32,14 @@ from handrail import (
     View,
     tool,
 )
+from handrail.files import place_kinds
 from handrail.running.processes import name_of
 from handrail.sandboxing.denials import PERMISSION
 from handrail_cli import family
 from handrail_cli.handles import PLATFORMS
 
 if TYPE_CHECKING:
+    from handrail import Confinement, Denial
     from handrail_cli.config import AnswerRule, CliConfig
     from handrail_cli.process import Launch, Process
     from handrail_cli.processes import Processes
@@ -49,6 +51,8 @@ CURE = "`handrail doctor` says how to get a sandbox that works"
 # The rule of a verdict on a command that does nothing but read, and the code of a reason that its result repeats.
 RULE = "shell"
 INSPECTS_INSIDE = "inspects_inside"
+# What a sandbox has of its own, by the same name.
+ALWAYS_SHOWN = ("/dev", "/proc", "/sys", "/tmp", "/var/tmp")
 # After its own time limit a call needs a moment to end what it started and to tell what was written.
 CLOSING_S = 15.0
 # The sizes that a terminal may have.
@@ -166,7 +170,7 @@ async def run_words(
     command = Command(command=processes.command_line(argv, context.host_environment), timeout=timeout)
     launch = await _launch(command, context, processes, keeps=False, answered=False)
     if context.sandbox is not None:
-        launch = replace(launch, sandbox=context.sandbox.reading(*readable))
+        launch = replace(launch, sandbox=(launch.sandbox or context.sandbox).reading(*readable))
     return await _foreground(Attention(processes.start(launch), ()), command, context, processes)
 
 
@@ -209,6 +213,9 @@ async def _launch(
     if not apart:
         environment.update(context.environment)
     folder = processes.directory_for(context) if apart else _folder(command, context)
+    sandbox = context.sandbox
+    if sandbox is not None:
+        sandbox, environment = _networked(sandbox, environment, folder, context)
     settings = _settings(context)
     return Launch(
         bash,
@@ -222,11 +229,37 @@ async def _launch(
         open_sink=lambda: PassingThrough(context.artifacts.create()),
         on_output=context.output,
         listening=lambda: context.listening,
-        sandbox=context.sandbox,
+        sandbox=sandbox,
         limits=settings.limits,
         output_limit=settings.output_limit * MEGABYTE,
         followed=command.background,
     )
+
+
+def _networked(
+    sandbox: Confinement, environment: Mapping[str, str], folder: Path, context: ToolContext
+) -> tuple[Confinement, dict[str, str]]:
+    """The sandbox and the environment with what programs need to fetch packages, or to find those that were fetched."""
+    from handrail_cli.networked import fetched_before, networked, showing_registries
+
+    reach = context.verdict.reach
+    if not sandbox.hosts and (reach is None or not reach.hosts or sandbox.view is View.READ):
+        return sandbox, {**environment, **fetched_before(sandbox)}
+    from handrail.files.small_texts import read_small_text
+    from handrail_cli.registries import Circumstances, in_virtual_environment
+
+    home = Path(context.host_environment.get("HOME") or Path.home())
+    # With the variables that hold credentials: what they say of registries is given without these.
+    told = {**context.host_environment, **environment}
+    around = Circumstances(told, home, (folder,), context.workspace, read_small_text)
+    programs = {part.argv[0] for part in context.verdict.parts if part.argv}
+    for program in programs:
+        around = in_virtual_environment(program, around)
+    if not sandbox.hosts:
+        # It has no network yet: what it lacks is to be the person's registry, not one that it would ask without their settings.
+        return showing_registries(sandbox, around), {**environment, **fetched_before(sandbox)}
+    found = networked(sandbox, environment, around, {PurePath(program).name for program in programs})
+    return found.sandbox, dict(found.environment)
 
 
 def _terminal(command: Command) -> tuple[int, int] | None:
@@ -272,6 +305,7 @@ def _folder(command: Command, context: ToolContext) -> Path:
 
 def _background(process: Process, processes: Processes, context: ToolContext) -> Mapping[str, Any]:
     id = processes.keep(process)
+    context.goes_on(lambda: process.running)
     return {
         "stdout": "",
         "stderr": "",
@@ -379,6 +413,8 @@ def _ended(attention: Attention, context: ToolContext, processes: Processes) -> 
         prompt = None
     notes = [*_asked(attention, prompt), *_keep_left(process, context, processes)]
     notes += [f"{reason.text}." for reason in context.verdict.reasons if reason.code == INSPECTS_INSIDE]
+    if code == 0 and (partly := _shown_partly(context)):
+        notes.append(f"The sandbox shows little or nothing of {', '.join(partly)}; list_directory shows what is there.")
     id = None
     if process.left:
         id = processes.keep(process)
@@ -417,6 +453,23 @@ def _hidden_secrets(process: Process, context: ToolContext) -> Sequence[str]:
     return tuple(found)
 
 
+def _shown_partly(context: ToolContext) -> Sequence[str]:
+    """Return the places that a sandboxed command has named to read, and of which the sandbox shows at most a part."""
+    if context.sandbox is None:
+        return ()
+    bounds = context.sandbox.bounds
+    whole = (*bounds.writable, *bounds.readable, bounds.temporary, *bounds.shown)
+    named = {touch.what for part in context.verdict.parts for touch in part.touches if touch.kind == "read"}
+    return sorted(
+        place
+        for place in named
+        if place.startswith("/")
+        and not place.startswith(ALWAYS_SHOWN)
+        and not place_kinds.is_public(PurePosixPath(place))
+        and not any(PurePosixPath(place).is_relative_to(root) for root in whole)
+    )
+
+
 def _limit_reached(code: int, launch: Launch) -> str | None:
     """The configured limit that a command was ended by, as far as its end tells."""
     limits = launch.limits if launch.sandbox is None else None
@@ -445,11 +498,21 @@ def _denial(report: Mapping[str, Any], context: ToolContext, code: int) -> Sandb
     found = context.sandbox.denied(said, code)
     if found is None:
         return None
+    hosts = _lacking_hosts(found, context.sandbox, context.verdict)
+    details: dict[str, Any] = {"denied": found.what, **({"hosts": list(hosts)} if hosts else {})}
     return SandboxDenied(
         f"the command failed with exit code {code} in the sandbox: {found.text}",
-        details={"denied": found.what},
-        hint=SandboxDenied.INSTEAD,
+        details=details,
+        hint=SandboxDenied.ALLOWED_HOSTS if hosts else SandboxDenied.INSTEAD,
     )
+
+
+def _lacking_hosts(found: Denial, sandbox: Confinement, verdict: Verdict) -> tuple[str, ...]:
+    """Return the hosts that a person may be asked about: those that were refused, and without any network those that the program is known to use."""
+    if not sandbox.sandbox.filters:
+        return ()
+    reach = verdict.reach if found.what == "network" and not sandbox.hosts else None
+    return tuple(dict.fromkeys((*(reach.hosts if reach is not None else ()), *found.hosts)))
 
 
 def _keep_left(process: Process, context: ToolContext, processes: Processes) -> list[str]:
@@ -493,6 +556,7 @@ def _report(
     if prompt is not None:
         report["prompt"] = prompt.wire()
     if process_id is not None:
+        context.goes_on(lambda: process.running)
         report |= {"process_id": process_id, "pid": process.pid}
     if not said and exit_code == 0 and not any(shown.text for shown in outputs.values()):
         said = ["It printed nothing."]

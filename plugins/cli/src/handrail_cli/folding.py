@@ -16,7 +16,8 @@ RANGE = re.compile(r"(-?\d+|[A-Za-z])\.\.(-?\d+|[A-Za-z])")
 
 # A variable with a plain operator: what follows the operator holds nothing that is expanded.
 PARAMETER = re.compile(r"\$\{([A-Za-z_]\w*)(:?[-+?]|##?|%%?|//?|/[#%]|\^\^?|,,?|:(?=\d))([\w ./:@%+,*?-]*)\}", re.ASCII)
-SLICE = re.compile(r"(\d{1,5})(?::(\d{1,5}))?")
+# Decimal numbers: with a zero in front, bash takes them for octal ones.
+SLICE = re.compile(r"(0|[1-9]\d{0,4})(?::(0|[1-9]\d{0,4}))?", re.ASCII)
 
 
 def parameter(value: str, operator: str, word: str) -> str:

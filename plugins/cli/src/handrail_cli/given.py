@@ -14,6 +14,7 @@ from handrail_cli.globs import GLOB, fitting_secret
 from handrail_cli.producing import Feed
 from handrail_cli.programs import Inner, Use
 from handrail_cli.programs.grammars.finding import narrows
+from handrail_cli.restorable import SOME_BELOW
 from handrail_cli.wrappers import INTERPRETER, SHELLS
 
 # More items than these, and longer texts, are not put in one by one.
@@ -21,6 +22,7 @@ MAX_ITEMS = 8
 MAX_FED = 2_000
 # Delimiters of `xargs -d`.
 ESCAPES = {"\\n": "\n", "\\0": "\0", "\\t": "\t"}
+SOME_FILE = f"./{SOME_BELOW}"
 
 # Over whatever files `find` may find: programs that tell names, sizes and sums, not what is in them.
 NAMING = frozenset((
@@ -60,14 +62,14 @@ def names_listed(feed: Feed) -> str | None:
     if argv[0] == "git":
         if argv[1:2] != ("ls-files",) and not ("--name-only" in argv and argv[1] in LISTING_GIT):
             return None
-        return "./file" if narrowed or len(operands) > 1 or argv[1] != "ls-files" else "."
+        return SOME_FILE if narrowed or len(operands) > 1 or argv[1] != "ls-files" else "."
     if any(word.startswith(("/", "~", "..")) or "/.." in word for word in argv[1:]):
         return None
     if argv[0] in ("grep", "rg"):
-        return "./file" if any(re.fullmatch(r"-[A-Za-z]*[lL]|--files.*", word) for word in argv[1:]) else None
+        return SOME_FILE if any(re.fullmatch(r"-[A-Za-z]*[lL]|--files.*", word) for word in argv[1:]) else None
     if argv[0] not in LISTERS or any(word.startswith(("-printf", "-exec", "-l")) for word in argv[1:]):
         return None
-    return "./file" if narrowed or operands[:1] not in ([], ["."], ["./"]) else "."
+    return SOME_FILE if narrowed or operands[:1] not in ([], ["."], ["./"]) else "."
 
 
 def filled(inner: Inner, use: Use, words: Sequence[Word], feed: Feed, *, at_home: bool) -> Iterator[Sequence[Word]]:
@@ -109,7 +111,7 @@ def _starts(use: Use, words: Sequence[Word]) -> Iterator[Word]:
     narrowed = narrows([word.guess for word in words])
     starts = [words[named.word_index] for named in use.named if named.role in ("list", "read") and named.value is None]
     for start in starts or [Word(".", ".", words[0].span)]:
-        below = f"{start.text.rstrip('/')}/file" if narrowed and start.text is not None else start.text
+        below = f"{start.text.rstrip('/')}/{SOME_BELOW}" if narrowed and start.text is not None else start.text
         yield Word(below, below or "", start.span, start.glob)
 
 

@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from handrail import Decision, Judging, Opinion, Part, Reason, Route, View
+from handrail import Decision, Judging, Opinion, Part, Reach, Reason, Route, View
 from handrail_cli.analysis import Codes, analyse
 from handrail_cli.catastrophe import catastrophes
 from handrail_cli.deadly import Scene
 from handrail_cli.placing import Doubt
+from handrail_cli.reaching import are_allowed
+from handrail_cli.restorable import NOT_RESTORABLE, not_restorable
 from handrail_cli.surroundings import Surroundings, surroundings
 from handrail_cli.weighing import Weighing
 from handrail_cli.wrappers import reads_code
@@ -103,10 +105,13 @@ def _weighed(weighing: Weighing, judging: Judging) -> Opinion:
         codes = "+".join(dict.fromkeys(reason.code for reason in floors))
         return Opinion(f"{RULE}:{codes}", Decision.CONFIRM, Decision.CONFIRM, reasons=floors[:MAX_REASONS], parts=parts)
     narrowed = tuple(dict.fromkeys(weighing.narrowed)) if weighing.narrowable else ()
+    if not weighing.doubts and (reached := _by_host(weighing, judging, parts)) is not None:
+        return reached
     reasons = (*(doubt.reason for doubt in weighing.doubts), *_withheld(weighing, judging))[:MAX_REASONS]
     if reasons:
-        # Where nobody is asked, in permissive mode, code of the workspace runs confined.
-        confined = judging.sandbox is not None and weighing.runs_code and all(r.code == UNLISTED for r in reasons)
+        # Where nobody is asked, in permissive mode, code of the workspace and what loses files run confined.
+        inside = (NOT_RESTORABLE, UNLISTED) if weighing.runs_code else (NOT_RESTORABLE,)
+        confined = judging.sandbox is not None and all(reason.code in inside for reason in reasons)
         route = Route.SANDBOX if confined else Route.HOST
         return Opinion(
             f"{RULE}:{reasons[0].code}",
@@ -125,7 +130,57 @@ def _weighed(weighing: Weighing, judging: Judging) -> Opinion:
         parts=parts,
         narrowed=narrowed,
         view=View.WORK,
+        keeps_repositories=not (weighing.works_on_history or weighing.runs_code),
+        relies_on_undo=_relies_on_undo(weighing, judging),
+        reach=_likely(weighing, judging) if weighing.runs_code else None,
     )
+
+
+def _by_host(weighing: Weighing, judging: Judging, parts: tuple[Part, ...]) -> Opinion | None:
+    """The opinion on an ordinary change that lacks nothing but connections to some hosts; None for any other."""
+    if not (weighing.network and weighing.hosts and weighing.by_host and _filters(judging)):
+        return None
+    if not_restorable(weighing.losing, judging) is not None:
+        return None
+    assert judging.sandbox is not None
+    relies = _relies_on_undo(weighing, judging)
+    hosts = tuple(weighing.hosts)
+    reach = Reach(hosts, needed=True)
+    if are_allowed(hosts, judging.sandbox.hosts):
+        return Opinion(
+            f"{RULE}:effect",
+            Decision.ALLOW,
+            route=Route.SANDBOX,
+            parts=parts,
+            view=View.WORK,
+            reach=reach,
+            relies_on_undo=relies,
+        )
+    told = f"it needs the network: {', '.join(hosts)}; if approved, it runs in the sandbox and can reach no other host"
+    return Opinion(
+        f"{RULE}:needs_network",
+        Decision.CONFIRM,
+        route=Route.SANDBOX,
+        reasons=(Reason("needs_network", told),),
+        parts=parts,
+        view=View.WORK,
+        reach=reach,
+        relies_on_undo=relies,
+    )
+
+
+def _relies_on_undo(weighing: Weighing, judging: Judging) -> bool:
+    return bool(weighing.losing) and judging.undoable
+
+
+def _likely(weighing: Weighing, judging: Judging) -> Reach | None:
+    """The hosts that a line may connect to which is not known to need any."""
+    return Reach(tuple(weighing.likely)) if _filters(judging) else None
+
+
+def _filters(judging: Judging) -> bool:
+    """True if the sandbox here can give the network to some hosts, and does not give all of it anyhow."""
+    return judging.sandbox is not None and judging.sandbox.filters and not judging.sandbox.network
 
 
 def _reading(weighing: Weighing, judging: Judging, parts: tuple[Part, ...]) -> Opinion:
@@ -138,7 +193,8 @@ def _reading(weighing: Weighing, judging: Judging, parts: tuple[Part, ...]) -> O
     if judging.sandbox is None:
         return Opinion(f"{RULE}:{NO_SANDBOX}", Decision.CONFIRM, reasons=(UNCONFINED,), parts=parts)
     inside = _inspects_inside(weighing)
-    return Opinion(RULE, Decision.ALLOW, route=Route.SANDBOX, reasons=inside, parts=parts, view=View.READ)
+    reach = _likely(weighing, judging) if weighing.likely else None
+    return Opinion(RULE, Decision.ALLOW, route=Route.SANDBOX, reasons=inside, parts=parts, view=View.READ, reach=reach)
 
 
 def _inspects_inside(weighing: Weighing) -> tuple[Reason, ...]:
@@ -159,4 +215,5 @@ def _withheld(weighing: Weighing, judging: Judging) -> tuple[Reason, ...]:
         return (Reason(NO_SANDBOX, "it changes something, and there is no sandbox (`handrail doctor` says why)"),)
     if weighing.network and not judging.sandbox.network:
         return (Reason("needs_network", "it needs the network, which the sandbox does not give"),)
-    return ()
+    reason = not_restorable(weighing.losing, judging)
+    return (reason,) if reason is not None else ()

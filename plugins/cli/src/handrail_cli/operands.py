@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
-from handrail import Reason, Touch
+from handrail import Judging, Reason, Touch
 from handrail.files import paths
 from handrail.net import urls
 from handrail.records.redaction import is_credential
@@ -16,6 +16,7 @@ from handrail_cli.commandline import Command, Word
 from handrail_cli.placing import Effects
 from handrail_cli.programs import Named, Use
 from handrail_cli.programs.values import Role
+from handrail_cli.restorable import SOME_BELOW
 
 if TYPE_CHECKING:
     from handrail_cli.weighing import Weighing
@@ -24,6 +25,9 @@ SECRET_SETTING = re.compile(r"(?i)token|passw|secret|cred|auth|header|key|url|pr
 SOURCE = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 # Kept from every tool, and from commands unless a person says so each time. This machine's own ports are where a project's servers are tried.
 CLOSED = frozenset(("metadata_address", "private_address", "private_name"))
+# Programs that put each file into a folder under its own name, and options with which they do not.
+BY_NAME = frozenset(("cp", "mv"))
+OTHER_NAMES = re.compile(r"-[A-Za-z]*T|--no-t|--pa")
 LOOPBACK = re.compile(r"localhost|.*\.localhost|127(\.\d+){3}|\[::1\]", re.IGNORECASE)
 
 
@@ -68,10 +72,21 @@ def _write(weighing: Weighing, operand: Operand, effects: Effects) -> None:
     weighing.places.write(operand.word, effects, text=operand.text)
 
 
+def _add(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    """Something that is made or changed, while the contents of what is there stay."""
+    weighing.places.write(operand.word, effects, text=operand.text, loses=False)
+
+
+def _create(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    """A folder, an empty file or a link, which may replace what has its name."""
+    links = any(other.role == "target" for other in operand.use.named)
+    weighing.places.write(operand.word, effects, text=operand.text, loses=links)
+
+
 def _destination(weighing: Weighing, operand: Operand, effects: Effects) -> None:
     """A file, or a folder that what is copied goes into under its own name."""
     text, words = operand.text, operand.words
-    weighing.places.write(operand.word, effects, text=text)
+    weighing.places.write(operand.word, effects, text=text, into=_names_copied(operand))
     if text is None:
         return
     for other in operand.use.named:
@@ -81,10 +96,27 @@ def _destination(weighing: Weighing, operand: Operand, effects: Effects) -> None
                 weighing.places.write(operand.word, effects, text=text, name=name)
 
 
+def _names_copied(operand: Operand) -> list[str]:
+    """The names that what is copied has in the folder that it goes into; empty where not all are known, or the program chooses others."""
+    first, *given = (word.guess for word in operand.words)
+    if first.rpartition("/")[2] not in BY_NAME or any(map(OTHER_NAMES.match, given)):
+        return []
+    names: list[str] = []
+    for other in operand.use.named:
+        if other.role in ("read", "move") and other.word_index < len(operand.words):
+            source = operand.words[other.word_index]
+            text = source.text if other.value is None else other.value
+            name = (text or "").rstrip("/").rpartition("/")[2]
+            if source.glob or name in ("", ".", ".."):
+                return []
+            names.append(name)
+    return names
+
+
 def _delete(weighing: Weighing, operand: Operand, effects: Effects) -> None:
     text = operand.text
     if text is not None and _is_searched(operand):
-        weighing.places.delete(operand.word, effects, text=f"{text.rstrip('/')}/file")
+        weighing.places.delete(operand.word, effects, text=f"{text.rstrip('/')}/{SOME_BELOW}")
     else:
         weighing.places.delete(operand.word, effects, text=text)
 
@@ -134,9 +166,16 @@ def _remote(weighing: Weighing, operand: Operand, effects: Effects) -> None:
         else:
             effects.ask("unknown_host", "which machine it connects to is not known", word)
         return
-    host = urls.place(text)
+    if operand.use.reaches == "git" and effects.hosts:
+        # It may be the name of a remote, whose hosts are known already.
+        return
+    judge_host(urls.place(text), word, weighing.judging, effects)
+
+
+def judge_host(host: str, word: Word, judging: Judging, effects: Effects) -> None:
+    """Take down a host that the program connects to."""
     effects.touches.append(Touch("network", host))
-    if (reason := _closed(host, weighing.judging.allow_private)) is not None:
+    if (reason := _closed(host, judging.allow_private)) is not None:
         effects.warn(reason.code, reason.text, word)
 
 
@@ -193,7 +232,9 @@ ROLES: Mapping[Role, Callable[[Weighing, Operand, Effects], None]] = {
     **dict.fromkeys(("folder", "name"), _nothing),
     "list": _list,
     **dict.fromkeys(("read", "send"), _read),
-    **dict.fromkeys(("write", "append", "create", "change", "change_tree"), _write),
+    "write": _write,
+    "create": _create,
+    **dict.fromkeys(("append", "change", "change_tree"), _add),
     "dest": _destination,
     "delete": _delete,
     **dict.fromkeys(("move", "delete_tree"), _delete_tree),

@@ -11,26 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from handrail import Decision, Judging, Reason, Touch, View
-from handrail.files import paths
+from handrail.files import paths, place_kinds
 from handrail_cli.commandline import Word
 from handrail_cli.globs import GLOB, fitting_secret
 from handrail_cli.surroundings import Surroundings
 
-# What anybody may read, outside the workspace.
-PUBLIC = re.compile(
-    r"""(?x) /(usr|bin|sbin|lib\w*)(/.*)?
-    | /etc/(hosts|hostname|passwd|group|issue(\.net)?|motd|timezone|localtime|shells|services|protocols|networks|fstab|mtab|host\.conf
-      |resolv\.conf|nsswitch\.conf|manpath\.config|mime\.types|debian_version|locale\.(conf|gen|alias)|(\w+-)?(os|lsb|system|redhat|fedora)-release
-      |ld\.so\.conf(\.d/[\w.-]+)?)
-    | /proc/(cpuinfo|meminfo|version|uptime|loadavg|stat|mounts|filesystems|partitions|swaps|devices|modules|interrupts|diskstats|vmstat)
-    | /proc/(self/(status|stat|mounts|mountinfo|limits|cgroup)|sys/(kernel|vm|fs)/[\w/.-]+|net/(dev|route|arp|tcp|udp))
-    | /sys/(class|block|bus|devices)/.*"""
-)
-# Devices that take or give nothing but noise, and the shell's own streams.
-STREAMS = frozenset((
-    "/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin", "/dev/tty", "/dev/zero", "/dev/full", "/dev/urandom", "/dev/random",
-))  # fmt: skip
-STREAM = re.compile(r"/dev/fd/[012]")
 WILD = frozenset("*?[]!.{},")
 MAX_FOLDERS = 8
 MAX_ENTRIES = 5_000
@@ -54,12 +39,17 @@ class Effects:
     touches: list[Touch] = field(default_factory=list[Touch])
     changes: bool = False
     network: bool = False
+    # The hosts that it connects to, or may connect to, and whether those are all of the network that it needs.
+    hosts: tuple[str, ...] = ()
+    by_host: bool = True
     # Whether it starts a program, and whether it uses files or the names in a directory.
     program: bool = False
     files: bool = False
     # True for a program that inspects the running system, and for one that reads nothing but what it is given.
     inspects: bool = False
     filters: bool = False
+    # Resolved paths, or patterns of them, of which it may overwrite or delete what is there.
+    losing: list[str] = field(default_factory=list[str])
 
     @property
     def view(self) -> View | None:
@@ -106,7 +96,8 @@ class Places:
         self.temporary = around.temporary
         self.roots = around.workspace
         offer = judging.sandbox
-        self.open = (*around.temporary, *offer.writable) if offer is not None and offer.writable else around.temporary
+        self.opened = offer.writable if offer is not None else ()
+        self.open = (*around.temporary, *self.opened)
 
     def resolved(self, text: str) -> list[paths.Resolved]:
         """Where a text leads, from each folder."""
@@ -133,6 +124,10 @@ class Places:
         """Whether a resolved path is in a folder for temporary files, or in one that a person has opened to the sandbox."""
         return any(real.startswith(f"{root}/") or real == root for root in self.open) and not self.within(real)
 
+    def readable(self, real: str) -> bool:
+        """True in a folder beside the workspace that the sandbox shows: a toolchain, or one that a person has opened."""
+        return paths.inside(real, self.judging.readable, seen=self.seen)
+
     def at_home(self) -> bool:
         """Whether every folder that the shell may be in is in the workspace."""
         return all(self.within(str(cwd)) for cwd in self.cwds)
@@ -158,9 +153,15 @@ class Places:
         """The same, or to a folder that holds one."""
         return any(paths.protected(place, self.judging.protected) for place in (found.path, found.named))
 
-    def fills(self, real: str, does: str) -> bool:
-        """Whether something is put into a folder of the workspace: the sandbox keeps Handrail's files in it as they are."""
-        return does == "writes to" and self.within(real)
+    def loses_own(self, found: paths.Resolved, does: str) -> bool:
+        """Return True if a change of a folder may change Handrail's files in it.
+
+        What is put into a folder of the workspace does not: the sandbox keeps them as they are. Nor does deleting or moving it where there are none.
+        """
+        if not self.within(found.real):
+            return self.holds(found)
+        there = [place for place in self.judging.protected if os.path.lexists(place)]
+        return does != "writes to" and any(paths.protected(place, there) for place in (found.path, found.named))
 
     # Reading
 
@@ -178,7 +179,7 @@ class Places:
             return
         for found in self.resolved(text):
             effects.touches.append(Touch("read", found.real))
-            effects.files = effects.files or not _is_stream(found.real)
+            effects.files = effects.files or not place_kinds.is_stream(found.real)
             if not self.reading(text, found, word, effects, listing=listing):
                 return
 
@@ -186,13 +187,13 @@ class Places:
         real = found.real
         if found.refused is not None:
             effects.ask(found.refused.code, found.refused.text, word)
-        elif (what := secret_of(found)) is not None:
+        elif (what := place_kinds.secret_in(found)) is not None:
             effects.warn("secret", f"{text!r} keeps {what}", word)
         elif self.links and self.behind_link(found):
             effects.ask("unknown_path", f"{text!r} is behind a link that the command makes", word)
         elif self.judging.protected and self.keeps(found):
             effects.warn("own", "files by which Handrail judges are named in it", word)
-        elif _is_stream(real):
+        elif place_kinds.is_stream(real):
             return True
         elif paths.device(real, seen=self.seen) is not None:
             effects.ask("device", f"{text!r} is a device", word)
@@ -202,7 +203,7 @@ class Places:
             if self.judging.sandbox is None:
                 # Inside, temporary files are the session's own; on the host they may be anybody's.
                 effects.ask("read_outside", f"{text!r} is outside the workspace", word)
-        elif word.glob or not PUBLIC.fullmatch(real):
+        elif word.glob or not (place_kinds.is_public(real) or self.readable(real)):
             effects.ask("read_outside", f"{text!r} is outside the workspace", word)
         else:
             return True
@@ -253,8 +254,20 @@ class Places:
 
     # Changing
 
-    def write(self, word: Word, effects: Effects, *, text: str | None = None, name: str | None = None) -> None:
-        """Writing the file that a word names, or the file `name` in the folder that it names."""
+    def write(
+        self,
+        word: Word,
+        effects: Effects,
+        *,
+        text: str | None = None,
+        name: str | None = None,
+        into: Sequence[str] = (),
+        loses: bool = True,
+    ) -> None:
+        """Writing the file that a word names, or the file `name` in the folder that it names.
+
+        `into`: the names under which files go into it if it is a folder. `loses`: what was in the file is overwritten.
+        """
         text = word.text if text is None else text
         if text is None:
             effects.warn("unknown_target", "which file it writes depends on something unknown", word)
@@ -264,9 +277,14 @@ class Places:
         if name:
             text = os.path.join(text, name)
         for found in self.resolved(text):
-            if _is_stream(found.real):
+            if place_kinds.is_stream(found.real):
                 continue
-            effects.touches.append(Touch("write", found.real))
+            written = [found.real]
+            if into and os.path.isdir(found.real):
+                written = [f"{found.real.rstrip('/')}/{below}" for below in into]
+            effects.touches += [Touch("write", each) for each in written]
+            if loses:
+                self.lose(written, effects)
             if not self.changing(text, found, word, effects, does="writes to"):
                 return
 
@@ -280,11 +298,18 @@ class Places:
             if not text.endswith("/"):
                 found = self.itself(found)
             effects.touches.append(Touch("delete", found.real))
+            self.lose((found.real,), effects)
             if not self.changing(text, found, word, effects, does="deletes"):
                 return
             if (bulk := self.bulk(text, found.real, word.glob)) is not None:
                 effects.warn("bulk_delete", f"it deletes {bulk}", word)
                 return
+
+    def lose(self, paths: Sequence[str], effects: Effects) -> None:
+        """Take down that what is at these resolved paths may be lost; temporary files may."""
+        for path in paths:
+            if self.within(path) or not any(path.startswith(f"{root}/") for root in self.temporary):
+                effects.losing.append(path)
 
     def itself(self, found: paths.Resolved) -> paths.Resolved:
         """The place of a link itself, whose folder may be reached through links."""
@@ -301,9 +326,9 @@ class Places:
         real = found.real
         if found.refused is not None:
             effects.ask(found.refused.code, found.refused.text, word)
-        elif self.judging.protected and (self.keeps(found) or (self.holds(found) and not self.fills(real, does))):
+        elif self.judging.protected and (self.keeps(found) or self.loses_own(found, does)):
             effects.warn("own_files", "files by which Handrail judges are named in it", word, Decision.DENY)
-        elif (what := secret_of(found)) is not None:
+        elif (what := place_kinds.secret_in(found)) is not None:
             effects.warn("secret", f"{text!r} keeps {what}", word)
         elif paths.device(real, seen=self.seen) is not None:
             effects.warn("device", f"it {does} the device {real!r}", word)
@@ -313,7 +338,7 @@ class Places:
             effects.warn("own", f"files by which Handrail judges are in {text!r} and may be overwritten", word)
         elif not self.within(real) and not self.passing(real):
             self.elsewhere(text, found, word, effects, does)
-        elif self.within(real) and (what := self.autorun(real)) is not None:
+        elif (what := self.autorun(real) or (found.linked and self.autorun(found.written)) or None) is not None:
             effects.warn("autorun", f"{what} obeys {text!r} without being asked", word)
         elif found.linked and not (self.within(found.written) or self.passing(found.written)):
             effects.warn("outside", f"it {does} {text!r}, outside the workspace", word)
@@ -328,12 +353,12 @@ class Places:
         else:
             effects.warn("outside", f"it {does} {text!r}, outside the workspace", word)
 
-    def autorun(self, real: str) -> str | None:
-        """What obeys a file of the workspace unasked."""
-        for root in self.roots:
-            if real.startswith(f"{root}/"):
-                return paths.autorun(PurePath(real[len(root) + 1 :]))
-        return paths.autorun(PurePath(real))
+    def autorun(self, place: str) -> str | None:
+        """What obeys a file of the workspace, or of a folder that is opened to the sandbox, unasked. Temporary files nothing comes to."""
+        for root in (*self.roots, *self.opened):
+            if place.startswith(f"{root}/"):
+                return place_kinds.autorun(PurePath(place[len(root) + 1 :]))
+        return place_kinds.autorun(PurePath(place)) if self.within(place) else None
 
     def bulk(self, text: str, real: str, glob: bool) -> str | None:
         """What is deleted whole when that is too much: the workspace, or all temporary files; None when it is less."""
@@ -349,20 +374,9 @@ class Places:
             return "everything in the folder it works in"
         if place in tops or any(root.startswith(f"{place}/") for root in self.roots):
             return "everything in the folder it works in" if place in tops else f"{place!r}"
-        return f"all that is in {place!r}" if place in self.temporary else None
-
-
-def _is_stream(real: str) -> bool:
-    """True for a device that takes or gives nothing but noise, and for the shell's own streams."""
-    return real.startswith("/dev/") and (real in STREAMS or STREAM.fullmatch(real) is not None)
+        return f"all that is in {place!r}" if place in self.open else None
 
 
 def _fits(name: str, shape: str) -> bool:
     """Whether a shell takes a shape for this name; one that begins with a dot is fitted by no other beginning."""
     return (not name.startswith(".") or shape.startswith(".")) and fnmatch.fnmatchcase(name, shape)
-
-
-def secret_of(found: paths.Resolved) -> str | None:
-    """What secret a resolved path keeps."""
-    what = paths.secret(found.real)
-    return paths.secret(found.written) if what is None and found.linked else what

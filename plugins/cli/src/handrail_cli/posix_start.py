@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from handrail import Downstream
 from handrail_cli.decoding import locale_charset
+from handrail_cli.descriptors import inheritable_descriptors
 from handrail_cli.family import MARK
 from handrail_cli.output import HeadTail, Sink
 from handrail_cli.posix_process import PosixProcess
@@ -35,7 +36,7 @@ class PosixStarter:
     """Starts commands here: finds bash, and keeps from them what this process was given by its parent."""
 
     def __init__(self) -> None:
-        self._strange = _strange_descriptors()
+        self._strange = inheritable_descriptors()
         self._bash: tuple[str | None, str | None] = (None, None)
 
     def shell(self, environment: Mapping[str, str]) -> str | None:
@@ -124,21 +125,6 @@ def _start_inside(prepared: PreparedSandbox, launch: Launch, mark: str) -> Posix
         os.set_blocking(fd, False)
     streams = _streams(launch, Plumbing((), (out, err), None, ()))
     return PreparedProcess(launch, mark, prepared.pid, streams, state=state, prepared=prepared, given=given, ends=ends)
-
-
-def _strange_descriptors() -> tuple[int, ...]:
-    """Descriptors that this process was given by its parent and would hand on to every command."""
-    try:
-        return tuple(fd for fd in map(int, os.listdir("/dev/fd")) if fd > 2 and _inheritable(fd))
-    except OSError:
-        return ()
-
-
-def _inheritable(fd: int) -> bool:
-    try:
-        return os.get_inheritable(fd)
-    except OSError:
-        return False
 
 
 @dataclass(frozen=True, slots=True)

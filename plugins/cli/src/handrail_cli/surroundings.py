@@ -10,9 +10,10 @@ from pathlib import PurePath
 
 from handrail import Judging
 from handrail.files import paths
+from handrail.files.place_kinds import SHARED_TEMPORARY
 from handrail_cli.variables import unsettled
 
-TEMPORARY = ("/tmp", "/var/tmp", "/dev/shm")
+TEMPORARY = (*SHARED_TEMPORARY, "/dev/shm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,9 +30,10 @@ class Surroundings:
     temporary: tuple[str, ...]
     kept: tuple[str, ...]
 
-    def own(self, program: str) -> bool:
-        """Whether the workspace, or a folder for temporary files, has a program of that name on PATH."""
-        return any(os.path.lexists(os.path.join(folder, program)) for folder in self.own_programs)
+    def own(self, program: str) -> str | None:
+        """Return the place of a program that PATH leads to in the workspace or a folder for temporary files; None where there is none."""
+        places = (os.path.join(folder, program) for folder in self.own_programs)
+        return next((place for place in places if os.path.lexists(place)), None)
 
 
 def surroundings(judging: Judging) -> Surroundings:
@@ -44,7 +46,7 @@ def surroundings(judging: Judging) -> Surroundings:
         next(_why_unsettled(judging, path, seen), None),
         tuple(own),
         tuple(map(str, judging.workspace)),
-        tuple(dict.fromkeys(("/tmp", "/var/tmp", own_temporary if own_temporary.startswith("/") else "/tmp"))),
+        tuple(dict.fromkeys((*SHARED_TEMPORARY, own_temporary if own_temporary.startswith("/") else "/tmp"))),
         tuple(_kept(judging, seen)),
     )
 

@@ -47,6 +47,9 @@ HARMLESS_THERE = re.compile(
 LESSPIPE = re.compile(r"\|\|?-? ?/usr/bin/(lesspipe|lesspipe\.sh|lessopen)( %s)?( %s)?|(/usr/bin/lesspipe %s %s)")
 PLAIN_PAGERS = frozenset(("", "cat", "less", "more", "most", "less -R", "less -FRX", "less -FRSX"))
 SIMPLE_VALUE = re.compile(r"[\w.,:@%+ -]*", re.ASCII)
+# Cosmetic variables by which programs find files: of languages, terminals and time zones. With a path in them, files of anybody.
+FINDING = re.compile(r"LC_[A-Z]+|LANG|LANGUAGE|TERM|TZ")
+PLACED = re.compile(r"(?!.*\.\.)[\w.,@+-][\w.,:@+<>-]*(?:/[\w.,@+-]+)*|", re.ASCII)
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -58,7 +61,7 @@ def unindexed(name: str) -> str:
 def harmless(name: str, value: str | None) -> bool:
     """Whether a variable with this value (None: not known) changes nothing that a program runs, loads or obeys."""
     if COSMETIC.fullmatch(name):
-        return True
+        return not FINDING.fullmatch(name) or (value is not None and PLACED.fullmatch(value) is not None)
     if ORDINARY.fullmatch(name):
         return value is not None and SIMPLE_VALUE.fullmatch(value) is not None
     return NAME.fullmatch(name) is not None and not RISKY.fullmatch(name)

@@ -16,13 +16,15 @@ from handrail_cli.analysis import Codes
 from handrail_cli.commandline import Analysis, Command, Redirect, Word
 from handrail_cli.given import feeders_of, filled, filled_code, secrets_picked
 from handrail_cli.named_files import shows_by_name
-from handrail_cli.operands import Operand, judge_operand
+from handrail_cli.operands import Operand, judge_host, judge_operand
 from handrail_cli.placing import Doubt, Effects, Places
 from handrail_cli.producing import NOTHING, Feed, constant_output
 from handrail_cli.programs import Inner, Named, Use
 from handrail_cli.programs.grammars.running import destroying
 from handrail_cli.programs.taking import taken
+from handrail_cli.reaching import hosts_reached
 from handrail_cli.shells import shell
+from handrail_cli.spelling import is_spelled_out
 from handrail_cli.succession import succession
 from handrail_cli.surroundings import Surroundings
 from handrail_cli.unread import code_given, commands_among
@@ -73,6 +75,12 @@ class Weighing:
         self.narrowable = True
         self.changes = False
         self.network = False
+        # Resolved paths, or patterns of them, of which it may overwrite or delete what is there.
+        self.losing: list[str] = []
+        # As in `Effects`, for all commands together; `likely` are hosts that a command may connect to which is not known to need any.
+        self.hosts: dict[str, None] = {}
+        self.likely: dict[str, None] = {}
+        self.by_host = True
         # Whether it uses files, or programs that may open some; any program; and the names of those that inspect the system.
         self.reads = False
         self.passes = False
@@ -82,7 +90,11 @@ class Weighing:
         self.names_files = True
         # Whether it runs code of the workspace.
         self.runs_code = False
+        # Whether it works on the version history of a directory.
+        self.works_on_history = False
         self.inspecting: list[str] = []
+        # Whether the line itself spells out all that it runs.
+        self.spelled_out = True
         self.depth = 0
         # Where the command stands whose own code is looked at, in the outermost text.
         self.at: tuple[int, int] | None = None
@@ -102,6 +114,7 @@ class Weighing:
         """Everything that the line may run."""
         self.named_here = self.named_here or "handrail" in analysis.text
         self.located = self.located or bool(analysis.assigned) or "PWD" in analysis.text
+        self.spelled_out = self.spelled_out and is_spelled_out(analysis)
         if analysis.opaque:
             for reason in analysis.opaque:
                 self.doubt(Doubt(reason, None if reason.code in TAKEN_APART else Decision.CONFIRM))
@@ -149,6 +162,9 @@ class Weighing:
             self.narrowable = self.narrowable and doubt.floor is None
         self.changes = self.changes or effects.changes
         self.network = self.network or effects.network
+        self.losing += effects.losing
+        (self.hosts if effects.network else self.likely).update(dict.fromkeys(effects.hosts))
+        self.by_host = self.by_host and (effects.by_host or not effects.network)
         self.reads = self.reads or effects.files or (effects.program and not effects.inspects and not effects.filters)
         self.passes = self.passes or effects.program
         self.names_files = self.names_files and (effects.filters or not (effects.program or effects.files))
@@ -159,6 +175,9 @@ class Weighing:
         if self.changes:
             return View.WORK
         if self.reads or (self.passes and not self.inspecting) or (self.inspecting and self.located):
+            return View.READ
+        if not self.spelled_out:
+            # What it is taken for depends on values, and the host is no place to find out that they are others.
             return View.READ
         return View.SYSTEM if self.inspecting else View.SHELL
 
@@ -206,7 +225,7 @@ class Weighing:
         splits = name == "IFS" and command.program == "read" and word.text is not None
         fine = tells or splits or harmless(name, word.text)
         view = View.SHELL if fine else None
-        self.parts.append(Part((f"{name}={word.guess}",), (), self.at or word.span, fine, view))
+        self.parts.append(Part((f"{name}={word.guess}",), (), self.at or word.span, fine and self.spelled_out, view))
         if not fine:
             self.set_variable(name, word)
 
@@ -234,19 +253,21 @@ class Weighing:
         else:
             if target.glob and target.text is not None:
                 effects.warn("unknown_target", "it writes to whatever file fits a pattern", target)
-            self.places.write(target, effects)
+            self.places.write(target, effects, loses=">>" not in redirect.operator)
         if redirect.operator == "<" and target is not None and target.text is not None and not target.glob:
             effects.filters = shows_by_name(target.text)
         self.take(effects)
         if target is not None and target.text != "/dev/null":
             argv = redirect.operator, target.guess
             at = self.at or target.span
-            self.parts.append(Part(argv, tuple(effects.touches), at, effects.harmless, effects.view))
+            harmless = effects.harmless and self.spelled_out
+            self.parts.append(Part(argv, tuple(effects.touches), at, harmless, effects.view))
 
     def connect(self, word: Word, effects: Effects) -> None:
         host = ":".join((word.text or "").split("/")[3:5])
         effects.touches.append(Touch("network", host))
         effects.network = effects.changes = True
+        effects.by_host = False
         effects.warn("sends_data", f"it opens a connection to {host}", word)
 
     def words(self, words: Sequence[Word], feed: Feed, span: tuple[int, int]) -> None:
@@ -270,7 +291,8 @@ class Weighing:
         touches = effects.touches
         if len(touches) > 1:
             touches = list(dict.fromkeys(touches))
-        self.parts.insert(at, Part(argv, tuple(touches), self.at or span, effects.harmless, effects.view))
+        harmless = effects.harmless and self.spelled_out
+        self.parts.insert(at, Part(argv, tuple(touches), self.at or span, harmless, effects.view))
         if (effects.doubts or effects.changes) and any(word.text is None for word in words):
             self.parts.insert(at + 1, Part(OPAQUE, span=self.at or span))
 
@@ -287,6 +309,10 @@ class Weighing:
                 effects.warn("destructive", f"{task.guess!r} destroys data", task)
             if first.guess.rpartition("/")[2] in PROJECT_WRAPPERS and (use := taken(words)) is not None:
                 self.apply(use._replace(unknown=None), words, feed, effects, first.guess, span)
+            elif (installing := _as_installer(words)) is not None:
+                use = taken(installing)
+                if use is not None and "network" in use.needs:
+                    self.connects(use, installing, effects)
             return
         if (builtin := builtins.BUILTINS.get(name)) is not None:
             builtin(self, words, effects)
@@ -344,14 +370,22 @@ class Weighing:
             effects.ask("environment", why, first)
         name = first.text or ""
         if "/" not in name:
-            if self.around.own_programs and self.around.own(name):
-                effects.ask("own_program", f"{name!r} is a program of the workspace", first)
+            if self.around.own_programs and (own := self.around.own(name)) is not None:
+                self.own_program(first, own, effects)
             return name
         folder, _, base = name.rpartition("/")
         if folder in SYSTEM_FOLDERS:
             return base
         self.execute(first, name, effects)
         return None
+
+    def own_program(self, word: Word, place: str, effects: Effects) -> None:
+        """A program that PATH leads to in the workspace, or among temporary files: in the sandbox it is code of the project like any other."""
+        if self.judging.sandbox is None or not self.places.within(place):
+            effects.ask("own_program", f"{word.guess!r} is a program of the workspace", word)
+            return
+        effects.touches.append(Touch("execute", place))
+        effects.changes = self.runs_code = True
 
     def execute(self, word: Word, text: str | None, effects: Effects) -> None:
         """Running a file: one of the workspace is code of the project."""
@@ -442,12 +476,13 @@ class Weighing:
 
     def needs(self, use: Use, words: Sequence[Word], effects: Effects) -> None:
         if "network" in use.needs:
-            effects.network = effects.changes = True
-            if not any(named.role in ("url", "host") for named in use.named):
-                effects.touches.append(Touch("network"))
+            self.connects(use, words, effects)
+        elif use.reaches is not None:
+            effects.hosts = hosts_reached(use, words, self.judging, self.places) or ()
         if "code" in use.needs:
             effects.changes = self.runs_code = True
             effects.touches.append(Touch("execute", words[0].guess))
+        self.works_on_history = self.works_on_history or "repository" in use.needs
         if "repository" in use.needs and not self.places.at_home():
             effects.ask("foreign_repository", "a repository outside the workspace may run its own programs", words[0])
         elif "repository" in use.needs and (outer := self.places.outer_repository()) is not None:
@@ -466,8 +501,24 @@ class Weighing:
         if "code" in use.needs and not self.places.at_home():
             effects.warn("foreign_program", "it runs code of a folder outside the workspace", words[0])
 
+    def connects(self, use: Use, words: Sequence[Word], effects: Effects) -> None:
+        """The hosts that a command connects to, as far as they can be told."""
+        effects.network = effects.changes = True
+        hosts = hosts_reached(use, words, self.judging, self.places)
+        effects.by_host = hosts is not None
+        effects.hosts = hosts or ()
+        named = any(one.role in ("url", "host") for one in use.named)
+        if hosts is None:
+            effects.touches += [] if named else [Touch("network")]
+            return
+        for host in hosts:
+            # Those of addresses in the command are looked at where they stand.
+            if use.reaches != "urls":
+                judge_host(host, words[0], self.judging, effects)
+
     def folder(self, named: Named, word: Word, use: Use, effects: Effects) -> None:
         """The folder that a program is told to work in."""
+        effects.files = True
         text = word.text if named.value is None else named.value
         if text is None or word.glob:
             note = effects.warn if "code" in use.needs or use.inner else effects.ask
@@ -537,6 +588,18 @@ class Weighing:
         """Code for bash that is run at some later time."""
         self.traps.append((text, span, tuple(self.places.cwds)))
         self.code(text, span, effects)
+
+
+def _as_installer(words: Sequence[Word]) -> Sequence[Word] | None:
+    """The words of a package manager that is a program of the workspace: `.venv/bin/pip …`, and `.venv/bin/pip …` for `.venv/bin/python -m pip …`.
+
+    Its row says whether it needs the network; all else that it does is that of a program of the workspace.
+    """
+    first = words[0]
+    folder, _, base = (first.text or "").rpartition("/")
+    if INTERPRETER.fullmatch(base) and [word.text for word in words[1:3]] == ["-m", "pip"]:
+        return [Word(f"{folder}/pip", f"{folder}/pip", first.span), *words[3:]]
+    return words if base.startswith(("pip", "uv")) else None
 
 
 def _with_code(name: str, code: str, words: Sequence[Word]) -> list[Word] | None:

@@ -33,6 +33,8 @@ from handrail_console.watch import Watch, past, past_calls
 BODY = 2 * 2**20
 # Past sessions that are listed.
 LISTED = 50
+# Paths of one call that are shown.
+SHOWN_PATHS = 40
 # Faults of one request that are named.
 MOST_FAULTS = 5
 SESSION = re.compile(r"[0-9]{8}-[0-9]{6}-[0-9a-f]{6}")
@@ -76,6 +78,14 @@ class StopAsked(Asked):
     desktop: str | None = None
 
 
+class UndoAsked(Asked):
+    """The call to undo, and what is to become of files that were changed since; unless something is said of them, nothing is undone then."""
+
+    call: str = Field(pattern=r"^[^/]{1,64}/.{1,200}$")
+    force: bool = False
+    skip_changed: bool = False
+
+
 class ControlAsked(Asked):
     """What to do on a session's desktop by hand."""
 
@@ -106,6 +116,9 @@ class Answers:
                 Route("/reply", _told(self.reply), methods=["POST"]),
                 Route("/stops", _told(self.stop), methods=["POST"]),
                 Route("/control", _told(self.control), methods=["POST"]),
+                Route("/undo", _told(self.undo_plans)),
+                Route("/undo/diff", _told(self.undo_diff)),
+                Route("/undo", _told(self.undo), methods=["POST"]),
             ]
         )
 
@@ -208,6 +221,23 @@ class Answers:
         asked = ControlAsked.model_validate_json(await _body(request))
         _check_hands(self._runtime)
         result = await self._hands.act(self._desktop(asked.session), asked.args)
+        return _json(result.wire())
+
+    async def undo_plans(self, request: Request) -> Response:
+        """The newest calls that changed files, and what undoing each would do."""
+        plans = await self._hands.undo_plans(most=LISTED)
+        return _json([plan.wire(most=SHOWN_PATHS) for plan in plans])
+
+    async def undo_diff(self, request: Request) -> Response:
+        """What undoing one of them would change."""
+        lines = await self._hands.undo_diff(request.query_params.get("call", ""))
+        return _json({"diff": "\n".join(lines)})
+
+    async def undo(self, request: Request) -> Response:
+        """Undo a call."""
+        asked = UndoAsked.model_validate_json(await _body(request))
+        _check_hands(self._runtime)
+        result = await self._hands.undo(asked.call, force=asked.force, skip_changed=asked.skip_changed)
         return _json(result.wire())
 
     def _audit(self, request: Request) -> Path:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import threading
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self
 
 import anyio
@@ -13,6 +15,7 @@ import anyio.to_thread
 
 from handrail import Desktop, Frame, Screen, Session, ToolResult, Transform
 from handrail.runtime import Runtime
+from handrail.undo.plans import UndoPlan
 
 QUALITY = 75
 TOOL = "manual_control"
@@ -33,6 +36,8 @@ class Hands:
         self._runtime = runtime
         self._opened = opened
         self._sessions: dict[str, Session] = {}
+        # Sessions that were opened to undo calls, which are over by now.
+        self._undoing: set[str] = set()
         self._opening = anyio.Lock()
 
     @classmethod
@@ -44,7 +49,7 @@ class Hands:
 
     def sessions(self) -> set[str]:
         """The ids of these sessions."""
-        return {session.id for session in self._sessions.values()}
+        return {session.id for session in self._sessions.values()} | self._undoing
 
     async def picture(self, desktop: Desktop) -> Picture:
         """What the desktop shows now."""
@@ -56,6 +61,33 @@ class Hands:
     async def act(self, desktop: Desktop, args: Mapping[str, Any]) -> ToolResult:
         """Work the desktop as `handrail control` does."""
         return await (await self._on(desktop)).call(TOOL, args)
+
+    async def undo_plans(self, *, most: int) -> list[UndoPlan]:
+        """The newest calls that changed files, in whatever workspace, with what undoing each would do."""
+        from handrail.undo.selection import plans_for
+
+        stop = threading.Event()
+        return await self._runtime.undo.run(lambda keeper: plans_for(keeper, None, most=most, stop=stop))
+
+    async def undo_diff(self, call: str) -> list[str]:
+        """What undoing a call (`SESSION/ID`) would change, as lines of a diff."""
+        from handrail.undo.selection import diff_for
+
+        plan = await self._plan(call)
+        return await self._runtime.undo.run(lambda keeper: diff_for(keeper, plan.paths))
+
+    async def undo(self, call: str, *, force: bool, skip_changed: bool) -> ToolResult:
+        """Undo a call (`SESSION/ID`) as `handrail undo` does in the workspace of its session."""
+        roots = [Path(root) for root in (await self._plan(call)).records[0].roots]
+        async with self._runtime.session(by_hand=True, cwd=roots[0], workspace=roots) as session:
+            self._undoing.add(session.id)
+            return await session.undo(call, force=force, skip_changed=skip_changed)
+
+    async def _plan(self, call: str) -> UndoPlan:
+        from handrail.undo.selection import plan_for
+
+        stop = threading.Event()
+        return await self._runtime.undo.run(lambda keeper: plan_for(keeper, call, (), stop=stop))
 
     async def _on(self, desktop: Desktop) -> Session:
         async with self._opening:

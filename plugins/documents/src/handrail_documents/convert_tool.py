@@ -141,7 +141,7 @@ def convert_tool(suite: Suite = _installed) -> Tool:
         context.checkpoint()
         opened.replace(target, made.data, expected=Expected(before))
         result: dict[str, Any] = {
-            "output_path": str(target),
+            "output_path": context.shown_path(target),
             "method": made.method,
             "input_format": asked.suffix.removeprefix("."),
             "output_format": asked.output_format,

@@ -154,4 +154,4 @@ async def write_excel(new: WriteExcel, context: ToolContext) -> Mapping[str, Any
         expected = Expected(file and file.status)
     context.checkpoint()
     opened.replace(path, data, expected=expected)
-    return {"path": str(path), **result}
+    return {"path": context.shown_path(path), **result}

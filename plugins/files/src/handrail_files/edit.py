@@ -309,17 +309,17 @@ async def edit_file(edit: Edit, context: ToolContext) -> Mapping[str, Any]:
     # It is not left alone when the call is stopped: what it does is done, or not, when the call ends.
     status = await anyio.to_thread.run_sync(write)
     known.note(path, edit.file_path, status, plan.data)
-    return _told(plan)
+    return _told(plan, context.shown_path(plan.path))
 
 
 async def _in_time(work: Callable[[], Plan]) -> Plan:
     return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
 
 
-def _told(plan: Plan) -> Mapping[str, Any]:
+def _told(plan: Plan, path: str) -> Mapping[str, Any]:
     result: dict[str, Any] = {
         "replacements": plan.replacements,
-        "file_path": str(plan.path),
+        "file_path": path,
         "strategy": plan.strategy,
         "range": list(plan.lines),
         "diff": plan.diff,

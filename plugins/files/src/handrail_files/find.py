@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from handrail import Downstream, InvalidArguments, Read, Tool, ToolContext, tool
 from handrail.files import opened
 from handrail_files import globbing
 from handrail_files.permitted import Permitted
+from handrail_files.standing import Standing
 
 DEADLINE_S = 20.0
 PIECE = 262_144
@@ -74,6 +76,11 @@ class Line:
     content: str
     before: list[str] = field(default_factory=list[str])
     after: list[str] = field(default_factory=list[str])
+
+    def numbered(self) -> Mapping[int, str]:
+        """Return all that is shown of it, by the number of the line."""
+        texts = [*self.before, self.content, *self.after]
+        return {self.number - len(self.before) + at: text for at, text in enumerate(texts)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -369,6 +376,7 @@ async def _place(path: Path) -> AsyncGenerator[Place, None]:
 async def _by_name(search: Search, place: Place, permitted: Permitted, engine: Engine) -> Mapping[str, Any]:
     names = Names()
     fits = globbing.names(search.pattern or "*")
+    standing = Standing(place.folder, time.time_ns())
     whole = await engine.finished(search, place, partial(names.take, fits=fits))
     times = {name: _modified(place, name) for name in names.found}
     # A few more than are shown, for those that are withheld.
@@ -378,7 +386,7 @@ async def _by_name(search: Search, place: Place, permitted: Permitted, engine: E
     for name in newest:
         if len(shown) == search.max_results:
             break
-        if await permitted.may_read(place.path(name)):
+        if standing.exists(name) and await permitted.may_read(place.path(name)):
             shown.append(name)
         else:
             withheld += 1
@@ -400,6 +408,7 @@ async def _by_text(search: Search, place: Place, permitted: Permitted, engine: E
     lines = Lines(
         globbing.names(search.pattern) if search.pattern is not None else None, search.context, search.max_results
     )
+    standing = Standing(place.folder, time.time_ns())
     whole = await engine.finished(search, place, lines.take)
     # What may not be read leaves no trace, not even a number: that would tell whether the text is in it.
     total = 0
@@ -408,11 +417,16 @@ async def _by_text(search: Search, place: Place, permitted: Permitted, engine: E
     for name in sorted(lines.counts.keys() | lines.binary):
         if not lines.counts_file(name) or not await permitted.may_read(place.path(name)):
             continue
+        found = lines.found.get(name, [])
+        unchanged = standing.is_unchanged(name)
+        # Of a file that may have been another one for a moment, only lines count that are in it.
+        if not unchanged and not all(standing.holds(name, line.numbered(), _shown) for line in found):
+            continue
         if name in lines.binary:
             binary.append(_told_path(search, place, name))
             continue
-        total += lines.counts[name]
-        for line in lines.found.get(name, ()):
+        total += lines.counts[name] if unchanged else len(found)
+        for line in found:
             if len(matches) == search.max_results:
                 break
             matches.append(_match(line, _told_path(search, place, name), search.context))

@@ -162,7 +162,13 @@ async def write_file(new: NewFile, context: ToolContext) -> Mapping[str, Any]:
     known.note(path, new.file_path, status, plan.data)
     # What was there is only told to those who may read it.
     diff = {"diff": plan.diff} if before is None or await Permitted(context).is_open(str(path)) else {}
-    return {"path": str(path), "bytes": len(plan.data), "created": before is None, **diff, **_notes(plan)}
+    return {
+        "path": context.shown_path(path),
+        "bytes": len(plan.data),
+        "created": before is None,
+        **diff,
+        **_notes(plan),
+    }
 
 
 def _notes(plan: Plan) -> Mapping[str, str]:

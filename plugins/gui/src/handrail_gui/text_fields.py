@@ -12,7 +12,7 @@ CLICK_FIRST = "click into the text field and call again, or type without replaci
 
 def is_focused_field(element: Element) -> bool:
     """True for an editable text field that has the keyboard focus."""
-    usable = element.states.isdisjoint(("disabled", "read_only"))
+    usable = element.states.isdisjoint(("disabled", "readonly"))
     return usable and element.role in FIELD_ROLES and element.states >= {"editable", "focused"}
 
 

@@ -146,7 +146,7 @@ _WORDS = {
     State.INDETERMINATE: "mixed",
     State.REQUIRED: "required",
     State.INVALID_ENTRY: "invalid",
-    State.READ_ONLY: "read_only",
+    State.READ_ONLY: "readonly",
     State.BUSY: "busy",
     State.MODAL: "modal",
     State.IS_DEFAULT: "default",
@@ -158,7 +158,7 @@ def words_for(states: int, role: int) -> frozenset[str]:
     kind = role_of(role).kind
     words = {word for bit, word in _WORDS.items() if states >> bit & 1}
     # Qt says of a field that can only be read that it is editable as well.
-    if "read_only" in words:
+    if "readonly" in words:
         words.discard("editable")
     if states >> State.CHECKED & 1:
         words.add("pressed" if role == TOGGLE_BUTTON else "checked")
@@ -168,7 +168,7 @@ def words_for(states: int, role: int) -> frozenset[str]:
         words.add("multiline")
     # LibreOffice says of its sheets and their cells only that they are enabled, and Chromium of a field only that it can be read and not changed.
     usable = (
-        states >> State.SENSITIVE & 1 or (role in IN_SHEETS and states >> State.ENABLED & 1) or "read_only" in words
+        states >> State.SENSITIVE & 1 or (role in IN_SHEETS and states >> State.ENABLED & 1) or "readonly" in words
     )
     if not usable and kind in (Kind.CONTROL, Kind.TEXT, Kind.RANGE, Kind.MENU):
         words.add("disabled")

@@ -142,7 +142,7 @@ def states_of(told: Mapping[Property, Any], role: Role) -> frozenset[str]:
         "password": told.get(Property.PASSWORD),
         "disabled": acts and not told.get(Property.ENABLED, True),
         "editable": told.get(Property.HAS_VALUE) and not told.get(Property.READ_ONLY) and role.kind is Kind.TEXT,
-        "read_only": told.get(Property.HAS_VALUE) and told.get(Property.READ_ONLY) and role.kind is Kind.TEXT,
+        "readonly": told.get(Property.HAS_VALUE) and told.get(Property.READ_ONLY) and role.kind is Kind.TEXT,
     }
     words.update(word for word, there in flags.items() if there)
     if told.get(Property.CAN_TOGGLE):

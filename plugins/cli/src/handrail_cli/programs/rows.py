@@ -7,6 +7,7 @@
         danger CODE OPTION… ; why                   these make it dangerous
         needs NEED… OPTION…                         these change nothing, but have the call need more
         with OPTION…: OPERANDS                      given one of these, its operands are others
+        reaches FAMILY                              whose hosts it connects to, by HTTP and through a proxy (see `values`)
         like NAME [SUBCOMMAND]                      it has the options of that row, too
 
 KIND is `reads`, `effect` or `dangerous` (then CODE is the reason's). Options are listed and everything else is asked about:
@@ -33,7 +34,7 @@ from itertools import product
 from pathlib import Path
 from typing import cast, get_args
 
-from handrail_cli.programs.values import KINDS, Kind, Need, Role
+from handrail_cli.programs.values import KINDS, Family, Kind, Need, Role
 
 HEADER = re.compile(r"(?P<names>\S.*?) = (?P<what>[^:]*?): (?P<operands>.*?) ; (?P<says>.+)")
 TOKEN = re.compile(r"(?P<name>-{0,2}[\w.+@?#%,-]+?)(?P<value>\*|\[=?[\w/]*\]|[:=][\w/]*|)", re.ASCII)
@@ -45,6 +46,7 @@ FLAGS = frozenset(("first", "single", "globals", "plain", "tame"))
 NEEDS: frozenset[str] = frozenset(get_args(Need))
 LOADING: frozenset[Need] = frozenset(("loads_project",))
 ROLES: frozenset[str] = frozenset(get_args(Role))
+REACHED: frozenset[str] = frozenset(get_args(Family))
 SPECIAL_ROLES = frozenset(("text", "command", "shell", "remote", "contained", "commands", "none"))
 
 
@@ -91,6 +93,7 @@ class Row:
     operands: tuple[Operand, ...]
     by: str | None = None
     then: str | None = None
+    reaches: Family | None = None
     options: Mapping[str, Option] = field(default_factory=dict[str, Option])
     prefixes: tuple[Option, ...] = ()
     given: tuple[tuple[frozenset[str], tuple[Operand, ...]], ...] = ()
@@ -193,6 +196,7 @@ def row(block: Block) -> Row:
         operands=operands(match["operands"]),
         by=next((word[3:] for word in words if word.startswith("by/")), None),
         then=next((word[5:] for word in words if word.startswith("then/")), None),
+        reaches=next(_reaches(block), None),
         options={name: option for name, option in table.items() if option.value != "prefix"},
         prefixes=tuple(option for option in table.values() if option.value == "prefix"),
         given=tuple(given for _, given in body if given is not None),
@@ -239,6 +243,15 @@ def _check_role(role: str, where: str) -> None:
         raise RowError(f"{role!r} in {where!r} is no role")
 
 
+def _reaches(block: Block) -> Iterator[Family]:
+    for line in block.body:
+        first, *families = line.split()
+        if first == "reaches":
+            if len(families) != 1 or families[0] not in REACHED:
+                raise RowError(f"{line!r} names no family")
+            yield cast(Family, families[0])
+
+
 Given = tuple[frozenset[str], tuple[Operand, ...]]
 
 
@@ -251,6 +264,8 @@ def _body(block: Block) -> Iterator[tuple[list[Option], Given | None]]:
         if first == "like":
             name, *path = rest
             yield from (([option], None) for option in _like(name, path, line))
+        elif first == "reaches":
+            continue
         elif first == "with":
             names, _, pattern = listed.removeprefix("with ").partition(": ")
             given = frozenset(option.name for token in names.split() for option in _options(token, single))

@@ -109,6 +109,7 @@ class Taking:
             self.unknown,
             tuple(self.inner),
             self.runs_unread,
+            self.row.reaches,
         )
 
 

@@ -52,6 +52,13 @@ OPENING: frozenset[Need] = frozenset(("loads_project", "reads_list"))
 CONTAINED: frozenset[Need] = frozenset(("inspects", "filters"))
 
 
+# Whose hosts a program connects to, where it goes through an HTTP proxy: those of the addresses it is given (`urls`), of a repository's remotes
+# (`git`) or submodules, or of a registry (`handrail_cli.registries`).
+Family = Literal[
+    "urls", "git", "submodules", "npm", "yarn", "pip", "uv", "cargo", "go", "gem", "composer", "deno",
+]  # fmt: skip
+
+
 class Named(NamedTuple):
     """Something that a command line names. `value` is the text where that is not the whole word (`--file=name`, a path in a script)."""
 
@@ -81,6 +88,7 @@ class Use(NamedTuple):
 
     `reason` is why it is dangerous. `unknown` is the number of a word that is not listed: nothing may be concluded from the rest.
     `unread`: that word decides what code or command it runs.
+    `reaches` says whose hosts it connects to, where a sandbox can let it; None where it needs more of the network than hosts, or none of it.
     """
 
     kind: Kind
@@ -90,6 +98,7 @@ class Use(NamedTuple):
     unknown: int | None = None
     inner: tuple[Inner, ...] = ()
     unread: bool = False
+    reaches: Family | None = None
 
 
 def worse(one: Kind, other: Kind) -> Kind:

@@ -20,9 +20,12 @@ from pathlib import Path
 import anyio
 
 from handrail import Bounds, Confined, NoSandbox, PreparedSandbox, Sandbox
+from handrail.files.place_kinds import SHARED_TEMPORARY
 from handrail.sandboxing.sandboxes import WHOLE
 from handrail.sandboxing.scratch import Scratch
+from handrail_cli.descriptors import inheritable_descriptors
 from handrail_cli.sandboxes import limits, seccomp
+from handrail_cli.sandboxes.listening import interpreter_folders, listening
 
 PROGRAM = "bwrap"
 INSTALL = "install bubblewrap (Debian, Ubuntu, Fedora: the package `bubblewrap`)"
@@ -32,7 +35,6 @@ HOME_BYTES, SHARED_BYTES = 1 << 30, 256 << 20
 MAX_COPIED = 30
 # Folders of /proc that show a process its own and hold nothing to be set.
 HARMLESS = frozenset(("tty", "sysvipc", "pressure"))
-TEMPORARY = ("/tmp", "/var/tmp")
 # What is a link at the top of many systems, and a folder on others.
 TOPS = ("/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32")
 # Programs of systems that keep them elsewhere.
@@ -57,12 +59,14 @@ CHECK_S = 10.0
 
 
 class Bubblewrap(Sandbox):
-    """Confines with bwrap. No network unless the bounds give it."""
+    """Confines with bwrap. No network unless the bounds give it, whole or to some hosts."""
 
     name = "bubblewrap"
     confines = WHOLE
     networks = True
+    filters = True
     descriptors = True
+    private_tmp = True
 
     @classmethod
     def missing(cls) -> str | None:
@@ -83,9 +87,14 @@ class Bubblewrap(Sandbox):
         """The words for bwrap. Its options and its filter are given by descriptors."""
         check_folder(cwd, bounds)
         words, fds, run = self._plumbed(self.options(bounds, cwd), bounds)
-        inner = limits.limited(argv, bounds.limits)
         given = {**environment, **own_variables(bounds)}
-        return Confined((*words, "--", *inner), given, tuple(fds), run.started, run.ended)
+        channel: socket.socket | None = None
+        if bounds.hosts and not bounds.network:
+            channel, inside = socket.socketpair()
+            fds.append(inside.detach())
+            argv = listening(argv, fds[-1], given)
+        inner = limits.limited(argv, bounds.limits)
+        return Confined((*words, "--", *inner), given, tuple(fds), run.started, run.ended, channel)
 
     def prepare(self, bounds: Bounds) -> PreparedSandbox | None:
         """Start bwrap with a first process that waits for commands; None where no Python is shown inside."""
@@ -97,6 +106,8 @@ class Bubblewrap(Sandbox):
         words, fds, run = self._plumbed((*self.options(bounds, Path("/")), "--as-pid-1"), bounds)
         inner = init_words(python, theirs.fileno(), (str(bounds.home), "/dev/shm"))
         handed = (*fds, theirs.fileno())
+        # What this process inherited itself (an open file of the program that started it) is nothing for commands.
+        inherited = [fd for fd in inheritable_descriptors() if fd not in handed]
         try:
             pid = os.posix_spawn(
                 self._program,
@@ -106,6 +117,7 @@ class Bubblewrap(Sandbox):
                     (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                     (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0),
                     (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+                    *((os.POSIX_SPAWN_CLOSE, fd) for fd in inherited),
                     *((os.POSIX_SPAWN_DUP2, fd, fd) for fd in handed),
                 ],
                 setsid=True,
@@ -156,10 +168,11 @@ class Bubblewrap(Sandbox):
         # What the kernel can be told through /proc belongs to root, with or without powers: some of it (core_pattern) runs programs on the host.
         yield from ("--proc", "/proc", *(word for path in self._settings for word in ("--ro-bind", path, path)))
         yield from ("--dev", "/dev", "--size", str(SHARED_BYTES), "--tmpfs", "/dev/shm")
-        for place in TEMPORARY:
+        for place in SHARED_TEMPORARY:
             yield from ("--bind", str(bounds.temporary), place)
         yield from ("--size", str(HOME_BYTES), "--tmpfs", str(bounds.home))
-        yield from (word for path in bounds.readable for word in ("--ro-bind", str(path), str(path)))
+        python = interpreter_folders(bounds) if bounds.hosts and not bounds.network else ()
+        yield from (word for path in (*bounds.readable, *python) for word in ("--ro-bind", str(path), str(path)))
         yield from (word for place, file in bounds.shown.items() for word in ("--ro-bind", str(file), str(place)))
         yield from (word for path in (*bounds.writable, *bounds.anchored) for word in ("--bind", str(path), str(path)))
         yield from (word for path in bounds.kept for word in ("--ro-bind", str(path), str(path)))
@@ -386,7 +399,7 @@ def own_variables(bounds: Bounds) -> dict[str, str]:
 def check_folder(cwd: Path, bounds: Bounds) -> None:
     """Raise when the folder is not one of those that are shown."""
     shown = (*bounds.writable, *bounds.readable, Path("/usr"))
-    private = [bounds.temporary / cwd.relative_to(tmp) for tmp in TEMPORARY if cwd.is_relative_to(tmp)]
+    private = [bounds.temporary / cwd.relative_to(tmp) for tmp in SHARED_TEMPORARY if cwd.is_relative_to(tmp)]
     there = any(cwd.is_relative_to(path) for path in shown) or any(path.is_dir() for path in private)
     if not there and cwd not in (Path("/"), bounds.home):
         raise NoSandbox(

@@ -68,7 +68,7 @@ class Docker(Sandbox):
 
     def confine(self, argv: Sequence[str], *, cwd: Path, environment: Mapping[str, str], bounds: Bounds) -> Confined:
         """The words for the client. Killing it kills nothing: `ended` removes the container."""
-        if bounds.network:
+        if bounds.network or bounds.hosts:
             raise NoSandbox("this sandbox never gives the network", hint="set sandbox.network = false, or use another")
         if not any(cwd.is_relative_to(path) for path in (*bounds.writable, *bounds.readable)):
             raise NoSandbox(f"the folder {str(cwd)!r} is not shown in the sandbox, so nothing was run")

@@ -61,6 +61,8 @@ class Seatbelt(Sandbox):
         """The words for sandbox-exec."""
         if not any(cwd.is_relative_to(path) for path in (*bounds.writable, *bounds.readable, bounds.temporary)):
             raise NoSandbox(f"the folder {str(cwd)!r} is not shown in the sandbox, so nothing was run")
+        if bounds.hosts and not bounds.network:
+            raise NoSandbox("this sandbox cannot limit the network to hosts")
         given = {**environment, "TMPDIR": str(bounds.temporary)}
         return Confined((PROGRAM, "-p", profile(bounds), *limited(argv, bounds.limits)), given)
 

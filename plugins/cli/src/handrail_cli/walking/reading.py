@@ -47,6 +47,8 @@ class Reading(ABC):
         self.opaque: list[Reason] = []
         self.known: dict[str, str | None] = dict(variables)
         self.guesses: dict[str, str] = {}
+        # Variables that an assignment leaves as they are, or sets to something else: readonly ones, and those that change case.
+        self.peculiar: set[str] = set()
         # How many constructs stand around that may run their parts not at all, more than once, or in another shell.
         self.loose: int = 0
         self.depth = 0
@@ -114,6 +116,12 @@ class Reading(ABC):
         self.forgotten = True
         for name in self.known:
             self.known[name] = None
+
+    def forget_changed(self, before: Mapping[str, str | None]) -> None:
+        """What has changed since `before` is not known any more."""
+        for name, value in self.known.items():
+            if before.get(name) != value:
+                self.known[name] = None
 
     def forget_changing(self, node: Node) -> None:
         """What a loop may change is not known in it from the start."""

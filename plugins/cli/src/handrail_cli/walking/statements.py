@@ -33,6 +33,8 @@ NUMERIC = frozenset(
         "variable_assignment",
     )
 )  # fmt: skip
+# Options of `declare` and its like by which an assignment does nothing, or sets something else.
+PECULIAR = re.compile(r"-\w*[rluinc]\w*", re.ASCII)
 SUBSTITUTIONS = frozenset(("command_substitution", "process_substitution"))
 # Names that a function of the line may not have without a question: what such a builtin does is followed by its name.
 UNSHADOWED = CHANGING | {"exec", "test", "[", "echo", "true", "false", ":"}
@@ -42,8 +44,12 @@ class Statements(Redirects):
     """The part of the pass that reads what is run."""
 
     def all(self, nodes: Sequence[Node]) -> None:
-        for node in nodes:
+        for number, node in enumerate(nodes):
+            # What runs in the background does so in a shell of its own.
+            apart = len(nodes) > number + 1 and nodes[number + 1].type == "&"
+            self.loose += apart
             self.visit(node)
+            self.loose -= apart
 
     def visit(self, node: Node) -> None:
         kind = node.type
@@ -111,8 +117,13 @@ class Statements(Redirects):
         loose = any(child.type == "||" for part in parts for child in part)
         self.loose += loose
         self.visit(first)
+        # The rest runs only if the first succeeds: what it sets is known to the end of the list and not behind it.
+        before, functions = dict(self.known), len(self.functions)
         for part in reversed(parts):
             self.all(part)
+        self.forget_changed(before)
+        if len(self.functions) > functions:
+            self.unclear("function", "it defines a function that may not be the one that is called", node)
         self.loose -= loose
 
     def pipeline(self, node: Node) -> None:
@@ -162,7 +173,10 @@ class Statements(Redirects):
         if all(word.text is not None and not word.glob for word in words):
             for number in range(len(words), 10):
                 self.known[str(number)] = ""
+        before = dict(self.known)
         self.visit(self.bodies[name])
+        # What a function sets may be its own, or be set only in a part of it that was not run.
+        self.forget_changed(before)
         self.known.update(outer)
         self.calling.pop()
 
@@ -196,7 +210,7 @@ class Statements(Redirects):
         sure = sure and not any(re.search(rf"(?<![$\w{{]){re.escape(name)}\b", self.raw(body)) for body in bodies)
         sure = sure and not any(CHANGES_ANY.search(self.raw(body)) for body in bodies)
         rounds = MAX_ROUNDS if self.loops <= MAX_LOOPS else 1
-        sure = sure and len(values) <= rounds
+        sure = sure and len(values) <= rounds and name not in self.peculiar
         for word in values[:rounds] or [Word(None, "", self.span(node))]:
             self.known[name] = word.text if sure else None
             self.guesses[name] = word.guess
@@ -237,7 +251,8 @@ class Statements(Redirects):
         name, word = self.assigned_word(node)
         self.assigned.append((name, word))
         self.guesses[name] = word.guess
-        self.known[name] = word.text if self.loose == 0 and node.parent is not None else None
+        sure = self.loose == 0 and node.parent is not None and name not in self.peculiar
+        self.known[name] = word.text if sure else None
 
     def assignments(self, node: Node) -> None:
         for child in node.children:
@@ -270,6 +285,8 @@ class Statements(Redirects):
 
     def declaration(self, node: Node) -> None:
         """`export`, `declare`, `local`, `unset` …: a command whose words the parser tells apart."""
+        if node.type == "unset_command" and self.functions:
+            self.unclear("function", "it may take away a function that is called", node)
         words: list[Word] = []
         for child in node.children:
             if child.type == "variable_assignment":
@@ -281,6 +298,8 @@ class Statements(Redirects):
                 words.append(Word(text, f"{name}={value.guess}", self.span(child), inner=value.inner, start=start))
             else:
                 words.extend(self.words_of(child))
+        if any(word.guess == "readonly" or PECULIAR.fullmatch(word.guess) for word in words):
+            self.peculiar |= {word.guess.partition("=")[0].removesuffix("+") for word in words}
         self.add(Command(tuple(words), (), (), self.span(node)))
 
     def test(self, node: Node) -> None:

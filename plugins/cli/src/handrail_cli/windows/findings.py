@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from handrail import Decision, Judging, Opinion, Part, Reason, Route
 from handrail.judging.verdicts import Touch, Touching
+from handrail_cli.restorable import not_restorable
 
 RULE = "shell"
 # Commands, and things found, that are followed in one line.
@@ -142,7 +143,20 @@ def _of_effects(case: Case, reasons: tuple[Reason, ...], parts: tuple[Part, ...]
     offer = case.judging.sandbox
     # What confines a process on Windows does not confine what its text does to files.
     if offer is not None and not case.windows and (offer.network or not network):
-        return Opinion(RULE, Decision.ALLOW, route=Route.SANDBOX, reasons=reasons, parts=parts, narrowed=narrowed)
+        changed = [touch.what for part in parts for touch in part.touches if touch.kind in ("write", "delete")]
+        losing = [path for path in changed if path.startswith("/")]
+        if (reason := not_restorable(losing, case.judging)) is not None:
+            reasons = (reason, *reasons)
+            return Opinion(RULE, Decision.CONFIRM, route=Route.SANDBOX, reasons=reasons, parts=parts, narrowed=narrowed)
+        return Opinion(
+            RULE,
+            Decision.ALLOW,
+            route=Route.SANDBOX,
+            reasons=reasons,
+            parts=parts,
+            narrowed=narrowed,
+            relies_on_undo=bool(losing) and case.judging.undoable,
+        )
     if offer is None and not network:
         reasons = (*reasons, Reason("no_sandbox", "there is no sandbox here that could hold it"))
     return Opinion(RULE, suggestion=Decision.CONFIRM, reasons=reasons, parts=parts, narrowed=narrowed)

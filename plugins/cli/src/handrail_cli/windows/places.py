@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 
-from handrail.files import paths
+from handrail.files import paths, place_kinds
 from handrail.judging.verdicts import Touching
 from handrail_cli.windows.findings import Case, Grade, Span
 
@@ -34,7 +34,6 @@ SYSTEM_FOLDERS = frozenset(
     ("users", "windows", "program files", "program files (x86)", "programdata", "boot", "recovery", "efi")
 )
 POSIX_FATAL_FILES = frozenset(("/etc/passwd", "/etc/shadow", "/etc/sudoers", "/etc/fstab"))
-SAFE_PROGRAM_FOLDERS = (("windows",), ("program files",), ("program files (x86)",))
 BOOT_FILES = frozenset(("bootmgr", "ntldr", "boot.ini", "bcd"))
 PERSISTENT = re.compile(
     r"\\(run|runonce|runonceex|runservices|image file execution options|winlogon|appinit_dlls|shell folders|user shell folders)(\\|$)",
@@ -132,16 +131,8 @@ def reads(case: Case, text: str, span: Span | None = None, *, recursive: bool = 
         case.add(Grade.DANGEROUS, "own", "files by which Handrail judges are named in it", span)
     if listing or paths.inside(found.path, case.judging.workspace) or temporary(case, found.path):
         return
-    if recursive or not public(case, found.path):
+    if recursive or not (place_kinds.is_public(found.path) or paths.inside(found.path, case.judging.readable)):
         case.add(Grade.UNKNOWN, "read_outside", f"{text!r} is outside the workspace", span)
-
-
-def public(case: Case, path: PurePath) -> bool:
-    """Whether it lies where the system keeps what anybody may read."""
-    names = tuple(part.lower() for part in path.parts[1:])
-    if not case.windows:
-        return names[:1] in (("usr",), ("bin",), ("lib",), ("etc",), ("opt",), ("proc",), ("sys",))
-    return any(names[: len(folder)] == folder for folder in SAFE_PROGRAM_FOLDERS)
 
 
 def _reads_drive(case: Case, name: str, rest: str, text: str, span: Span | None) -> None:
@@ -242,7 +233,7 @@ def temporary(case: Case, path: PurePath, *, itself: bool = False) -> bool:
     if case.windows:
         homes = (PureWindowsPath(case.judging.home) / "AppData" / "Local" / "Temp",)
     else:
-        homes = (PurePosixPath("/tmp"), PurePosixPath("/var/tmp"))
+        homes = tuple(map(PurePosixPath, place_kinds.SHARED_TEMPORARY))
     return any(path.is_relative_to(folder) and (itself or path != folder) for folder in homes)
 
 
@@ -376,7 +367,7 @@ def system_program(case: Case, path: PurePath) -> bool:
         return names[:1] in (("bin",), ("sbin",), ("usr",), ("opt",))
     if temporary(case, path) or names[:2] in (("windows", "temp"), ("windows", "tasks"), ("windows", "tracing")):
         return False
-    return any(names[: len(folder)] == folder for folder in SAFE_PROGRAM_FOLDERS)
+    return bool(names) and names[0] in place_kinds.WINDOWS_PUBLIC
 
 
 def within(case: Case, text: str) -> bool:

@@ -652,16 +652,62 @@
     go(0);
   }
 
+  // Calls that changed files, and undoing them
+
+  const STEP = { delete: "is deleted", create: "is put back", restore: "is restored", mode: "gets its mode back", replace: "is replaced", keep: "is as it was" };
+  async function loadUndo() {
+    const plans = await (await get("/undo")).json();
+    at("undoable").replaceChildren(...(plans.length ? plans.map(undoCard) : [el("p", { class: "empty", text: "No call has changed files." })]));
+  }
+  function undoCard(plan) {
+    const again = (more) => told(async () => {
+      const result = await send("/undo", { call: plan.call, ...more });
+      notice(result.status === "success" ? `${plan.call} is undone` : result.error.message);
+      await loadUndo();
+    });
+    const undo = (text, more, given) => {
+      // A first press says what a second one does.
+      const pressed = button(text, () => {
+        if (pressed.dataset.sure) { again(more)(); return; }
+        pressed.dataset.sure = "yes";
+        pressed.textContent = "Press again to undo";
+      }, given);
+      return pressed;
+    };
+    const diff = el("pre", { hidden: true, "aria-label": "What would change" });
+    const showDiff = button("Show what would change", told(async () => {
+      diff.textContent = shown((await (await get(`/undo/diff?call=${encodeURIComponent(plan.call)}`)).json()).diff);
+      diff.hidden = false;
+    }));
+    const stands = plan.paths.some((path) => path.conflict || path.lost);
+    const badges = [plan.undone ? badge("undone", "good") : null, plan.running ? badge("running", "warn") : null, stands ? badge("changed since, or lost", "warn") : null];
+    return el("details", { class: "call", "data-undo": plan.call },
+      el("summary", {},
+        el("span", { class: "what" }, el("span", { class: "tool", text: plan.tool }), " ", el("bdi", { class: "args", text: plan.what })),
+        el("span", { class: "row" }, badge(`${plan.count} ${plan.count === 1 ? "path" : "paths"}`), badges)),
+      el("div", { class: "body" },
+        el("dl", {}, [["Call", plan.call], ["Began", when(plan.at)]].flatMap(([name, value]) => [el("dt", { text: name }), el("dd", { text: value })])),
+        el("ul", {}, plan.paths.map((path) => el("li", {}, el("bdi", { text: path.path }), el("span", { text: ` ${path.lost || path.conflict || STEP[path.step]}` })))),
+        plan.count > plan.paths.length ? el("p", { class: "small", text: `and ${plan.count - plan.paths.length} more` }) : null,
+        (plan.notes || []).map((note) => el("p", { class: "small", text: note })),
+        el("div", { class: "row gap" }, showDiff,
+          stands ? undo("Undo the rest", { skip_changed: true }) : undo("Undo", {}, { class: "danger" }),
+          stands ? undo("Undo all of it", { force: true }, { class: "danger" }) : null),
+        diff));
+  }
+
   function show(view) {
     state.view = view;
-    for (const name of ["live", "history"]) {
+    for (const name of ["live", "history", "undo"]) {
       at(name).hidden = name !== view;
       at(`show-${name}`).setAttribute("aria-pressed", String(name === view));
     }
     if (view === "history") told(() => loadPast())();
+    if (view === "undo") told(loadUndo)();
   }
   at("show-live").addEventListener("click", () => show("live"));
   at("show-history").addEventListener("click", () => show("history"));
+  at("show-undo").addEventListener("click", () => show("undo"));
 
   renderSessions();
   follow();

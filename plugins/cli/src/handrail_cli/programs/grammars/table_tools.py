@@ -171,7 +171,7 @@ def check_fx_script(taking: Taking) -> None:
 
 
 def check_response_files(taking: Taking) -> None:
-    """`@FILE` holds more options and names."""
-    for at in taking.operands:
+    """`@FILE` holds more options and names, wherever it stands: the arguments are put together before options are told apart."""
+    for at in range(1, len(taking.words)):
         if (taking.words[at].text or "@").startswith("@"):
             taking.unread(at)

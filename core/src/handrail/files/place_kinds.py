@@ -1,0 +1,277 @@
+"""The table of places: what a call may do where without approval, for shell commands and for file tools alike.
+
+`TABLE` says of each kind of place what it opens and what it closes. A place may be of several kinds at once (`.env` in the workspace is
+`workspace` and `secret`): without approval a call may do there what one kind opens and none closes. What a sandbox shows a command follows from
+the same table. Names are told apart by the tables of `known_places`; everything that asks what kind a place is, asks here.
+
+    from handrail.files import paths, place_kinds
+
+    found = paths.resolve("/usr/share/doc/x", cwd=judging.cwd, home=judging.home)
+    kinds = place_kinds.kinds_of(found, judging)
+    place_kinds.is_free(kinds, "read")
+
+What still differs between the shell and the file tools has its reasons beside the property test (`tests/end_to_end/test_places.py`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from pathlib import Path, PurePath, PureWindowsPath
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from handrail.files import paths
+from handrail.files.known_places import (
+    REPOSITORY_NAMES,
+    SHARED_TEMPORARY as SHARED_TEMPORARY,
+    Place,
+    autorun as autorun,
+    is_notable,
+    is_repository,
+    kernel as kernel,
+    secret as secret,
+    startup as startup,
+)
+from handrail.sandboxing import repositories
+
+if TYPE_CHECKING:
+    from handrail.judging.verdicts import Judging
+
+Access = Literal["read", "write", "delete"]
+
+
+class PlaceKind(StrEnum):
+    """A kind of place, by what may be done there."""
+
+    WORKSPACE = "workspace"
+    """In the workspace."""
+    TEMPORARY = "temporary"
+    """In the session's private folder, which its sandboxed commands have as /tmp and /var/tmp."""
+    OPENED = "opened"
+    """In a folder that a person has opened to sandboxed commands (`sandbox.writable`)."""
+    READABLE = "readable"
+    """In a folder that sandboxed commands can read: a toolchain on PATH, or one of `sandbox.readable`."""
+    PUBLIC = "public"
+    """A part of the system that anybody may read: programs, libraries, documentation, a few files of /etc, /proc and /sys."""
+    SECRET = "secret"
+    """Known by its name to keep keys, passwords, credentials or private messages."""
+    KEYS = "keys"
+    """Where Handrail keeps what lets a person answer it."""
+    PROTECTED = "protected"
+    """Handrail's own policy, configuration, grants and audit."""
+    DEVICE = "device"
+    """A device, a socket, or a part of a running desktop session."""
+    KERNEL = "kernel"
+    """In /proc or /sys."""
+    STARTUP = "startup"
+    """Run or obeyed later by a shell, a login, the system or a program, without being asked."""
+    AUTORUN = "autorun"
+    """Run or obeyed by a program that works in the folder it is in, without being asked: `.git/hooks`, `.envrc`, `.vscode`."""
+
+
+class Terms(NamedTuple):
+    """Terms of a kind of place for reading, writing and deleting: True opens it, False closes it, None says nothing."""
+
+    read: bool | None
+    write: bool | None
+    delete: bool | None
+
+    def of(self, access: Access) -> bool | None:
+        """Return what it says of one of them."""
+        return self.read if access == "read" else self.write if access == "write" else self.delete
+
+
+TABLE: Mapping[PlaceKind, Terms] = {
+    PlaceKind.WORKSPACE: Terms(True, True, True),
+    PlaceKind.TEMPORARY: Terms(True, True, True),
+    PlaceKind.OPENED: Terms(True, True, True),
+    PlaceKind.READABLE: Terms(True, None, None),
+    PlaceKind.PUBLIC: Terms(True, None, None),
+    PlaceKind.SECRET: Terms(False, False, False),
+    PlaceKind.KEYS: Terms(False, False, False),
+    PlaceKind.PROTECTED: Terms(None, False, False),
+    PlaceKind.DEVICE: Terms(False, False, False),
+    PlaceKind.KERNEL: Terms(None, False, False),
+    PlaceKind.STARTUP: Terms(None, False, False),
+    PlaceKind.AUTORUN: Terms(None, False, False),
+}
+# What anybody may read, outside the workspace. macOS keeps /etc in /private.
+PUBLIC = re.compile(
+    r"""(?x) /(usr|bin|sbin|lib\w*)(/.*)?
+    | (/private)?/etc/(hosts|hostname|passwd|group|issue(\.net)?|motd|timezone|localtime|shells|services|protocols|networks|fstab|mtab|host\.conf
+      |resolv\.conf|nsswitch\.conf|manpath\.config|mime\.types|debian_version|locale\.(conf|gen|alias)|(\w+-)?(os|lsb|system|redhat|fedora)-release
+      |ld\.so\.conf(\.d/[\w.-]+)?)
+    | /System/Library(/.*)?
+    | /proc/(cpuinfo|meminfo|version|uptime|loadavg|stat|mounts|filesystems|partitions|swaps|devices|modules|interrupts|diskstats|vmstat)
+    | /proc/(self/(status|stat|mounts|mountinfo|limits|cgroup)|sys/(kernel|vm|fs)/[\w/.-]+|net/(dev|route|arp|tcp|udp))
+    | /sys/(class|block|bus|devices)/.*"""
+)
+# The same on Windows, from the root of a drive.
+WINDOWS_PUBLIC = frozenset(("windows", "program files", "program files (x86)"))
+# Devices that take or give nothing but noise, and a shell's own streams.
+STREAMS = re.compile(r"/dev/(null|stdout|stderr|stdin|tty|zero|full|urandom|random|fd/[012])")
+
+
+def is_public(place: Place) -> bool:
+    """Return True for a part of the system that anybody may read, unless it is named like a secret."""
+    if isinstance(place, PureWindowsPath):
+        return bool(place.drive) and len(place.parts) > 1 and place.parts[1].lower() in WINDOWS_PUBLIC
+    return PUBLIC.fullmatch(str(place)) is not None
+
+
+def is_stream(real: str) -> bool:
+    """Return True for a device that takes or gives nothing but noise, and for a shell's own streams."""
+    return real.startswith("/dev/") and STREAMS.fullmatch(real) is not None
+
+
+def secret_in(found: paths.Resolved) -> str | None:
+    """Return what secret a resolved path keeps, by its real name or, through a link, by the one that it was called by."""
+    what = secret(found.place)
+    return secret(found.named) if what is None and found.linked else what
+
+
+def obeyed_by(found: paths.Resolved, roots: Iterable[PurePath]) -> str | None:
+    """Return the program that runs or obeys a place without being asked. Below one of the roots, the names above it do not count.
+
+    What is in a repository, by whatever name, is obeyed by git, and so is what would make a folder into one, what its settings name and what
+    its hooks are links to.
+    """
+    named = _obeyed(found.path, roots) or _obeyed(found.named, roots)
+    if named is not None or isinstance(found.path, PureWindowsPath):
+        return named
+    return _repository_of(found.path, roots) or _behind_link(found.path, roots)
+
+
+def _repository_of(path: PurePath, roots: Iterable[PurePath]) -> str | None:
+    tops = [type(path)(root) for root in roots]
+    below = path
+    for folder in path.parents:
+        if not any(folder == top or top in folder.parents for top in tops):
+            return None
+        names = {name for name in REPOSITORY_NAMES if os.path.lexists(folder / name)}
+        # On some file systems the case of a name does not count.
+        names |= {name for name in REPOSITORY_NAMES if name.casefold() == below.name.casefold()}
+        git = Path(folder, ".git")
+        if is_repository(names) or (os.path.lexists(git) and _is_among(path, repositories.led_to(git))):
+            return "git"
+        below = folder
+    return None
+
+
+def _is_among(path: PurePath, places: Iterable[PurePath]) -> bool:
+    return any(path == place or place in path.parents for place in places)
+
+
+def _behind_link(path: PurePath, roots: Iterable[PurePath]) -> str | None:
+    """Return the program that obeys a link to this place, or to a folder above it, from a folder on the way to it."""
+    tops = [type(path)(root) for root in roots]
+    for folder in path.parents:
+        if not any(folder == top or top in folder.parents for top in tops):
+            return None
+        try:
+            with os.scandir(folder) as entries:
+                notable = [e.path for e in entries if e.is_symlink() and is_notable(e.name)]
+        except OSError:
+            continue
+        for link in notable:
+            who = autorun(PurePath(link).relative_to(folder))
+            if who is not None and _is_among(path, (PurePath(os.path.realpath(link)),)):
+                return who
+    return None
+
+
+def _obeyed(path: PurePath, roots: Iterable[PurePath]) -> str | None:
+    for root in roots:
+        if type(path)(root) in path.parents:
+            return autorun(path.relative_to(root))
+    return autorun(path)
+
+
+def kinds_of(found: paths.Resolved, judging: Judging, *, seen: paths.Seen | None = None) -> frozenset[PlaceKind]:
+    """Return every kind that a place is of in these circumstances."""
+    known: paths.Seen = {} if seen is None else seen
+    return frozenset(kind for kind, holds in HOLDS.items() if holds(found, judging, known))
+
+
+def is_free(kinds: Iterable[PlaceKind], access: Access) -> bool:
+    """Return True if one of the kinds opens the place to this, and none closes it."""
+    said = {TABLE[kind].of(access) for kind in kinds}
+    return True in said and False not in said
+
+
+def opened_by(found: paths.Resolved, judging: Judging, access: Access, seen: paths.Seen) -> PlaceKind | None:
+    """Return the first kind that opens a place to this, None if none does. What closes it has to be asked as well."""
+    return next((kind for kind in OPENING[access] if HOLDS[kind](found, judging, seen)), None)
+
+
+def _workspace(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:
+    return paths.inside(found.place, judging.workspace, seen=seen, platform=judging.platform)
+
+
+def _temporary(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:
+    own = judging.temporary
+    return own is not None and paths.inside(found.place, (own,), seen=seen, platform=judging.platform)
+
+
+def _opened(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:
+    return paths.inside(found.place, judging.writable, seen=seen, platform=judging.platform)
+
+
+def _readable(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:
+    return paths.inside(found.place, judging.readable, seen=seen, platform=judging.platform)
+
+
+def _public(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:
+    return is_public(found.place)
+
+
+def _secret(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:
+    return secret_in(found) is not None
+
+
+def _keys(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:
+    return paths.inside(found.place, judging.keys, seen=seen, platform=judging.platform)
+
+
+def _protected(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:
+    return paths.protected(found.path, judging.protected, seen=seen, platform=judging.platform)
+
+
+def _device(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:
+    return paths.device(found.place, seen=seen) is not None
+
+
+def _kernel(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:
+    return kernel(found.path)
+
+
+def _startup(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:
+    return startup(found.path, home=judging.home) is not None
+
+
+def _autorun(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:
+    # What is in the private folder no other program comes to.
+    return (
+        not _temporary(found, judging, seen) and obeyed_by(found, (*judging.workspace, *judging.writable)) is not None
+    )
+
+
+HOLDS: Mapping[PlaceKind, Callable[[paths.Resolved, Judging, paths.Seen], bool]] = {
+    PlaceKind.WORKSPACE: _workspace,
+    PlaceKind.TEMPORARY: _temporary,
+    PlaceKind.OPENED: _opened,
+    PlaceKind.READABLE: _readable,
+    PlaceKind.PUBLIC: _public,
+    PlaceKind.SECRET: _secret,
+    PlaceKind.KEYS: _keys,
+    PlaceKind.PROTECTED: _protected,
+    PlaceKind.DEVICE: _device,
+    PlaceKind.KERNEL: _kernel,
+    PlaceKind.STARTUP: _startup,
+    PlaceKind.AUTORUN: _autorun,
+}
+OPENING: Mapping[Access, tuple[PlaceKind, ...]] = {
+    access: tuple(kind for kind, terms in TABLE.items() if terms.of(access)) for access in ("read", "write", "delete")
+}

@@ -1,0 +1,159 @@
+"""Rename what sandboxed commands have left, in folders that they may have closed to their owner."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import stat
+from collections.abc import Generator, Iterator, Sequence
+from pathlib import Path
+
+ASIDE = ".handrail-aside"
+# Names with a part that cannot be guessed are tried this often.
+TRIES = 5
+# Bytes in a name, where the file system does not say.
+NAME_MAX = 255
+FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+# All that an owner may do in a folder.
+OWNERS = stat.S_IRWXU
+
+
+def rename_aside(place: Path, roots: Sequence[Path]) -> bool:
+    """Give a place below a root another name in its folder, which is reached without following a link; False if it has the old one still."""
+    root = next((root for root in roots if place.is_relative_to(root) and place != root), None)
+    if root is None:
+        return False
+    try:
+        with open_folder(place.parent, root) as folder:
+            for name in _names(place.name, folder):
+                if not _there(name, folder):
+                    os.rename(place.name, name, src_dir_fd=folder, dst_dir_fd=folder)
+                    return True
+    except (OSError, NotImplementedError):
+        return False
+    return False
+
+
+@contextlib.contextmanager
+def open_folder(path: Path, root: Path) -> Generator[int]:
+    """Give a descriptor of a folder at or below `root`, reached without following a link below it.
+
+    Folders on the way that are closed to their owner, who runs this, are open until the block ends. Raises OSError.
+    """
+    with contextlib.ExitStack() as opened:
+        folder = _enter(root, None, opened)
+        for name in path.relative_to(root).parts:
+            folder = _enter(name, folder, opened)
+        yield folder
+
+
+def open_up(path: Path, root: Path, later: contextlib.ExitStack) -> None:
+    """Give a folder at or below `root` the mode with which its owner, who runs this, can list it, until `later` is closed. Raises OSError.
+
+    No descriptor is kept: there may be any number of such folders.
+    """
+    before = os.lstat(path)
+    with contextlib.ExitStack() as closing:
+        with open_folder(path, root) as folder:
+            kept = os.dup(folder)
+            closing.callback(os.close, kept)
+        # The block has given it its mode back.
+        os.fchmod(kept, stat.S_IMODE(before.st_mode) | OWNERS)
+    later.callback(_close_again, path, root, before)
+
+
+def _close_again(path: Path, root: Path, before: os.stat_result) -> None:
+    with contextlib.suppress(OSError, NotImplementedError), open_folder(path, root) as folder:
+        found = os.fstat(folder)
+        if os.path.samestat(found, before):
+            os.fchmod(folder, stat.S_IMODE(before.st_mode))
+
+
+def is_closed(found: os.stat_result) -> bool:
+    """Whether a folder of this user cannot be listed, or what is in it cannot be reached, until its mode is changed."""
+    return found.st_mode & 0o500 != 0o500 and found.st_uid == os.geteuid()
+
+
+def is_left(place: Path) -> bool:
+    """Whether there is something at a place, or that cannot be told."""
+    try:
+        os.lstat(place)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _enter(name: str | Path, parent: int | None, opened: contextlib.ExitStack) -> int:
+    try:
+        folder = os.open(name, FOLDER, dir_fd=parent)
+    except PermissionError:
+        folder = _unlocked(name, parent, opened)
+    opened.callback(os.close, folder)
+    found = os.fstat(folder)
+    if found.st_mode & OWNERS != OWNERS and found.st_uid == os.geteuid():
+        os.fchmod(folder, stat.S_IMODE(found.st_mode) | OWNERS)
+        opened.callback(_restore, os.dup(folder), found.st_mode)
+    return folder
+
+
+def _unlocked(name: str | Path, parent: int | None, opened: contextlib.ExitStack) -> int:
+    """Open a folder whose owner may not list it."""
+    if not hasattr(os, "O_PATH"):
+        mode = os.stat(name, dir_fd=parent, follow_symlinks=False).st_mode
+        os.chmod(name, stat.S_IMODE(mode) | OWNERS, dir_fd=parent, follow_symlinks=False)
+        folder = os.open(name, FOLDER, dir_fd=parent)
+        opened.callback(_restore, os.dup(folder), mode)
+        return folder
+    # Such a descriptor needs no permission, and its name in /proc leads to that folder whatever the name becomes.
+    handle = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    try:
+        mode = os.fstat(handle).st_mode
+        at = f"/proc/self/fd/{handle}"
+        os.chmod(at, stat.S_IMODE(mode) | OWNERS)
+        folder = os.open(at, FOLDER & ~os.O_NOFOLLOW)
+    finally:
+        os.close(handle)
+    opened.callback(_restore, os.dup(folder), mode)
+    return folder
+
+
+def _restore(folder: int, mode: int) -> None:
+    """Give a folder its mode back, and close the descriptor."""
+    try:
+        with contextlib.suppress(OSError):
+            os.fchmod(folder, stat.S_IMODE(mode))
+    finally:
+        os.close(folder)
+
+
+def _names(name: str, folder: int) -> Iterator[str]:
+    """Names to try: the plain one, then some that nobody can have taken before."""
+    room = _room(folder)
+    yield _shortened(name, room - len(ASIDE)) + ASIDE
+    for _ in range(TRIES):
+        ending = f"{ASIDE}-{secrets.token_hex(8)}"
+        yield _shortened(name, room - len(ending)) + ending
+
+
+def _room(folder: int) -> int:
+    try:
+        return min(os.fpathconf(folder, "PC_NAME_MAX"), NAME_MAX)
+    except (OSError, ValueError):
+        return NAME_MAX
+
+
+def _shortened(name: str, size: int) -> str:
+    """Return the whole characters of a name that go into so many bytes."""
+    whole = os.fsencode(name)
+    return name if len(whole) <= size else whole[:size].decode("utf-8", "ignore")
+
+
+def _there(name: str, folder: int) -> bool:
+    try:
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except OSError:
+        return False
+    return True

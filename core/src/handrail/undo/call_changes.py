@@ -1,0 +1,308 @@
+"""A session's side of undo: which of its calls are kept, and what their results say of it."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import re
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+from handrail.errors import HandrailError, NotUndoable
+from handrail.judging.verdicts import Route
+from handrail.tools.contract import Run
+from handrail.undo.scopes import scope_of
+from handrail.undo.states import shown_path
+from handrail.watching.events import Progress
+
+if TYPE_CHECKING:
+    from handrail.calls.invocation import Invocation
+    from handrail.judging.verdicts import Verdict
+    from handrail.results.values import ToolResult
+    from handrail.session import Session
+    from handrail.undo.engine import UndoEngine
+    from handrail.undo.keeper import Begun, CallScope, Ended, Unkept
+
+log = logging.getLogger(__name__)
+
+# Seconds after which listeners are told that a workspace is being kept.
+SLOW_S = 1.0
+# Calls after which the store's journal is looked at.
+SETTLE_EVERY = 25
+# Paths that a result names.
+SHOWN = 5
+# Characters of what a call says of itself.
+LONGEST = 300
+
+
+class CallChanges:
+    """Keeps what the calls of one session change."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._engine: UndoEngine = session.runtime.undo
+        # Calls that are under way, by their id, and those that are over and of which something goes on.
+        self._under_way: dict[str, RecordedCall] = {}
+        self._going_on: list[RecordedCall] = []
+        self._ends = 0
+
+    @property
+    def undoable(self) -> bool:
+        """True if what calls change in the workspace now can be put back later."""
+        return self._engine.undoable
+
+    async def begin(self, invocation: Invocation, verdict: Verdict) -> RecordedCall | None:
+        """Keep what a call may change, before it does; None for a call that changes no files, and where undo is off.
+
+        Raises `NotUndoable` for a call that may only run if it can be undone, and cannot.
+        """
+        if not self._engine.enabled:
+            if verdict.relies_on_undo:
+                raise _not_undoable("undo is off")
+            return None
+        scope = scope_of(self._session, invocation, verdict)
+        if scope is None:
+            return self._collecting(invocation)
+        recorded = RecordedCall(self, scope, vague=scope.anywhere and verdict.route is Route.HOST)
+        recorded.invocation = invocation
+        before = self.undoable
+        try:
+            recorded.begun = await self._begun(invocation, scope)
+        except HandrailError as exc:
+            log.warning("undo keeps nothing of %s: %s", invocation.tool.name, exc)
+            recorded.failed = str(exc)
+        if before != self.undoable:
+            self._session.court.judge_anew()
+        if verdict.relies_on_undo and (why := recorded.why_not):
+            recorded.finish()
+            raise _not_undoable(why)
+        self._under_way[invocation.call_id] = recorded
+        return recorded
+
+    def _collecting(self, invocation: Invocation) -> RecordedCall | None:
+        """Return the record that collects the reports of the calls this one makes; None for a call that makes none."""
+        if not any(isinstance(effect, Run) and effect.what == "steps" for effect in invocation.tool.effects):
+            return None
+        recorded = self._under_way[invocation.call_id] = RecordedCall(self, None, vague=False)
+        return recorded
+
+    def tell_above(self, invocation: Invocation, told: Mapping[str, object]) -> None:
+        """Have the call that made this one say what of it can be undone."""
+        above = invocation.parent
+        while above is not None:
+            if (recorded := self._under_way.get(above.call_id)) is not None:
+                recorded.nested.append(told)
+            above = above.parent
+
+    async def _begun(self, invocation: Invocation, scope: CallScope) -> Begun:
+        from handrail.undo.store import CallRecord
+
+        session, stop = self._session, threading.Event()
+        tool, root = invocation.tool.name, invocation.root.call_id
+        what = str(session.secrets.kept(invocation.describe()))[:LONGEST]
+        record = CallRecord(0, session.id, invocation.call_id, root, tool, what, time.time())
+        future = self._engine.submit(lambda keeper: keeper.begin(record, scope, stop))
+        waiting = asyncio.wrap_future(future)
+        try:
+            if session.bus.listening and not (await asyncio.wait([waiting], timeout=SLOW_S))[0]:
+                session.bus.publish(
+                    Progress(invocation.call_id, None, "the workspace is kept, so that it can be undone")
+                )
+            return await asyncio.shield(waiting)
+        except asyncio.CancelledError:
+            # Nobody waits for the look any more; a record that it still makes is ended.
+            stop.set()
+            future.add_done_callback(functools.partial(_end_unwanted, self._engine))
+            raise
+
+    async def name_more(self, call_id: str, paths: Sequence[str]) -> Sequence[Unkept]:
+        """Keep more paths that a call under way is about to change; those that could not be put back, with the reason."""
+        recorded = self._under_way.get(call_id)
+        if recorded is None or recorded.begun is None:
+            return ()
+        id, stop = recorded.begun.id, threading.Event()
+        return await self._engine.run(lambda keeper: keeper.name_more(id, paths, stop))
+
+    def record_of(self, call_id: str) -> int | None:
+        """The number of the record of a call under way; None where it is not kept."""
+        recorded = self._under_way.get(call_id)
+        return recorded.begun.id if recorded is not None and recorded.begun is not None else None
+
+    def goes_on(self, call_id: str, running: Callable[[], bool]) -> None:
+        """Keep the record of a call open while something it has started may change files, as long as `running` returns True."""
+        if (recorded := self._under_way.get(call_id)) is not None:
+            recorded.running = running
+
+    def over(self, recorded: RecordedCall) -> None:
+        """The handler of a call is over."""
+        for call_id in [id for id, each in self._under_way.items() if each is recorded]:
+            del self._under_way[call_id]
+        if recorded.goes_on:
+            self._going_on.append(recorded)
+            assert recorded.begun is not None
+            id = recorded.begun.id
+            self._engine.submit(lambda keeper: keeper.in_background(id))
+        else:
+            recorded.finish()
+
+    def look(self) -> None:
+        """End the records of calls of which nothing goes on any more."""
+        if self._going_on:
+            for recorded in [each for each in self._going_on if not each.goes_on]:
+                self._going_on.remove(recorded)
+                recorded.finish()
+
+    def look_past(self, paths: Sequence[str]) -> None:
+        """Put down to no call what has just changed at these paths: it was done by us."""
+        if self._engine.enabled and (self._under_way or self._going_on or self._ends):
+            roots = tuple(str(root) for root in self._session.workspace)
+            self._engine.submit(lambda keeper: keeper.look_past(paths, roots))
+
+    async def close(self) -> None:
+        """The session is over, and nothing goes on of its calls that anybody looks after."""
+        left = [*self._going_on, *self._under_way.values()]
+        self._going_on.clear()
+        self._under_way.clear()
+        for recorded in left:
+            recorded.finish()
+        if left:
+            await self.settle()
+
+    async def settle(self) -> None:
+        """Wait until everything is found out that calls have changed so far."""
+        await self._engine.settled()
+
+    def ended(self, id: int) -> Future[Ended]:
+        """Return a future of what a call has changed."""
+        stop = threading.Event()
+        future = self._engine.submit(lambda keeper: keeper.end(id, stop))
+        self._ends += 1
+        if self._ends % SETTLE_EVERY == 0:
+            self._engine.submit(lambda keeper: keeper.settle())
+        return future
+
+
+class RecordedCall:
+    """One call that is kept, or should have been: then `begun` is None, and `failed` says why. `vague`: it may have changed files anywhere.
+
+    Without a `scope` it changes nothing itself, and gathers in `nested` what is to be said of the calls that it makes.
+    """
+
+    def __init__(self, changes: CallChanges, scope: CallScope | None, *, vague: bool) -> None:
+        self.begun: Begun | None = None
+        self.failed = ""
+        self.invocation: Invocation | None = None
+        self.nested: list[Mapping[str, object]] = []
+        # Says whether something that the call has started still runs.
+        self.running: Callable[[], bool] | None = None
+        self._changes = changes
+        self._scope = scope
+        self._vague = vague
+        self._finished = False
+        self._ended: Future[Ended] | None = None
+
+    @property
+    def goes_on(self) -> bool:
+        """True if something that the call has started may still change files."""
+        return self.begun is not None and self.running is not None and self.running()
+
+    @property
+    def why_not(self) -> str:
+        """The reason why files that the call relies on could not be put back; empty if they could."""
+        return self.failed if self.begun is None else named(self.begun.lost)
+
+    def over(self) -> None:
+        """The handler is over, in whatever way."""
+        self._changes.over(self)
+
+    def finish(self) -> None:
+        """Find out what was changed: nothing of the call goes on."""
+        if self.begun is None or self._finished:
+            return
+        self._finished = True
+        self._ended = self._changes.ended(self.begun.id)
+
+    async def tell(self, result: ToolResult) -> None:
+        """Say in the result what of the call can be undone; nothing where it changed nothing."""
+        told = await self._told()
+        if self.begun is not None and self._scope is not None and self._scope.anywhere and self.begun.new:
+            result.add_note(f"Undo does not keep {named(self.begun.new)}.")
+        if told is None:
+            return
+        result["undo"] = told
+        if not told["kept"]:
+            result.add_note(f"It cannot be undone: {told.get('not_kept') or told['why']}.")
+        elif "not_kept" in told:
+            result.add_note(f"Undo cannot put back {told['not_kept']}.")
+        if self.invocation is not None:
+            self._changes.tell_above(self.invocation, told)
+
+    async def _told(self) -> Mapping[str, object] | None:
+        if self._scope is None:
+            return _together(self.nested)
+        if self.begun is None:
+            return {"kept": False, "why": self.failed}
+        if self._ended is None:
+            return {"kept": True}
+        try:
+            ended = await asyncio.wrap_future(self._ended)
+        except HandrailError as exc:
+            return {"kept": False, "why": str(exc)}
+        if not ended.changed and self.begun.notes:
+            # Whether it changed anything is not known.
+            return {"kept": False, "why": "; ".join(self.begun.notes)}
+        if not ended.changed and not self._vague:
+            return None
+        told: dict[str, object] = {"kept": len(ended.lost) < max(ended.changed, 1)}
+        if ended.lost:
+            told["not_kept"] = named(ended.lost)
+        if self.begun.notes:
+            told["why"] = "; ".join(self.begun.notes)
+        if self._vague:
+            told["covers"] = "workspace"
+        return told
+
+
+# What lifts a bound, by the end of the reason that names it.
+REMEDIES = {
+    "undo is off": "turn on undo.enabled",
+    "undo.max_files": "raise undo.max_files",
+    "undo.max_file_bytes": "raise undo.max_file_bytes",
+    "undo.max_bytes is reached": "raise undo.max_bytes",
+    "the disk is nearly full": "make room on the disk",
+}
+
+
+def _not_undoable(why: str) -> NotUndoable:
+    """Says that a call was not run, and what helps."""
+    ways = [way for bound, way in REMEDIES.items() if re.search(rf"{re.escape(bound)}(?!\w)", why)]
+    told = " or ".join(["have a person approve it", *ways])
+    return NotUndoable(f"what it changes could not be undone: {why}", hint=f"it was not run: {told}")
+
+
+def _together(nested: Sequence[Mapping[str, object]]) -> Mapping[str, object] | None:
+    """Return one report for several calls; None if none of them changed anything."""
+    if not nested:
+        return None
+    told: dict[str, object] = {"kept": any(each["kept"] for each in nested)}
+    for key in ("not_kept", "why", "covers"):
+        if said := list(dict.fromkeys(str(each[key]) for each in nested if key in each)):
+            told[key] = "; ".join(said[:SHOWN])
+    return told
+
+
+def named(lost: Sequence[Unkept]) -> str:
+    """Return the paths that are not kept, each with the reason, in words."""
+    told = [f"{shown_path(path)}: {why}" if path else why for path, why in lost[:SHOWN]]
+    more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
+    return ", ".join(told) + more
+
+
+def _end_unwanted(engine: UndoEngine, begun: Future[Begun]) -> None:
+    if not begun.cancelled() and begun.exception() is None:
+        id, stop = begun.result().id, threading.Event()
+        engine.submit(lambda keeper: keeper.end(id, stop))

@@ -1,0 +1,79 @@
+"""Which files and folders undo keeps, and which it leaves out, with the reason."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from handrail.undo.ignore_rules import is_ignored, read_plain
+
+# Folders in which version control keeps its own data. Undo neither copies nor restores them.
+REPOSITORIES = frozenset((".git", ".hg", ".svn", ".jj", ".bzr"))
+# Names that tools give to folders which they can make again.
+GENERATED = frozenset((
+    "node_modules", "bower_components", ".pnpm-store", "__pycache__", ".venv", "venv", "env", ".tox", ".nox", ".eggs", "__pypackages__",
+    ".mypy_cache", ".pytest_cache", ".ruff_cache", ".hypothesis", "target", "build", "dist", "out", "obj", ".build", "_build", "Pods", "DerivedData",
+    ".gradle", ".next", ".nuxt", ".output", ".svelte-kit", ".turbo", ".parcel-cache", ".angular", ".vite", ".cache", ".sass-cache", "coverage",
+    "htmlcov", ".nyc_output", ".terraform", ".dart_tool", ".stack-work", "dist-newstyle", "deps", "zig-cache", ".zig-cache", "zig-out",
+    "cmake-build-debug", "cmake-build-release", "vendor", ".bundle", "elm-stuff",
+))  # fmt: skip
+# A folder of this name holds nothing else than what Python makes.
+ALWAYS = frozenset(("__pycache__",))
+# Files by which a tool marks a folder as its own.
+MARKS = ("pyvenv.cfg", ".package-lock.json", ".yarn-integrity", ".modules.yaml")
+CACHE_TAG = "CACHEDIR.TAG"
+CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
+TAG_LENGTH = 4_096
+
+REPOSITORY = "data of version control"
+GENERATED_IGNORED = "generated, and git ignores it"
+GENERATED_MARKED = "generated"
+LISTED = "listed in undo.leave_out"
+OWN = "one of Handrail's own"
+OTHER_FILE_SYSTEM = "another file system"
+# What may be lost without a person's being asked.
+REGENERATED = frozenset((GENERATED_IGNORED, GENERATED_MARKED, LISTED))
+
+
+class Coverage:
+    """Decides for each file and folder that is new whether undo keeps it. What was kept once stays kept as long as it is there."""
+
+    def __init__(self, leave_out: Sequence[str], own: Sequence[Path]) -> None:
+        self._patterns = tuple(pattern.rstrip("/") for pattern in leave_out)
+        self._own = frozenset(map(str, own)) | frozenset(map(os.path.realpath, own))
+
+    def reason_against(self, path: str, *, root: str, is_folder: bool) -> str:
+        """Return why the file or folder is left out; empty if it is kept. `root` is the root of the workspace that it is in."""
+        name = path.rpartition("/")[2]
+        if name in REPOSITORIES:
+            return REPOSITORY
+        if path in self._own:
+            return OWN
+        if self._patterns and self._is_listed(path, name, root):
+            return LISTED
+        if not is_folder or name not in GENERATED:
+            return ""
+        if name in ALWAYS or _is_marked(path):
+            return GENERATED_MARKED
+        return GENERATED_IGNORED if is_ignored(path) else ""
+
+    def is_own(self, path: str) -> bool:
+        """Return True for one of Handrail's own places and for anything in one."""
+        return any(path == own or path.startswith(f"{own}/") for own in self._own)
+
+    def _is_listed(self, path: str, name: str, root: str) -> bool:
+        below = path[len(root) :].lstrip("/") if path.startswith(root) else path
+        return any(
+            fnmatchcase(below if "/" in pattern.lstrip("/") else name, pattern.lstrip("/")) or path == pattern
+            for pattern in self._patterns
+        )
+
+
+def _is_marked(folder: str) -> bool:
+    """True if the tool that made the folder has left its mark in it."""
+    if any(os.path.lexists(f"{folder}/{mark}") for mark in MARKS):
+        return True
+    tag = read_plain(f"{folder}/{CACHE_TAG}", most=TAG_LENGTH)
+    return tag is not None and tag.startswith(CACHE_SIGNATURE)

@@ -1,0 +1,379 @@
+"""One look at the disk: what differs from what was last seen, with the contents of new and changed files kept.
+
+Nothing is followed: folders are opened one below the other, each relative to the one before and none through a link.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import stat
+import threading
+import time
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from handrail.files.holding import LISTING, NO_LINK, PASSING
+from handrail.undo.change_watch import ChangeWatch
+from handrail.undo.coverage import OTHER_FILE_SYSTEM, Coverage
+from handrail.undo.file_contents import TOO_LARGE, kept_file, linked
+from handrail.undo.manifest import Manifest
+from handrail.undo.states import ABSENT, Change, Kind, State, alike, state_of
+from handrail.undo.store import NO_ROOM, StoreFull, UndoStore
+
+UNREADABLE = "the folder cannot be read"
+# Deeper folders are left out: nobody works there, and a program that makes them is up to something.
+MAX_DEPTH = 100
+TOO_DEEP = "it lies too deep"
+
+
+class TooManyFiles(Exception):
+    """The workspace holds more files than undo keeps."""
+
+
+class PassStopped(Exception):
+    """Nobody waits for the look any more."""
+
+
+class Candidate(NamedTuple):
+    """A file whose contents are to be kept."""
+
+    folder: str
+    name: str
+    size: int
+
+
+@dataclass
+class DiskPass:
+    """Looks at paths and whole folders, and gathers what differs from the manifest in `found`. In a turn and a transaction of the store.
+
+    `watch`: folders that are listed are watched from then on. `stop` ends the look.
+    """
+
+    store: UndoStore
+    manifest: Manifest
+    coverage: Coverage
+    watch: ChangeWatch | None = None
+    stop: threading.Event = field(default_factory=threading.Event)
+    found: dict[str, State] = field(default_factory=dict[str, State])
+
+    def __post_init__(self) -> None:
+        self.now = time.time_ns()
+        self._candidates: list[Candidate] = []
+        self._count = 0
+        self._root = ""
+        self._device = 0
+        self._most = self.store.settings.max_files
+        self._every_folder = False
+        self._listed: set[str] = set()
+        # Why nothing more can be kept; empty as long as there is room.
+        self._no_room = ""
+
+    # What to look at
+
+    def whole(self, root: str, *, every_folder: bool = False) -> None:
+        """Look at everything below a root; at `every_folder` anew also where its names are known, so that it is watched."""
+        self._every_folder = every_folder
+        status = self._begin(root)
+        if status is None:
+            self._gone(root)
+        else:
+            self._visit(root, status, self._known(root))
+
+    def some(self, root: str, folders: Iterable[str]) -> None:
+        """Look at these folders below a root, and at files that have to be looked at each time."""
+        if self._begin(root) is None:
+            self._gone(root)
+            return
+        waiting = set(folders)
+        for folder in sorted(waiting):
+            known = self.manifest.get(folder)
+            if folder not in self._listed and known is not None and known.kind is Kind.FOLDER:
+                self.one(root, folder, deep=False)
+        for path in (*self.manifest.unsettled, *self.manifest.linked):
+            if path.startswith(f"{root}/") and path not in self.found:
+                self.one(root, path, deep=False)
+        for path in tuple(self.manifest.not_kept):
+            if path.startswith(f"{root}/") and path not in self.found:
+                self.only(root, path)
+
+    def one(self, root: str, path: str, *, deep: bool = True) -> None:
+        """Look at one path; if it is a folder, `deep` at everything in it, else at what lies directly in it."""
+        status = self._status(root, path)
+        if status is None:
+            self._gone(path)
+        elif deep or not stat.S_ISDIR(status.st_mode):
+            self._visit(path, status, self._known(path))
+        else:
+            self._visit_folder(path, status, self._known(path), deep=False)
+
+    def only(self, root: str, path: str) -> None:
+        """Look at one path, and into no folder that is known."""
+        status = self._status(root, path)
+        if status is None:
+            self._gone(path)
+        else:
+            self._visit_in(path, status, self._known(path), deep=False)
+
+    def _status(self, root: str, path: str) -> os.stat_result | None:
+        if not self._root:
+            self._begin(root)
+        try:
+            return os.lstat(path)
+        except (OSError, ValueError):
+            return None
+
+    def _begin(self, root: str) -> os.stat_result | None:
+        self._root = root
+        try:
+            status = os.lstat(root)
+        except OSError:
+            return None
+        self._device = status.st_dev
+        return status if stat.S_ISDIR(status.st_mode) else None
+
+    # What is there
+
+    def _known(self, path: str) -> State | None:
+        return self.found[path] if path in self.found else self.manifest.get(path)
+
+    def _visit(self, path: str, status: os.stat_result, known: State | None) -> None:
+        self._count += 1
+        if self._count > self._most:
+            raise TooManyFiles
+        if stat.S_ISDIR(status.st_mode):
+            self._visit_folder(path, status, known, deep=True)
+            return
+        if known is not None and not self._differs(known, status):
+            return
+        if known is not None and known.kind is Kind.FOLDER:
+            self._gone_below(path)
+        self._new_file(path, status, known)
+
+    def _differs(self, known: State, status: os.stat_result) -> bool:
+        """True if a file may be another one than was seen, or has contents that can be kept by now."""
+        if known.changed != status.st_ctime_ns or known.inode != status.st_ino or not known.settled:
+            return True
+        if not known.why or known.kind is not Kind.FILE:
+            return False
+        if known.why == TOO_LARGE:
+            return known.size <= self.store.settings.max_file_bytes
+        return known.why in NO_ROOM and self.store.has_room
+
+    def _new_file(self, path: str, status: os.stat_result, known: State | None) -> None:
+        folder, _, name = path.rpartition("/")
+        covered = known is not None and known.kind is Kind.FILE
+        if not covered and (why := self.coverage.reason_against(path, root=self._root, is_folder=False)):
+            self.found[path] = state_of(status, now=self.now, kind=Kind.LEFT_OUT, why=why)
+        elif stat.S_ISREG(status.st_mode):
+            self._candidates.append(Candidate(folder, name, status.st_size))
+        elif stat.S_ISLNK(status.st_mode):
+            with _opened(folder, PASSING) as descriptor:
+                state = linked(descriptor, name, state_of(status, now=self.now)) if descriptor is not None else None
+            self.found[path] = ABSENT if state is None else state
+        else:
+            self.found[path] = state_of(status, now=self.now)
+
+    def _visit_folder(self, path: str, status: os.stat_result, known: State | None, *, deep: bool) -> None:
+        same = known is not None and (known.device, known.inode) == (status.st_dev, status.st_ino)
+        kind = known.kind if known is not None else None
+        unchanged = same and known is not None and known.changed == status.st_ctime_ns
+        if kind is Kind.LEFT_OUT and unchanged:
+            return
+        if kind is Kind.FOLDER and not same:
+            self._gone_below(path)
+        if not (kind is Kind.FOLDER and same):
+            if why := self._reason_against(path, status):
+                self.found[path] = state_of(status, now=self.now, kind=Kind.LEFT_OUT, why=why)
+                return
+            self._list(path, status, {}, deep=True)
+        elif unchanged and known is not None and known.listed and known.settled and not self._every_folder:
+            self._look_at_names(path, deep=deep)
+        else:
+            self._list(path, status, self.manifest.folders.get(path, {}), deep=deep)
+
+    def _reason_against(self, path: str, status: os.stat_result) -> str:
+        if path == self._root:
+            return ""
+        if status.st_dev != self._device:
+            return OTHER_FILE_SYSTEM
+        if path.count("/") - self._root.count("/") > MAX_DEPTH:
+            return TOO_DEEP
+        return self.coverage.reason_against(path, root=self._root, is_folder=True)
+
+    def _look_at_names(self, path: str, *, deep: bool) -> None:
+        """Look at what is known to be in a folder that has no other names than before."""
+        if self.stop.is_set():
+            raise PassStopped
+        self._listed.add(path)
+        prefix, lstat, kept_folder = f"{path}/", os.lstat, Kind.FOLDER
+        entries = self.manifest.folders.get(path, {})
+        self._count += len(entries)
+        if self._count > self._most:
+            raise TooManyFiles
+        for name, known in list(entries.items()):
+            try:
+                status = lstat(prefix + name)
+            except OSError:
+                self._gone(prefix + name)
+                continue
+            if known.changed == status.st_ctime_ns and known.inode == status.st_ino and known.settled:
+                if known.kind is not kept_folder:
+                    continue
+                if not deep:
+                    continue
+            self._count -= 1
+            self._visit_in(prefix + name, status, self.found.get(prefix + name, known), deep=deep)
+
+    def _visit_in(self, path: str, status: os.stat_result, known: State | None, *, deep: bool) -> None:
+        """Look at what is in a folder; not `deep`: at folders that are known already only from outside."""
+        folder = stat.S_ISDIR(status.st_mode) and known is not None and known.kind is Kind.FOLDER
+        same = known is not None and (known.device, known.inode) == (status.st_dev, status.st_ino)
+        if deep or known is None or not (folder and same):
+            self._visit(path, status, known)
+            return
+        self._count += 1
+        if known.mode != stat.S_IMODE(status.st_mode):
+            # Its names are looked at when it is its turn.
+            self.found[path] = known._replace(mode=stat.S_IMODE(status.st_mode))
+
+    def _list(self, path: str, status: os.stat_result, known: Mapping[str, State], *, deep: bool) -> None:
+        """Look at whatever is in a folder now. `known`: what was seen in it."""
+        if self.stop.is_set():
+            raise PassStopped
+        self._listed.add(path)
+        with _opened(path, LISTING) as descriptor:
+            if descriptor is None:
+                self._unlisted(path, status)
+                return
+            if self.watch is not None:
+                self.watch.add(descriptor, path)
+            # Asked again now that it is watched: what changes from here on is noticed.
+            self.found[path] = state_of(os.fstat(descriptor), now=time.time_ns(), listed=True)
+            children = list(_entries(descriptor))
+        entries, default = self.manifest.folders.get(path, {}), self.manifest.default_in(path)
+        for name, child in children:
+            at = f"{path}/{name}"
+            self._visit_in(at, child, self.found.get(at) or entries.get(name) or default, deep=deep)
+        for name in known.keys() - dict(children).keys():
+            self._gone(f"{path}/{name}")
+
+    def _unlisted(self, path: str, status: os.stat_result) -> None:
+        """A folder that cannot be listed, or is gone meanwhile."""
+        self._gone_below(path)
+        self.found[path] = state_of(status, now=self.now, why=UNREADABLE)
+
+    def _gone(self, path: str) -> None:
+        known = self._known(path)
+        if known is not None and known.kind is Kind.FOLDER:
+            self._gone_below(path)
+            if self.watch is not None:
+                self.watch.remove(path)
+        if known is None or known.kind is not Kind.ABSENT:
+            self.found[path] = ABSENT
+
+    def _gone_below(self, path: str) -> None:
+        for below, _ in self.manifest.below(path):
+            self.found[below] = ABSENT
+
+    # Contents
+
+    def keep(self) -> None:
+        """Keep the contents of what is new. Where there is no room for all, those of small files before those of large ones."""
+        wanted, self._candidates = self._candidates, []
+        if not wanted:
+            return
+        if sum(each.size for each in wanted) > self.store.settings.max_bytes // 2:
+            wanted.sort(key=lambda each: each.size)
+        try:
+            self.store.check_disk()
+        except StoreFull as exc:
+            self._no_room = str(exc)
+        for folder, candidates in itertools.groupby(wanted, key=lambda each: each.folder):
+            with _opened(folder, PASSING) as descriptor:
+                for candidate in candidates:
+                    if self.stop.is_set():
+                        raise PassStopped
+                    self._keep_one(f"{folder}/{candidate.name}", candidate.name, descriptor)
+
+    def _keep_one(self, path: str, name: str, folder: int | None) -> None:
+        state = None
+        if folder is not None and self._no_room:
+            with contextlib.suppress(OSError):
+                status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                state = state_of(status, now=self.now, why=self._no_room)
+        elif folder is not None:
+            state = kept_file(self.store, folder, name, now=self.now)
+        if state is not None:
+            self.found[path] = state
+        elif self._known(path) is not None:
+            self.found[path] = ABSENT
+
+    # What came of it
+
+    def found_other_names(self) -> bool:
+        """True if a file has another name by now, through which it may have been written to: of that the kernel does not tell."""
+        return any(
+            state.links > 1 and state.kind is Kind.FILE and path not in self.manifest.linked
+            for path, state in self.found.items()
+        )
+
+    def changes(self) -> list[Change]:
+        """Return what differs from what was known before, in the order of paths."""
+        found: list[Change] = []
+        folders: dict[str, tuple[Mapping[str, State], State | None]] = {}
+        for path, after in sorted(self.found.items()):
+            folder, _, name = path.rpartition("/")
+            if folder not in folders:
+                folders[folder] = self.manifest.folders.get(folder, {}), self.manifest.default_in(folder)
+            entries, default = folders[folder]
+            before = entries.get(name) or default
+            if before is None and not self.manifest.is_loaded(path):
+                before = self.manifest.get(path)
+            if before is not None and not alike(before, after):
+                found.append(Change(path, before, after))
+        return found
+
+    def touched(self) -> list[tuple[str, str]]:
+        """Folders that are left out and in which something was made or removed, with the reason why they are left out."""
+        found: list[tuple[str, str]] = []
+        for path, after in sorted(self.found.items()):
+            if after.kind is not Kind.LEFT_OUT:
+                continue
+            before = self.manifest.get(path)
+            if before is not None and before.kind is Kind.LEFT_OUT and before.changed != after.changed:
+                found.append((path, after.why))
+        return found
+
+
+def _entries(descriptor: int) -> Iterator[tuple[str, os.stat_result]]:
+    """The names in an open folder with what the system says of each; what vanishes meanwhile is left out."""
+    with os.scandir(descriptor) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):
+                yield entry.name, entry.stat(follow_symlinks=False)
+
+
+@contextmanager
+def _opened(path: str, flags: int) -> Generator[int | None]:
+    """The folder, open, reached from the root through no link; None where that cannot be."""
+    at: int | None = None
+    try:
+        at = os.open("/", PASSING)
+        parts = path.strip("/").split("/") if path != "/" else []
+        for number, name in enumerate(parts, start=1):
+            below = os.open(name, (flags if number == len(parts) else PASSING) | NO_LINK, dir_fd=at)
+            os.close(at)
+            at = below
+    except OSError:
+        if at is not None:
+            os.close(at)
+        at = None
+    try:
+        yield at
+    finally:
+        if at is not None:
+            os.close(at)

@@ -1,0 +1,121 @@
+"""What git ignores, read from `.gitignore` files alone: git itself would obey the repository's settings."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import translate
+from functools import lru_cache
+
+from handrail.files.holding import NO_LINK, QUIET
+
+# A longer file is not read: nothing in it counts.
+LONGEST = 65_536
+MAX_RULES = 2_000
+ESCAPED = re.compile(r"\\(.)")
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoreRule:
+    """One line of a `.gitignore`. `parts` are matched one by one; `**` stands for any number of folders."""
+
+    parts: tuple[str, ...]
+    negated: bool
+    folders_only: bool
+
+    def fits(self, names: Sequence[str], *, is_folder: bool) -> bool:
+        """True if it speaks of the path, which begins at the folder of the file."""
+        return (is_folder or not self.folders_only) and _fits(self.parts, tuple(names))
+
+
+def is_ignored(folder: str) -> bool:
+    """True if git would ignore this folder: by the files of the repository around it, nearest last, and those of the folders above it."""
+    root = _repository_root(folder)
+    if root is None:
+        return False
+    names = os.path.relpath(folder, root).split(os.sep)
+    rules: list[tuple[int, IgnoreRule]] = [(0, rule) for rule in _rules_of(f"{root}/.git/info/exclude")]
+    at = root
+    for depth, name in enumerate(names):
+        rules += [(depth, rule) for rule in _rules_of(f"{at}/.gitignore")]
+        found = [r.negated for below, r in rules if r.fits(names[below : depth + 1], is_folder=True)]
+        if found and not found[-1]:
+            return True
+        at = f"{at}/{name}"
+    return False
+
+
+def _repository_root(folder: str) -> str | None:
+    at = os.path.dirname(folder)
+    while True:
+        if os.path.lexists(f"{at}/.git"):
+            return at
+        above = os.path.dirname(at)
+        if above == at:
+            return None
+        at = above
+
+
+def _rules_of(file: str) -> list[IgnoreRule]:
+    text = read_plain(file, most=LONGEST)
+    if text is None:
+        return []
+    rules = map(parsed_rule, text.decode("utf-8", "surrogateescape").splitlines()[:MAX_RULES])
+    return [rule for rule in rules if rule is not None]
+
+
+def read_plain(file: str, *, most: int) -> bytes | None:
+    """Return what a plain file holds; None for a missing file, a link, or more than `most` bytes."""
+    try:
+        descriptor = os.open(file, os.O_RDONLY | NO_LINK | QUIET)
+    except OSError:
+        return None
+    try:
+        data = os.read(descriptor, most + 1)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    return data if len(data) <= most else None
+
+
+def parsed_rule(line: str) -> IgnoreRule | None:
+    """The rule of one line; None for an empty one and a comment."""
+    text = re.sub(r"(?<!\\)[ \t]+$", "", line)
+    if not text or text.startswith("#"):
+        return None
+    negated = text.startswith("!")
+    text = text[1:] if negated else text
+    folders_only = text.endswith("/")
+    text = text.rstrip("/")
+    if not text:
+        return None
+    anchored = "/" in text
+    parts = tuple(part for part in text.split("/") if part)
+    return IgnoreRule(parts if anchored else ("**", *parts), negated, folders_only)
+
+
+def _fits(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:
+    """True if the parts stand for all the names. Each pair is looked at once, so that no pattern takes long."""
+    reached = {0}
+    for number, part in enumerate(parts):
+        if part != "**":
+            match = _compiled(part).match
+            reached = {at + 1 for at in reached if at < len(names) and match(names[at]) is not None}
+        elif reached:
+            # At the end it stands for what is in a folder, and not for the folder.
+            least = min(reached) + (number > 0 and number == len(parts) - 1)
+            reached = set(range(least, len(names) + 1))
+    return len(names) in reached
+
+
+@lru_cache(maxsize=512)
+def _compiled(part: str) -> re.Pattern[str]:
+    # Python's translation tries no star twice.
+    return re.compile(translate(ESCAPED.sub(_unescaped, part)))
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    return f"[{found[1]}]" if found[1] in "*?[" else found[1]

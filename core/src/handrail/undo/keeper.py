@@ -1,0 +1,473 @@
+"""Begins and ends the records of calls: looks at the disk before a call acts and after, and says to which calls it puts down what came between.
+
+Everything here runs in one thread of the process, in turn with other processes that keep the same workspace.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from handrail.config.settings import UndoSettings
+from handrail.errors import Downstream
+from handrail.undo.change_watch import ChangeWatch, is_local
+from handrail.undo.coverage import OWN, REGENERATED, REPOSITORIES, REPOSITORY, Coverage
+from handrail.undo.disk_pass import DiskPass, TooManyFiles
+from handrail.undo.manifest import Manifest
+from handrail.undo.roots import inside, outermost, overlap, topmost
+from handrail.undo.states import NO_FILE, restorable, shown_path
+from handrail.undo.store import CallRecord, UndoStore
+
+# Seconds for which the kernel's word is taken for what changed, before every file is looked at again.
+TRUSTED_S = 300.0
+# Seconds after which a workspace that held too many files is counted again.
+COUNT_AGAIN_S = 600.0
+KILLED = "its process was killed: what changed until that was noticed may be due to others"
+BACKGROUND = "it went on in the background: what no other call had made meanwhile is put down to it"
+FED = "it gave input to a process in the background: what that changed meanwhile is put down to both"
+# What such calls may have done is put down to another one that runs beside them.
+YIELDING = frozenset((BACKGROUND, FED))
+TOO_MANY = "the workspace holds more files than undo.max_files"
+
+# A path and why it is not kept.
+Unkept = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CallScope:
+    """Scope of a call's changes: `names` are real paths, `roots` the workspace; `anywhere`: anything in the workspace.
+
+    `relied_on`: the paths that it must be possible to put back; None for everything in the workspace. `confined`: it reaches no other files.
+    `feeds`: it gives input to what an earlier call has started.
+    """
+
+    roots: tuple[str, ...]
+    names: tuple[str, ...] = ()
+    anywhere: bool = False
+    relied_on: tuple[str, ...] | None = ()
+    confined: bool = False
+    feeds: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The record of a call that begins. `lost`: what of `relied_on` could not be put back, `unkept`: what of the names. `new`: what of the workspace
+    was found for the first time not to be kept. `notes` say in words what else is not kept.
+    """
+
+    id: int
+    lost: tuple[Unkept, ...] = ()
+    unkept: tuple[Unkept, ...] = ()
+    new: tuple[Unkept, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How many paths a call changed, and what of that cannot be put back."""
+
+    changed: int = 0
+    lost: tuple[Unkept, ...] = ()
+
+
+class UndoKeeper:
+    """The engine of undo in one process. `own` are Handrail's own places, which are never looked into."""
+
+    def __init__(self, folder: Path, settings: UndoSettings, own: Sequence[Path]) -> None:
+        self._folder = folder
+        self._own = tuple(own)
+        self._store: UndoStore | None = None
+        self._manifest: Manifest | None = None
+        self._watches: dict[str, ChangeWatch] = {}
+        # When each workspace was last looked at whole, and when it was found to hold too many files.
+        self._looked: dict[str, float] = {}
+        self._too_many: dict[str, float] = {}
+        # Calls that are not ended yet: those that reach no other files, and those of which nothing goes on.
+        self._confined: set[int] = set()
+        self._over: set[int] = set()
+        self.use(settings)
+
+    def use(self, settings: UndoSettings) -> None:
+        """Go on with other settings."""
+        self._settings = settings
+        self._coverage = Coverage(settings.leave_out, self._own)
+        self._start_anew()
+
+    def _start_anew(self) -> None:
+        """Know nothing but what the store knows."""
+        for root in list(self._watches):
+            self._drop_watch(root)
+        self._looked.clear()
+        self._too_many.clear()
+        self._manifest = None
+        if self._store is not None:
+            self._store.settings = self._settings
+
+    def close(self) -> None:
+        """Close the store."""
+        self._start_anew()
+        if self._store is not None:
+            self._store.close()
+            self._store = None
+
+    @contextmanager
+    def step(self) -> Generator[UndoStore]:
+        """A turn at the store, in one transaction; calls of killed processes are ended first. What goes wrong leaves everything as it was."""
+        try:
+            if self._store is None:
+                self._store = UndoStore(self._folder, self._settings)
+            store = self._store
+            with store.turn(), store.written():
+                if self._manifest is None:
+                    self._manifest = Manifest(store)
+                self._manifest.refresh()
+                self._end_killed(store)
+                yield store
+            if store.forgot_roots:
+                # The contents of what is known there may be gone.
+                store.forgot_roots = False
+                self._start_anew()
+        except TooManyFiles as exc:
+            self._start_anew()
+            raise Downstream(TOO_MANY) from exc
+        except (OSError, sqlite3.Error) as exc:
+            self._start_anew()
+            raise Downstream(f"the undo store {str(self._folder)!r} cannot be used: {exc}") from exc
+        except BaseException:
+            self._start_anew()
+            raise
+
+    @property
+    def is_full(self) -> bool:
+        """True if there was no room the last time that some was looked for."""
+        return self._store is not None and self._store.is_full
+
+    def settle(self) -> None:
+        """Work a long journal of the store into its database."""
+        if self._store is not None:
+            self._store.settle()
+
+    def prune(self, *, now: bool = False) -> None:
+        """Take out what is too old or too much; unless it is to be done `now`, only where that was last done an hour ago."""
+        if not self._folder.is_dir():
+            return
+        with self.step():
+            pass
+        assert self._store is not None
+        if now or self._store.needs_pruning:
+            self._store.prune()
+            self._manifest = None
+
+    # Calls
+
+    def begin(self, record: CallRecord, scope: CallScope, stop: threading.Event) -> Begun:
+        """Keep what a call may change, and record the call."""
+        with self.step() as store:
+            manifest = self.manifest
+            # First of all: a workspace in use is not given up when its own contents need room.
+            for root in scope.roots:
+                store.use_root(root)
+            known = set(manifest.not_kept)
+            anywhere = scope.anywhere and self._look_at_roots(scope.roots, stop)
+            notes = (f"{TOO_MANY}: only what the call names is kept",) if scope.anywhere and not anywhere else ()
+            names, large = self._look_at_names(topmost(scope.names), scope.roots, stop)
+            said = (*notes, FED) if scope.feeds else notes
+            id = store.begin_call(replace(record, roots=scope.roots, names=names, anywhere=anywhere, notes=said))
+            if scope.confined:
+                self._confined.add(id)
+            new = sorted(manifest.not_kept - known)
+            beyond = tuple((name, TOO_MANY) for name in large)
+            unkept = (*self._lost(replace(scope, relied_on=scope.names), whole=anywhere), *beyond)
+            lost = unkept if scope.relied_on == scope.names else (*self._lost(scope, whole=anywhere), *beyond)
+            if beyond:
+                # What names the folder says it all.
+                lost = tuple(each for each in lost if each[0])
+            notes += tuple(f"{shown_path(name)}: {TOO_MANY}" for name in large)
+            found = tuple((path, self._why(path)) for path in new)
+            return Begun(id, lost if scope.relied_on != () else (), unkept, found, notes)
+
+    def name_more(self, id: int, names: Sequence[str], stop: threading.Event) -> tuple[Unkept, ...]:
+        """Keep more paths that a call is about to change. Returns those that could not be put back."""
+        with self.step() as store:
+            record = store.call(id)
+            if record is None:
+                return ()
+            more, large = self._look_at_names(topmost(names), record.roots, stop)
+            store.name_more(id, tuple(dict.fromkeys((*record.names, *more))))
+            lost = self._lost(CallScope(record.roots, relied_on=tuple(names)), whole=record.anywhere)
+            return (*lost, *((name, TOO_MANY) for name in large))
+
+    def end(self, id: int, stop: threading.Event) -> Ended:
+        """Find out what a call that is over has changed."""
+        self._over.add(id)
+        try:
+            with self.step() as store:
+                record = store.call(id)
+                return Ended() if record is None else self._end(store, record, stop)
+        finally:
+            self._over.discard(id)
+            self._confined.discard(id)
+
+    def _end(self, store: UndoStore, record: CallRecord, stop: threading.Event, *notes: str) -> Ended:
+        beside = [other for other in store.open_calls() if other.id != record.id] if record.anywhere else []
+        said = [*notes, *self._look_for(record, stop)]
+        changes = [change for _, change in store.changes_of([record.id])]
+        lost = tuple((c.path, c.before.why or NO_FILE) for c in changes if not restorable(c.before))
+        said += [f"{shown_path(path)}: {why}" for path, why in lost]
+        for other in beside:
+            if other.anywhere and overlap(other.roots, record.roots) and _root(other) != _root(record):
+                said += self._told_beside(store, record, other, {change.path for change in changes})
+        store.end_call(record.id, notes=said)
+        self._forget_outside(store, record)
+        return Ended(len(changes), lost)
+
+    def _told_beside(self, store: UndoStore, record: CallRecord, other: CallRecord, paths: set[str]) -> list[str]:
+        """Say of two calls that ran at the same time which of them may hold changes of the other; what is to be said of the first."""
+        theirs = {change.path for _, change in store.changes_of([other.id])}
+        in_background = _yields(record), _yields(other)
+        if in_background[0] is in_background[1]:
+            # What was found while both ran is put down to both.
+            holds = (bool(paths & theirs),) * 2
+        else:
+            # What was found while both ran is put down to the one that is not in the background.
+            holds = bool(paths) and in_background[1], bool(theirs) and in_background[0]
+        if holds[1]:
+            store.add_notes(other.id, [_beside(record)])
+        return [_beside(other)] if holds[0] else []
+
+    def in_background(self, id: int) -> None:
+        """A call is over, and something that it has started goes on."""
+        with self.step() as store:
+            store.add_notes(id, [BACKGROUND])
+
+    def _end_killed(self, store: UndoStore) -> None:
+        for record in store.open_calls():
+            if not store.is_alive(record):
+                self._end(store, record, threading.Event(), KILLED)
+
+    def _forget_outside(self, store: UndoStore, record: CallRecord) -> None:
+        """Forget what was seen outside workspaces, which nobody looks at again."""
+        outside = [name for name in record.names if not inside(name, record.roots)]
+        if outside:
+            self.manifest.forget(outside)
+            store.forget_states(outside)
+
+    def names_of(self, device: int, inode: int, roots: Sequence[str]) -> set[str]:
+        """The names in these folders of a file with several, as they were last seen. Within a step."""
+        found = {path for path in self.manifest.linked if inside(path, roots)}
+        states = {path: self.manifest.get(path) for path in found}
+        return {
+            path
+            for path, state in states.items()
+            if state is not None and (state.device, state.inode) == (device, inode)
+        }
+
+    # Looking. All of it within a step.
+
+    @property
+    def manifest(self) -> Manifest:
+        """The states that were last seen. Within a step."""
+        assert self._manifest is not None
+        return self._manifest
+
+    def look_for_open(self, store: UndoStore, roots: Sequence[str], stop: threading.Event) -> None:
+        """Take down what calls that go on have changed so far in these folders."""
+        for record in store.open_calls():
+            if overlap(record.roots, roots):
+                self._look_for(record, stop)
+
+    def look_at(
+        self, paths: Iterable[str], roots: Sequence[str], stop: threading.Event, *, by: CallRecord | None = None
+    ) -> None:
+        """Know what is at these paths now, and put down what has changed there to one call, or to all that may have done it."""
+        self._look_at_names(paths, roots, stop, by=by, only=True)
+
+    def look_past(self, paths: Sequence[str], roots: Sequence[str]) -> None:
+        """Know what is at these paths now, with everything below them, and put down to no call what has changed there."""
+        with self.step():
+            self._look_at_names(paths, roots, threading.Event(), by=())
+
+    def look_at_roots(self, roots: Sequence[str], stop: threading.Event) -> None:
+        """Know what is in these folders now, unless they hold too many files."""
+        self._look_at_roots(roots, stop)
+
+    def _look_for(self, record: CallRecord, stop: threading.Event) -> list[str]:
+        """Look at what a call may have changed; what there is to say of that."""
+        said: list[str] = []
+        if record.anywhere and not self._look_at_roots(record.roots, stop, said):
+            said.append(f"{TOO_MANY}: not everything that it changed is known")
+        _, large = self._look_at_names(record.names, record.roots, stop, by=record)
+        return said + [f"{shown_path(name)}: {TOO_MANY}" for name in large]
+
+    def _look_at_roots(self, roots: Sequence[str], stop: threading.Event, said: list[str] | None = None) -> bool:
+        """Look at whole folders; False where they hold too many files for that. What is left out and was changed is told in `said`."""
+        for root in outermost(roots):
+            if time.monotonic() - self._too_many.get(root, -COUNT_AGAIN_S) < COUNT_AGAIN_S:
+                return False
+            try:
+                touched = self._look_at_root(root, stop)
+            except TooManyFiles:
+                self._too_many[root] = time.monotonic()
+                return False
+            if said is not None:
+                said += [f"{shown_path(path)} was changed, too, and is left as it is: {why}" for path, why in touched]
+        return True
+
+    def _look_at_root(self, root: str, stop: threading.Event) -> list[Unkept]:
+        self.manifest.load(root)
+        watch, is_new = self._watch_of(root)
+        dirty = set[str]() if watch is None or is_new else watch.changed()
+        disk_pass = DiskPass(self._parts[0], self.manifest, self._coverage, watch, stop)
+        try:
+            if watch is not None and watch.whole and not is_new and self._trusts(root):
+                disk_pass.some(root, dirty)
+                disk_pass.keep()
+                if disk_pass.found_other_names():
+                    disk_pass.whole(root)
+            else:
+                disk_pass.whole(root, every_folder=is_new)
+                self._looked[root] = time.monotonic()
+            disk_pass.keep()
+        except BaseException:
+            # What the watch has told is lost.
+            self._drop_watch(root)
+            raise
+        touched = disk_pass.touched()
+        self._take_down(disk_pass)
+        return touched
+
+    def _watch_of(self, root: str) -> tuple[ChangeWatch | None, bool]:
+        """What watches a workspace, and whether it is new, so that every folder has to be opened for it."""
+        watch = self._watches.get(root)
+        if watch is not None and watch.whole:
+            return watch, False
+        self._drop_watch(root)
+        watch = ChangeWatch.start() if is_local(root) else None
+        if watch is not None:
+            self._watches[root] = watch
+        return watch, watch is not None
+
+    def _drop_watch(self, root: str) -> None:
+        if (watch := self._watches.pop(root, None)) is not None:
+            watch.close()
+
+    def _trusts(self, root: str) -> bool:
+        """True if nothing is known to have gone on that might have written without the kernel's telling: through memory maps, which a process
+        that goes on may have, or through other names of files, outside the workspace.
+        """
+        if time.monotonic() - self._looked.get(root, -TRUSTED_S) > TRUSTED_S:
+            return False
+        quiet = self._over & self._confined
+        return all(not record.anywhere or record.id in quiet for record in self._parts[0].open_calls())
+
+    def _look_at_names(
+        self,
+        names: Iterable[str],
+        roots: Sequence[str],
+        stop: threading.Event,
+        *,
+        by: CallRecord | tuple[()] | None = None,
+        only: bool = False,
+    ) -> tuple[tuple[str, ...], list[str]]:
+        """Look at single paths, with everything below them, or at them `only`: those that are kept, and those that hold too many files for that."""
+        wanted = [name for name in names if self._refusal(name) is None]
+        if not wanted:
+            return (), []
+        for root in roots:
+            self.manifest.load(root)
+        plain = [name for name in wanted if only or not os.path.isdir(name)]
+        self._look_together(plain, roots, stop, by=by, only=only)
+        large: list[str] = []
+        for folder in [name for name in wanted if name not in set(plain)]:
+            try:
+                self._look_together([folder], roots, stop, by=by, only=False)
+            except TooManyFiles:
+                large.append(folder)
+        return tuple(name for name in wanted if name not in large), large
+
+    def _look_together(
+        self,
+        names: Sequence[str],
+        roots: Sequence[str],
+        stop: threading.Event,
+        *,
+        by: CallRecord | tuple[()] | None,
+        only: bool,
+    ) -> None:
+        disk_pass = DiskPass(self._parts[0], self.manifest, self._coverage, None, stop)
+        for name in names:
+            root = next((root for root in roots if inside(name, (root,))), os.path.dirname(name))
+            look = disk_pass.only if only else disk_pass.one
+            look(root, name)
+        disk_pass.keep()
+        self._take_down(disk_pass, by=by)
+
+    def _refusal(self, name: str) -> str | None:
+        """Return why a path is never kept, whoever names it."""
+        if any(part in REPOSITORIES for part in name.split("/")):
+            return REPOSITORY
+        return OWN if self._coverage.is_own(name) else None
+
+    def _take_down(self, disk_pass: DiskPass, *, by: CallRecord | tuple[()] | None = None) -> None:
+        """Write down what a look found: as done by one call, by none (an empty tuple), or by all that may have done it."""
+        if not disk_pass.found:
+            return
+        store, manifest = self._parts
+        if changes := disk_pass.changes():
+            records = store.open_calls() if by is None else [by] if isinstance(by, CallRecord) else []
+            claimed = {
+                change.path
+                for change in changes
+                if any(not _yields(record) and _may_change(record, change.path) for record in records)
+            }
+            for record in records:
+                left = claimed if _yields(record) else frozenset[str]()
+                able = [change for change in changes if change.path not in left and _may_change(record, change.path)]
+                store.add_changes(record.id, able)
+        manifest.take(disk_pass.found)
+
+    @property
+    def _parts(self) -> tuple[UndoStore, Manifest]:
+        assert self._store is not None
+        return self._store, self.manifest
+
+    # What is not kept
+
+    def _lost(self, scope: CallScope, *, whole: bool) -> tuple[Unkept, ...]:
+        """What of the paths that are relied on could not be put back; `whole`: the workspace was looked at."""
+        if scope.relied_on is None:
+            # What does not name its repository is not there to delete it.
+            wanted, spared = scope.roots, REGENERATED | {REPOSITORY}
+            lost = [] if whole else [("", TOO_MANY)]
+        else:
+            wanted, spared = scope.relied_on, REGENERATED
+            lost = [(name, why) for name in wanted if (why := self._refusal(name)) is not None]
+        found = sorted(path for path in self.manifest.not_kept if inside(path, wanted))
+        return (*lost, *((path, why) for path in found if (why := self._why(path)) not in spared))
+
+    def _why(self, path: str) -> str:
+        state = self.manifest.get(path)
+        return "" if state is None else state.why
+
+
+def _root(record: CallRecord) -> str:
+    """The name of the call of the host that it is a part of."""
+    return f"{record.session}/{record.root_call}"
+
+
+def _yields(record: CallRecord) -> bool:
+    return not YIELDING.isdisjoint(record.notes)
+
+
+def _beside(other: CallRecord) -> str:
+    return f"ran beside {_root(other)}: may hold its changes"
+
+
+def _may_change(record: CallRecord, path: str) -> bool:
+    return (record.anywhere and inside(path, record.roots)) or inside(path, record.names)

@@ -1,0 +1,267 @@
+"""What undoing a call would do to each path that it changed, and what stands against it."""
+
+from __future__ import annotations
+
+import difflib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from handrail.undo.coverage import REPOSITORY
+from handrail.undo.keeper import KILLED
+from handrail.undo.states import ABSENT, NO_FILE, Change, Kind, State, alike, restorable, shown_path
+from handrail.undo.store import CallRecord, UndoStore
+
+Step = Literal["delete", "create", "restore", "mode", "replace", "keep"]
+# Bytes of a file whose lines are compared, and lines of a diff that are shown.
+COMPARED = 500_000
+MOST_LINES = 400
+# Paths of one call that are shown in a list.
+LISTED = 20
+ENCODING = "utf-8"
+
+
+@dataclass(frozen=True, slots=True)
+class PathPlan:
+    """Step of an undo for one path: `delete` it, `create` it again, `restore` its contents, its `mode`, or `replace` it by what it was; `keep`:
+    it is as it was, or is left as it is. `conflict`: why it is not touched unless a person forces it. `lost`: why it cannot be put back at all.
+    """
+
+    path: str
+    step: Step
+    now: State
+    wanted: State
+    conflict: str = ""
+    lost: str = ""
+
+    @property
+    def acts(self) -> bool:
+        """True if something would be done."""
+        return self.step != "keep" and not self.lost
+
+    @property
+    def no_redo(self) -> str:
+        """Why what is there now could not be brought back; empty where it could, and where it stays."""
+        gone = self.acts and self.step in ("delete", "restore", "replace") and self.now.kind is Kind.FILE
+        return self.now.why if gone and not self.now.digest else ""
+
+    def wire(self) -> dict[str, Any]:
+        """As plain data."""
+        told = {"path": shown_path(self.path), "step": self.step, "conflict": self.conflict, "lost": self.lost}
+        told["no_redo"] = self.no_redo
+        return {key: value for key, value in told.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPlan:
+    """What undoing one call of a host would do: `records` are what it consists of, newest first. `passed_over`: what was said of newer calls of
+    which nothing can be put back.
+    """
+
+    records: tuple[CallRecord, ...]
+    paths: tuple[PathPlan, ...]
+    passed_over: tuple[str, ...] = ()
+    # An undo of this call that was killed before it was done.
+    unfinished: CallRecord | None = None
+
+    @property
+    def call(self) -> str:
+        """The name of the call: its session and its id."""
+        return f"{self.records[0].session}/{self.records[0].root_call}"
+
+    @property
+    def conflicts(self) -> list[PathPlan]:
+        return [path for path in self.paths if path.conflict]
+
+    @property
+    def lost(self) -> list[PathPlan]:
+        return [path for path in self.paths if path.lost]
+
+    @property
+    def final(self) -> list[PathPlan]:
+        """What would be gone for good."""
+        return [path for path in self.paths if path.no_redo]
+
+    @property
+    def hopeless(self) -> bool:
+        """True if there is something to put back, and nothing of it can be."""
+        return bool(self.lost) and not any(path.acts for path in self.paths)
+
+    @property
+    def undone(self) -> bool:
+        """True if another call has undone it, and nobody has undone that."""
+        return all(record.undone for record in self.records)
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        return tuple(record.id for record in self.records)
+
+    def chosen(self, *, force: bool, skip_changed: bool, final: bool = False) -> list[PathPlan]:
+        """The paths that are undone; only if `final` also those whose present contents nothing brings back."""
+        return [
+            path
+            for path in self.paths
+            if path.acts
+            and (not path.conflict or (force and not skip_changed))
+            and (final or force or not path.no_redo)
+        ]
+
+    def wire(self, *, most: int | None = None) -> dict[str, Any]:
+        """As plain data, with at most so many paths."""
+        first = self.records[-1]
+        notes = list(dict.fromkeys(note for record in reversed(self.records) for note in record.notes))
+        wire: dict[str, Any] = {
+            "call": self.call,
+            "tool": first.tool,
+            "what": first.what,
+            "at": datetime.fromtimestamp(first.at, UTC).isoformat(timespec="seconds"),
+            "paths": [path.wire() for path in self.paths[:most]],
+            "count": len(self.paths),
+            "conflicts": len(self.conflicts),
+            "undone": self.undone,
+            "running": any(record.ended is None for record in self.records),
+        }
+        if self.unfinished is not None:
+            wire["unfinished"] = f"{self.unfinished.session}/{self.unfinished.root_call}"
+        if self.hopeless:
+            wire["hopeless"] = True
+        if self.passed_over:
+            wire["passed_over"] = list(self.passed_over)
+        return {**wire, "notes": notes} if notes else wire
+
+
+def against_told(paths: Sequence[PathPlan]) -> str:
+    """What stands against undoing these, in words."""
+    told = [f"not kept: {shown_path(path.path)}: {path.lost}" for path in paths if path.lost]
+    told += [f"{shown_path(path.path)}: {path.conflict}" for path in paths if path.conflict and not path.lost]
+    told += [
+        f"cannot be brought back by redo: {shown_path(path.path)}: {path.no_redo}" for path in paths if path.no_redo
+    ]
+    more = [f"and {len(told) - LISTED} more"] if len(told) > LISTED else []
+    return "; ".join([*told[:LISTED], *more])
+
+
+def unfinished_undo(store: UndoStore, records: Sequence[CallRecord]) -> CallRecord | None:
+    """The call that has begun to undo these, and was killed before it was done; None if there is none."""
+    begun = {-record.undone_by for record in records if record.undone_by is not None and record.undone_by < 0}
+    return next((undo for undo in map(store.call, begun) if undo is not None and KILLED in undo.notes), None)
+
+
+def plan_of(store: UndoStore, records: Sequence[CallRecord], now: Mapping[str, State]) -> UndoPlan:
+    """The plan for these records, with what is at their paths now."""
+    unfinished = unfinished_undo(store, records)
+    halves = {} if unfinished is None else {c.path: c.after for _, c in store.changes_of([unfinished.id])}
+    ids = [record.id for record in records]
+    by_path: dict[str, list[tuple[int, Change]]] = {}
+    for number, change in store.changes_of(ids):
+        by_path.setdefault(change.path, []).append((number, change))
+    return UndoPlan(
+        tuple(records),
+        tuple(
+            _planned(store, frozenset(ids), changes, now.get(path, ABSENT), halves.get(path))
+            for path, changes in sorted(by_path.items())
+        ),
+        unfinished=unfinished,
+    )
+
+
+def _planned(
+    store: UndoStore, ids: frozenset[int], changes: Sequence[tuple[int, Change]], now: State, half: State | None
+) -> PathPlan:
+    """The plan for one path. `half`: what an undo that was killed has left there."""
+    path, wanted, left = changes[0][1].path, changes[0][1].before, changes[-1][1].after
+    if alike(now, wanted):
+        return PathPlan(path, "keep", now, wanted)
+    if left.kind is Kind.LEFT_OUT and now.kind in (Kind.LEFT_OUT, Kind.FOLDER):
+        # What was made and is left out stays: what is in it is not known.
+        return PathPlan(path, "keep", now, wanted)
+    step = _step(now, wanted)
+    if not restorable(wanted):
+        return PathPlan(
+            path,
+            step,
+            now,
+            wanted,
+            lost=wanted.why or (REPOSITORY if wanted.kind is Kind.LEFT_OUT else NO_FILE),
+        )
+    if wanted.digest and now.digest != wanted.digest and not store.has(wanted.digest):
+        return PathPlan(path, step, now, wanted, lost="its contents are not kept any longer")
+    whole = all(alike(one.after, other.before) for (_, one), (_, other) in itertools.pairwise(changes))
+    if (alike(now, left) and whole) or (half is not None and alike(now, half) and _is_half(now, wanted)):
+        return PathPlan(path, step, now, wanted)
+    return PathPlan(path, step, now, wanted, conflict=_conflict(store, ids, changes, path))
+
+
+def _is_half(now: State, wanted: State) -> bool:
+    """True for what undo leaves between two of its steps: a folder of another mode, nothing, or a file whose contents are written in place."""
+    if now.kind is Kind.FILE:
+        return now.links > 1 and (now.device, now.inode) == (wanted.device, wanted.inode)
+    return now.kind is Kind.ABSENT or (now.kind is wanted.kind is Kind.FOLDER)
+
+
+def _conflict(store: UndoStore, ids: frozenset[int], changes: Sequence[tuple[int, Change]], path: str) -> str:
+    later = [record for record in store.changed_later(path, after=changes[0][0]) if record.id not in ids]
+    if not later:
+        return "it was changed since"
+    told = ", ".join(f"{record.session}/{record.root_call} ({record.tool})" for record in later[-3:])
+    return f"it was changed since by {told}"
+
+
+def _step(now: State, wanted: State) -> Step:
+    if wanted.kind is Kind.ABSENT:
+        return "delete"
+    if now.kind is Kind.ABSENT:
+        return "create"
+    if now.kind is not wanted.kind:
+        return "replace"
+    same = now.kind is Kind.FOLDER or (now.kind is Kind.FILE and now.digest and now.digest == wanted.digest)
+    return "mode" if same else "restore"
+
+
+def diff_of(store: UndoStore, plans: Iterable[PathPlan]) -> Iterator[str]:
+    """Yield what would change, as lines of a unified diff; for anything but text, a line that describes the step."""
+    for plan in plans:
+        if not plan.acts:
+            continue
+        name = shown_path(plan.path)
+        before, after = _lines(store, plan.now), _lines(store, plan.wanted)
+        if before is None or after is None or plan.step == "mode":
+            yield _outline(plan, name)
+            continue
+        shown = list(difflib.unified_diff(before, after, name, name, lineterm=""))
+        yield from shown[:MOST_LINES] or [_outline(plan, name)]
+        if len(shown) > MOST_LINES:
+            yield f"… {len(shown) - MOST_LINES} more lines"
+
+
+def _outline(plan: PathPlan, name: str) -> str:
+    match plan.step:
+        case "mode":
+            return f"{name}: mode {plan.now.mode:o} becomes {plan.wanted.mode:o}"
+        case "delete":
+            return f"{name}: {plan.now.kind.value} is deleted"
+        case _:
+            to = f" to {shown_target(plan.wanted)}" if plan.wanted.kind is Kind.LINK else ""
+            return f"{name}: {plan.wanted.kind.value}{to} is put back"
+
+
+def shown_target(state: State) -> str:
+    """Return where a link points to, as text."""
+    return repr(state.target.decode(ENCODING, "backslashreplace"))
+
+
+def _lines(store: UndoStore, state: State) -> list[str] | None:
+    """The lines of a file; None for what has none."""
+    if state.kind is Kind.ABSENT:
+        return []
+    if state.kind is not Kind.FILE or not state.digest or state.size > COMPARED:
+        return None
+    data = store.contents(state.digest)
+    if data is None or b"\0" in data:
+        return None
+    try:
+        return data.decode(ENCODING).splitlines()
+    except UnicodeDecodeError:
+        return None

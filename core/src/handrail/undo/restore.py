@@ -1,0 +1,311 @@
+"""Putting files back as a plan says: all of it, or nothing.
+
+Each path is reached from the root through no link, and is looked at once more before it is touched. Each step is written down with what takes
+it back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import sys
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from handrail.errors import Downstream, HandrailError
+from handrail.files import likeness
+from handrail.files.drafts import drafted, sibling
+from handrail.files.holding import NO_LINK, PASSING, QUIET, Held, exchanged, holding, status_of
+from handrail.undo.plans import PathPlan
+from handrail.undo.states import ABSENT, Kind, State, shown_path
+from handrail.undo.store import UndoStore
+
+# An owner who may make and remove names in a folder.
+OWNER_CHANGES = stat.S_IWUSR | stat.S_IXUSR
+NAMED = PASSING & ~getattr(os, "O_DIRECTORY", 0) | NO_LINK
+# What a step is taken back by.
+Reverse = Callable[[], None]
+# A device and an inode.
+Inode = tuple[int, int]
+
+
+class Restorer:
+    """Puts paths back. `left`: folders that stay because something else is in them. `linked`: paths by the inode of a file with several names.
+
+    `through`: files with several names that were written to in place, so that each of their names shows it.
+    """
+
+    def __init__(self, store: UndoStore, linked: Mapping[Inode, str]) -> None:
+        self.left: list[str] = []
+        self.through: list[str] = []
+        self._store = store
+        self._linked = dict(linked)
+        self._steps: list[tuple[str, Reverse]] = []
+        # The modes that folders are given at the end, which were opened for writing meanwhile.
+        self._modes: dict[str, int] = {}
+
+    def apply(self, plans: Sequence[PathPlan], *, check: Callable[[], None] = lambda: None) -> None:
+        """Do what the plans say. `check` is called before each step and may end it. On an error everything is put back as it was before."""
+        acting = sorted((plan for plan in plans if plan.acts), key=lambda plan: plan.path)
+        try:
+            for plan in acting:
+                if plan.now.kind is plan.wanted.kind is Kind.FOLDER:
+                    self._open_up(plan)
+            # What is in a folder goes before it, and comes after it.
+            for plan in reversed(acting):
+                check()
+                if _goes_first(plan):
+                    self._remove(plan.path, plan.now, wanted=plan.wanted)
+            # A file with several names comes first, so that names which were deleted become names of it again.
+            for plan in sorted(acting, key=lambda plan: not is_same_file(plan)):
+                check()
+                self._make(plan)
+        except BaseException as exc:
+            if (failed := self._take_back()) and isinstance(exc, Exception):
+                raise Downstream(
+                    f"undo failed, and these could not be put back as they were before: {', '.join(map(shown_path, failed))} ({exc})",
+                    hint="see what is there; `handrail undo --list` shows what is kept of it",
+                ) from exc
+            if isinstance(exc, OSError):
+                raise Downstream(f"nothing was undone: {exc.strerror}: {exc.filename!r}") from exc
+            raise
+        finally:
+            self._set_modes()
+
+    def _take_back(self) -> list[str]:
+        """Take every step back, the last one first; the paths where that failed."""
+        failed: list[str] = []
+        for path, reverse in reversed(self._steps):
+            try:
+                reverse()
+            except (OSError, HandrailError):
+                failed.append(path)
+        self._steps.clear()
+        return failed
+
+    # Taking away
+
+    def _remove(self, path: str, now: State, *, wanted: State = ABSENT) -> None:
+        with self._folder_of(path) as at:
+            _check_same(at, path, now)
+            name = at.name(Path(path))
+            if now.kind is not Kind.FOLDER:
+                os.unlink(name, dir_fd=at.fd)
+            else:
+                try:
+                    os.rmdir(name, dir_fd=at.fd)
+                except OSError as exc:
+                    if wanted.kind is not Kind.ABSENT or exc.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                        raise
+                    self.left.append(path)
+                    return
+        self._steps.append((path, lambda: self._put(path, now)))
+
+    # Making
+
+    def _make(self, plan: PathPlan) -> None:
+        path, now, wanted = plan.path, plan.now, plan.wanted
+        if wanted.kind is Kind.ABSENT:
+            return
+        there = ABSENT if _goes_first(plan) else now
+        if wanted.kind is Kind.FOLDER and there.kind is Kind.FOLDER:
+            self._modes[path] = wanted.mode
+            self._steps.append((path, lambda: self._modes.update({path: now.mode})))
+        elif plan.step == "mode":
+            with self._folder_of(path) as at:
+                _check_same(at, path, there)
+                change_mode(at, path, wanted.mode)
+            self._steps.append((path, lambda: self._put_mode(path, now.mode)))
+        else:
+            with self._folder_of(path) as at:
+                _check_same(at, path, there)
+                self._put_in(at, path, wanted)
+            self._steps.append((path, lambda: self._put_back(path, there)))
+
+    def _put_back(self, path: str, before: State) -> None:
+        if before.kind is not Kind.ABSENT:
+            self._put(path, before)
+            return
+        with self._folder_of(path) as at:
+            status = status_of(at, Path(path))
+            assert status is not None
+            (os.rmdir if stat.S_ISDIR(status.st_mode) else os.unlink)(at.name(Path(path)), dir_fd=at.fd)
+
+    def _put(self, path: str, state: State) -> None:
+        with self._folder_of(path) as at:
+            self._put_in(at, path, state)
+
+    def _put_mode(self, path: str, mode: int) -> None:
+        with self._folder_of(path) as at:
+            change_mode(at, path, mode)
+
+    def _put_in(self, at: Held, path: str, state: State) -> None:
+        """Have this at a path, whatever file or link is there."""
+        match state.kind:
+            case Kind.FOLDER:
+                os.mkdir(at.name(Path(path)), 0o700, dir_fd=at.fd)
+                self._modes[path] = state.mode
+            case Kind.LINK:
+                hidden = sibling(Path(path))
+                os.symlink(os.fsdecode(state.target), at.name(hidden), dir_fd=at.fd)
+                _rename(at, hidden, path)
+            case Kind.FILE if state.links > 1 and (self._join(at, path, state) or self._write_through(at, path, state)):
+                pass
+            case Kind.FILE:
+                self._write(at, path, state)
+            case _:
+                raise Downstream(f"{shown_path(path)} was a {state.kind.value}, which cannot be made again")
+
+    def _write(self, at: Held, path: str, state: State) -> None:
+        name = Path(path)
+        with drafted(at, name, mode=0o600) as draft:
+            if not self._store.write_contents(state.digest, draft.fd):
+                raise Downstream(f"the contents of {shown_path(path)} are damaged, or not kept any longer")
+            before = status_of(at, name, missing_ok=True)
+            if before is not None and stat.S_ISREG(before.st_mode):
+                likeness.take(draft.fd, at.name_for_attributes(name), before)
+            os.fchmod(draft.fd, state.mode)
+            if state.links > 1:
+                written = os.fstat(draft.fd)
+                self._linked[state.device, state.inode] = path
+                self._linked[written.st_dev, written.st_ino] = path
+            draft.put(name, overwrite=True)
+
+    def _write_through(self, at: Held, path: str, state: State) -> bool:
+        """Put the contents into the file that is there, where that is still the one with several names; whether that was done."""
+        name = Path(path)
+        there = status_of(at, name, missing_ok=True)
+        if there is None or not _is_file(there, state) or there.st_nlink < 2:
+            return False
+        with drafted(at, name, mode=0o600) as draft:
+            # All of it is there and undamaged before the first byte is overwritten.
+            if not self._store.write_contents(state.digest, draft.fd):
+                raise Downstream(f"the contents of {shown_path(path)} are damaged, or not kept any longer")
+        if not there.st_mode & stat.S_IWUSR:
+            change_mode(at, path, stat.S_IMODE(there.st_mode) | stat.S_IWUSR)
+        descriptor = os.open(at.name(name), os.O_WRONLY | NO_LINK | QUIET, dir_fd=at.fd)
+        try:
+            if not _is_file(os.fstat(descriptor), state):
+                raise exchanged(name)
+            os.ftruncate(descriptor, 0)
+            whole = self._store.write_contents(state.digest, descriptor)
+            os.fchmod(descriptor, state.mode)
+        finally:
+            os.close(descriptor)
+        if not whole:
+            raise Downstream(f"the contents of {shown_path(path)} are damaged, or not kept any longer")
+        self._linked[state.device, state.inode] = path
+        self.through.append(path)
+        return True
+
+    def _join(self, at: Held, path: str, state: State) -> bool:
+        """Give another name to the file that this one was a name of, where that is still there as it was; whether that was done."""
+        other = self._linked.get((state.device, state.inode))
+        if other is None or other == path:
+            return False
+        hidden = sibling(Path(path))
+        with contextlib.suppress(OSError, HandrailError), holding(Path(other)) as beside:
+            os.link(
+                beside.name(Path(other)), at.name(hidden), src_dir_fd=beside.fd, dst_dir_fd=at.fd, follow_symlinks=False
+            )
+            status = status_of(at, hidden)
+            assert status is not None
+            if stat.S_ISREG(status.st_mode) and self._linked.get((status.st_dev, status.st_ino)) == other:
+                _rename(at, hidden, path)
+                return True
+            os.unlink(at.name(hidden), dir_fd=at.fd)
+        return False
+
+    # Folders
+
+    @contextmanager
+    def _folder_of(self, path: str) -> Generator[Held]:
+        """The folder that a path is in, open; its owner may change names in it until the end."""
+        with holding(Path(path)) as at:
+            assert at.fd is not None
+            status = os.fstat(at.fd)
+            if status.st_mode & OWNER_CHANGES != OWNER_CHANGES and status.st_uid == os.geteuid():
+                self._modes.setdefault(os.path.dirname(path), stat.S_IMODE(status.st_mode))
+                _change_open(at.fd, stat.S_IMODE(status.st_mode) | stat.S_IRWXU)
+            yield at
+
+    def _open_up(self, plan: PathPlan) -> None:
+        """Let the owner into a folder whose mode is to be another one, so that what is in it can be reached."""
+        if plan.now.mode & OWNER_CHANGES != OWNER_CHANGES:
+            with self._folder_of(plan.path) as at:
+                _check_same(at, plan.path, plan.now)
+                self._modes[plan.path] = plan.now.mode
+                change_mode(at, plan.path, plan.now.mode | stat.S_IRWXU)
+
+    def _set_modes(self) -> None:
+        for folder, mode in sorted(self._modes.items(), reverse=True):
+            with contextlib.suppress(OSError, HandrailError), holding(Path(folder)) as at:
+                change_mode(at, folder, mode)
+
+
+def _goes_first(plan: PathPlan) -> bool:
+    """True if what is there has to go before something else can be: a file or link takes the place of another at once."""
+    if plan.now.kind is Kind.ABSENT or (plan.now.kind is plan.wanted.kind):
+        return False
+    return plan.wanted.kind not in (Kind.FILE, Kind.LINK) or plan.now.kind is Kind.FOLDER
+
+
+def is_same_file(plan: PathPlan) -> bool:
+    """True if a file with several names is the one that it was."""
+    now, wanted = plan.now, plan.wanted
+    if now.kind is not Kind.FILE or wanted.kind is not Kind.FILE or min(now.links, wanted.links) < 2:
+        return False
+    return (now.device, now.inode) == (wanted.device, wanted.inode)
+
+
+def _is_file(status: os.stat_result, state: State) -> bool:
+    return stat.S_ISREG(status.st_mode) and (status.st_dev, status.st_ino) == (state.device, state.inode)
+
+
+def _check_same(at: Held, path: str, known: State) -> None:
+    """Raise `Downstream` where something else is at a path by now than was planned for."""
+    status = status_of(at, Path(path), missing_ok=True)
+    if status is None:
+        same = known.kind is Kind.ABSENT
+    elif stat.S_ISDIR(status.st_mode) or known.links > 1:
+        # The time of change of a file with several names is that of all of them.
+        same = (known.device, known.inode) == (status.st_dev, status.st_ino)
+    else:
+        same = (known.inode, known.changed) == (status.st_ino, status.st_ctime_ns)
+    if not same:
+        raise Downstream(f"{shown_path(path)} was changed in this moment", hint="nothing was undone; try again")
+
+
+def _rename(at: Held, hidden: Path, path: str) -> None:
+    try:
+        os.replace(at.name(hidden), at.name(Path(path)), src_dir_fd=at.fd, dst_dir_fd=at.fd)
+    finally:
+        # Two names of one file are left as they are.
+        with contextlib.suppress(OSError):
+            os.unlink(at.name(hidden), dir_fd=at.fd)
+
+
+def change_mode(at: Held, path: str, mode: int) -> None:
+    """Set the permissions of a file or folder, never of what a link leads to."""
+    name = at.name(Path(path))
+    if sys.platform != "linux":
+        os.chmod(name, mode, dir_fd=at.fd, follow_symlinks=False)
+        return
+    descriptor = os.open(name, NAMED, dir_fd=at.fd)
+    try:
+        if stat.S_ISLNK(os.fstat(descriptor).st_mode):
+            raise exchanged(Path(path))
+        _change_open(descriptor, mode)
+    finally:
+        os.close(descriptor)
+
+
+def _change_open(descriptor: int, mode: int) -> None:
+    if sys.platform == "linux":
+        # It is open for nothing but its name, which only this takes.
+        os.chmod(f"/proc/self/fd/{descriptor}", mode)
+    else:
+        os.fchmod(descriptor, mode)

@@ -1,0 +1,90 @@
+"""Which files a call may change, told from what its tool declares and how it was understood."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from handrail.judging.verdicts import Route, View
+from handrail.tools.contract import Delete, Input, Run, Write
+from handrail.undo.patterns import fixed_folder, matching_paths
+from handrail.undo.roots import inside
+
+if TYPE_CHECKING:
+    from handrail.calls.invocation import Invocation
+    from handrail.judging.verdicts import Verdict
+    from handrail.session import Session
+    from handrail.tools.contract import Tool
+    from handrail.undo.keeper import CallScope
+
+FILES = frozenset(("file", "folder"))
+CHANGING = frozenset(("write", "delete"))
+# Surroundings in which a command cannot change a file of the workspace.
+WITHOUT_WRITING = frozenset((View.SHELL, View.SYSTEM, View.FILES, View.READ))
+# Places that hold no files of a person's.
+PASSING = re.compile(r"/(dev|proc|sys|run|tmp|var/tmp)(/|$)")
+
+
+def scope_of(session: Session, invocation: Invocation, verdict: Verdict) -> CallScope | None:
+    """Return what the call may change; None for a call that changes no file itself."""
+    tool = invocation.tool
+    if tool.read_only:
+        return None
+    runs = any(_runs_anything(effect, tool, session) for effect in tool.effects)
+    named = [effect for effect in tool.effects if isinstance(effect, Write | Delete) and effect.what in FILES]
+    if runs and verdict.view in WITHOUT_WRITING:
+        runs = False
+    anywhere = runs or any(effect.arg is None for effect in named)
+    if not anywhere and not named:
+        return None
+    from handrail.undo.keeper import CallScope
+
+    roots = tuple(map(str, session.workspace))
+    names = tuple(dict.fromkeys(_names(verdict, roots, runs=runs)))
+    if not names and not anywhere:
+        return None
+    relied_on: tuple[str, ...] | None = ()
+    if verdict.relies_on_undo:
+        relied_on = _relied_on(verdict, names, roots)
+    # Whoever names the whole workspace may change anything in it.
+    anywhere = anywhere or any(name in roots for name in names)
+    feeds = any(isinstance(effect, Input) and effect.what == "process" for effect in tool.effects)
+    return CallScope(roots, names, anywhere, relied_on, confined=verdict.route is Route.SANDBOX, feeds=feeds)
+
+
+def _runs_anything(effect: object, tool: Tool, session: Session) -> bool:
+    if not isinstance(effect, Run) or effect.what == "steps":
+        return False
+    if effect.what != "server" or tool.server is None:
+        return True
+    # A server elsewhere changes nothing here.
+    server = session.settings.mcp.servers.get(tool.server)
+    return server is None or server.url is None
+
+
+def _names(verdict: Verdict, roots: tuple[str, ...], *, runs: bool) -> Iterator[str]:
+    """The real paths that are written to or deleted, as far as they are named."""
+    for part in verdict.parts:
+        for touch in part.touches:
+            if touch.kind not in CHANGING or not touch.what.startswith("/"):
+                continue
+            name = fixed_folder(touch.what) if runs else touch.what
+            if not runs or inside(name, roots) or (not PASSING.match(name) and _is_plain(name, touch.kind)):
+                yield name
+
+
+def _is_plain(name: str, kind: str) -> bool:
+    """True for a file, or for a folder that is deleted: in others outside the workspace nobody knows what is meant."""
+    return kind == "delete" or not os.path.isdir(name)
+
+
+def _relied_on(verdict: Verdict, names: tuple[str, ...], roots: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The paths that it must be possible to put back: what is there of those that are written to or deleted; None for the whole workspace."""
+    if not names:
+        return None
+    touches = [touch.what for part in verdict.parts for touch in part.touches if touch.kind in CHANGING]
+    found = [path for what in touches if what.startswith("/") for path in matching_paths(what)]
+    kept = tuple(dict.fromkeys(path for path in found if inside(path, (*names, *roots))))
+    return None if any(path in roots for path in kept) else kept

@@ -1,0 +1,219 @@
+"""Which calls can be undone, and undoing one: what `handrail undo`, the console and `Session.undo` have in common. In the keeper's thread."""
+
+from __future__ import annotations
+
+import os
+import stat
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from handrail.errors import Downstream, NotFound
+from handrail.undo.disk_pass import PassStopped
+from handrail.undo.keeper import UndoKeeper
+from handrail.undo.plans import PathPlan, UndoPlan, against_told, diff_of, plan_of, unfinished_undo
+from handrail.undo.restore import Inode, Restorer
+from handrail.undo.roots import overlap
+from handrail.undo.states import ABSENT, Kind, alike, shown_path
+from handrail.undo.store import CallRecord, UndoStore
+
+# The tool whose calls undo others.
+UNDO_TOOL = "undo_call"
+# Calls that are looked at to find those of one workspace.
+SEARCHED = 2_000
+BATCH = 100
+# Calls that are named among those that were passed over.
+TOLD = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What undo did: `plans` that were carried out; `left`: folders that stay because something else is in them; `amiss`: paths that are not as
+    they were to be, though nothing failed. `also`: files with several names that were restored, each with what other names show it.
+    """
+
+    plans: tuple[PathPlan, ...]
+    left: tuple[str, ...]
+    amiss: tuple[str, ...]
+    also: tuple[tuple[str, str], ...] = ()
+
+
+def plans_for(keeper: UndoKeeper, roots: Sequence[str] | None, *, most: int, stop: threading.Event) -> list[UndoPlan]:
+    """Return what undoing each of the newest calls in a workspace would do, newest first; `roots` None: in all workspaces."""
+    with keeper.step() as store:
+        if roots is not None:
+            keeper.look_for_open(store, roots, stop)
+        return _plans(keeper, store, list(_groups(store, roots, most=most)), stop)
+
+
+def plan_for(keeper: UndoKeeper, call: str | None, roots: Sequence[str], *, stop: threading.Event) -> UndoPlan:
+    """What undoing one call would do: `ID` or `SESSION/ID`; None for the newest that is not undone and of which anything can be put back.
+
+    Raises `NotFound` where there is none.
+    """
+    passed_over: list[str] = []
+    with keeper.step() as store:
+        keeper.look_for_open(store, roots, stop)
+        if call is not None:
+            return _plans(keeper, store, [_named(store, call, roots)], stop)[0]
+        # What was begun is done first.
+        for half in store.half_undone():
+            if overlap(half.roots, roots) and unfinished_undo(store, [half]) is not None:
+                plan = _plans(keeper, store, [_named(store, f"{half.session}/{half.root_call}", roots)], stop)[0]
+                if any(path.acts for path in plan.paths):
+                    return plan
+        for records in _groups(store, roots, most=SEARCHED):
+            if all(not record.undone and record.tool != UNDO_TOOL for record in records):
+                plan = _plans(keeper, store, [records], stop)[0]
+                if plan.hopeless:
+                    passed_over.append(
+                        f"{plan.call} was passed over: nothing of it can be put back ({against_told(plan.lost)})"
+                    )
+                elif any(path.step != "keep" for path in plan.paths):
+                    return replace(plan, passed_over=tuple(passed_over))
+    told = "".join(f"; {each}" for each in passed_over[:TOLD])
+    raise NotFound(
+        f"no call has changed files in this workspace that could be undone{told}", hint="`handrail undo --list --all`"
+    )
+
+
+def diff_for(keeper: UndoKeeper, plans: Sequence[PathPlan]) -> list[str]:
+    """Return what undo would change, as lines of a diff."""
+    with keeper.step() as store:
+        return list(diff_of(store, plans))
+
+
+def restore(
+    keeper: UndoKeeper, plan: UndoPlan, chosen: Sequence[PathPlan], *, by: int | None, stop: threading.Event
+) -> Restored:
+    """Put back what a plan says, all of it or nothing. `by`: the record of the call that undoes."""
+    if by is not None:
+        # Written down before the first step, so that a later undo finds it if this one is killed.
+        with keeper.step() as store:
+            store.mark_undone(plan.ids, -by)
+    try:
+        return _restored(keeper, plan, chosen, by=by, stop=stop)
+    except BaseException:
+        if by is not None:
+            with keeper.step() as store:
+                for each in plan.records:
+                    store.mark_undone([each.id], each.undone_by)
+        raise
+
+
+def _restored(
+    keeper: UndoKeeper, plan: UndoPlan, chosen: Sequence[PathPlan], *, by: int | None, stop: threading.Event
+) -> Restored:
+    def check() -> None:
+        if stop.is_set():
+            raise PassStopped
+
+    paths = [each.path for each in chosen]
+    with keeper.step() as store:
+        record = store.call(by) if by is not None else None
+        keeper.look_at(paths, plan.records[0].roots, stop, by=record)
+        now = {path: keeper.manifest.get(path) or ABSENT for path in paths}
+        if changed := [each.path for each in chosen if not alike(each.now, now[each.path])]:
+            raise Downstream(
+                f"nothing was undone: {shown_path(changed[0])} was changed in this moment", hint="try again"
+            )
+        fresh = [replace(each, now=now[each.path]) for each in chosen]
+        restorer = Restorer(store, _names_of_inodes(keeper, plan, fresh, stop))
+        restorer.apply(fresh, check=check)
+        keeper.look_at(paths, plan.records[0].roots, threading.Event(), by=record)
+        amiss = [
+            each.path
+            for each in fresh
+            if each.path not in restorer.left and not alike(keeper.manifest.get(each.path) or ABSENT, each.wanted)
+        ]
+        store.mark_undone(plan.ids, by if by is not None else 0)
+        store.mark_undone(store.undone_by(plan.ids), None)
+        also = tuple(_other_names(keeper, plan, restorer.through))
+        return Restored(tuple(fresh), tuple(restorer.left), tuple(amiss), also)
+
+
+def _plans(
+    keeper: UndoKeeper, store: UndoStore, groups: Sequence[Sequence[CallRecord]], stop: threading.Event
+) -> list[UndoPlan]:
+    found: list[UndoPlan] = []
+    for records in groups:
+        ids = [record.id for record in records]
+        paths = list(dict.fromkeys(change.path for _, change in store.changes_of(ids)))
+        keeper.look_at(paths, records[0].roots, stop)
+        found.append(plan_of(store, records, {path: keeper.manifest.get(path) or ABSENT for path in paths}))
+    return found
+
+
+def _groups(store: UndoStore, roots: Sequence[str] | None, *, most: int) -> Iterator[list[CallRecord]]:
+    """The newest calls of hosts with what each consists of, newest first."""
+    seen: set[tuple[str, str]] = set()
+    before, looked = None, 0
+    while looked < SEARCHED and len(seen) < most:
+        batch = store.calls(most=BATCH, before=before)
+        if not batch:
+            return
+        before, looked = batch[-1].id, looked + len(batch)
+        for record in batch:
+            key = record.session, record.root_call
+            if key in seen or (roots is not None and not overlap(record.roots, roots)) or len(seen) >= most:
+                continue
+            records = [
+                each for each in store.calls_named(record.root_call, record.session) if store.changes_of([each.id])
+            ]
+            if records:
+                seen.add(key)
+                yield records
+
+
+def _named(store: UndoStore, call: str, roots: Sequence[str]) -> list[CallRecord]:
+    session, slash, id = call.partition("/")
+    records = store.calls_named(id if slash else call, session if slash else None)
+    if not slash:
+        records = [record for record in records if overlap(record.roots, roots)]
+    records = [record for record in records if store.changes_of([record.id])]
+    sessions = list(dict.fromkeys(record.session for record in records))
+    if not sessions:
+        raise NotFound(
+            f"no call {call!r} has changed files here", hint="`handrail undo --list` names those that can be undone"
+        )
+    if len(sessions) > 1:
+        told = ", ".join(f"{each}/{call}" for each in sessions[:5])
+        raise NotFound(f"several sessions have a call {call!r}", hint=f"name one of {told}")
+    return records
+
+
+def _other_names(keeper: UndoKeeper, plan: UndoPlan, through: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Each file that was written to in place, with the names that show it, too."""
+    for path in dict.fromkeys(through):
+        status = os.lstat(path)
+        inside = sorted(keeper.names_of(status.st_dev, status.st_ino, plan.records[0].roots) - {path})
+        told = [shown_path(name) for name in inside[:TOLD]]
+        if (rest := status.st_nlink - 1 - len(told)) > 0:
+            where = "" if len(inside) > TOLD else "outside the workspace" if told else "elsewhere"
+            told.append(f"{rest} {'name' if rest == 1 else 'names'} {where}".rstrip())
+        if told:
+            yield path, " and ".join(told)
+
+
+def _names_of_inodes(
+    keeper: UndoKeeper, plan: UndoPlan, chosen: Sequence[PathPlan], stop: threading.Event
+) -> dict[Inode, str]:
+    """Other names of files that had several, which are there as they were."""
+    wanted = {
+        (p.wanted.device, p.wanted.inode): p.wanted for p in chosen if p.wanted.kind is Kind.FILE and p.wanted.links > 1
+    }
+    found: dict[Inode, str] = {}
+    if not wanted:
+        return found
+    # Any file of the workspace may be the same one.
+    keeper.look_at_roots(plan.records[0].roots, stop)
+    taken = {each.path for each in chosen}
+    for root in plan.records[0].roots:
+        for path, state in keeper.manifest.below(root):
+            known = wanted.get((state.device, state.inode))
+            if known is None or path in taken or state.kind is not Kind.FILE or state.digest != known.digest:
+                continue
+            status = os.lstat(path) if os.path.lexists(path) else None
+            if status is not None and stat.S_ISREG(status.st_mode) and status.st_ctime_ns == state.changed:
+                found[state.device, state.inode] = path
+    return found

@@ -1,0 +1,189 @@
+"""The call that undoes another: made by a person (`handrail undo`, the console, `Session.undo`), and by no agent."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from handrail.calls.context import ToolContext
+from handrail.calls.invocation import InfoConfirmation
+from handrail.errors import Denied, Downstream
+from handrail.tools.contract import Delete, Write, tool
+from handrail.undo.states import Kind, shown_path
+
+if TYPE_CHECKING:
+    from handrail.judging.verdicts import Verdict
+    from handrail.session import Session
+    from handrail.undo.plans import PathPlan, UndoPlan
+    from handrail.undo.selection import Restored
+
+TITLE = "Undo a call"
+# Paths that a result and a question name.
+SHOWN = 20
+# What no path may hold that is judged. A place is judged as if another letter stood there.
+UNJUDGEABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+
+
+class UndoGiven(BaseModel):
+    """The call to undo, and the paths that this may touch: written to, or, where a link is, replaced or deleted themselves."""
+
+    model_config = ConfigDict(extra="forbid", defer_build=True)
+
+    call: str = Field(description="The call, as SESSION/ID.")
+    writes: tuple[str, ...] = Field(default=(), description="Paths that are written to.")
+    deletes: tuple[str, ...] = Field(default=(), description="Links that are replaced or deleted themselves.")
+    final: tuple[str, ...] = Field(default=(), description="Files whose present contents nothing could bring back.")
+    passed_over: tuple[str, ...] = Field(
+        default=(), description="What is to be said of newer calls, which cannot be undone."
+    )
+    force: bool = Field(default=False, description="Undo what was changed since, too.")
+    skip_changed: bool = Field(default=False, description="Leave what was changed since.")
+
+
+def _describe(given: UndoGiven) -> str:
+    count = len(given.writes) + len(given.deletes)
+    return f"Undo {given.call}: {count} {'path' if count == 1 else 'paths'}"
+
+
+def _confirmation(given: UndoGiven, verdict: Verdict) -> InfoConfirmation:
+    named = [*given.writes, *given.deletes]
+    more = [f"and {len(named) - SHOWN} more"] if len(named) > SHOWN else []
+    final = [f"cannot be brought back by redo: {path}" for path in given.final]
+    return InfoConfirmation(
+        _describe(given), "\n".join(["puts back as they were before:", *named[:SHOWN], *more, *final])
+    )
+
+
+@tool(
+    name="undo_call",
+    title=TITLE,
+    effects=[Write("file", arg="writes"), Delete("file", arg="deletes")],
+    by_hand=True,
+    timeout=600,
+    trusted=True,
+    describe=_describe,
+    confirmation=_confirmation,
+)
+async def undo_call(given: UndoGiven, context: ToolContext) -> Mapping[str, Any]:
+    """Put files back as they were before a call changed them."""
+    from handrail.undo import selection
+
+    engine, session = context.session.runtime.undo, context.session
+    roots, stop = [str(root) for root in session.workspace], threading.Event()
+    plan = await engine.run(lambda keeper: selection.plan_for(keeper, given.call, roots, stop=stop))
+    final = set(given.final)
+    allowed = all(_judged(path.path) in final for path in plan.final)
+    chosen = check_choice(plan, force=given.force and allowed, skip_changed=given.skip_changed, final=allowed)
+    _check_judged(chosen, given)
+    await context.about_to_change([path.path for path in chosen])
+    by = session.changes.record_of(context.call_id)
+    work = engine.submit(lambda keeper: selection.restore(keeper, plan, chosen, by=by, stop=stop))
+    waiting = asyncio.wrap_future(work)
+    try:
+        done = await asyncio.shield(waiting)
+    except asyncio.CancelledError:
+        # It takes back what it has done so far.
+        stop.set()
+        await asyncio.wait([waiting])
+        raise
+    told = _told(plan, done)
+    return {**told, "passed_over": given.passed_over} if given.passed_over else told
+
+
+def check_choice(plan: UndoPlan, *, force: bool, skip_changed: bool, final: bool = False) -> list[PathPlan]:
+    """The paths that are undone. Raises `Downstream` where some cannot be, and nobody has said what is to become of them."""
+    from handrail.undo.plans import against_told
+
+    final = final or force
+    against = [path for path in plan.paths if path.conflict or path.lost or (path.no_redo and not final)]
+    chosen = plan.chosen(force=force, skip_changed=skip_changed, final=final)
+    if plan.hopeless or (against and not (force or skip_changed)):
+        raise Downstream(
+            f"nothing was undone: {against_told(against)}",
+            hint=_ways_on(plan),
+            details={"conflicts": [path.wire() for path in against[:SHOWN]]},
+        )
+    if not chosen and against:
+        raise Downstream(
+            f"nothing was undone of {plan.call}: what is left of it is {against_told(against)}", hint=_ways_on(plan)
+        )
+    if not chosen:
+        raise Downstream(f"there is nothing to undo of {plan.call}: its files are as they were before it")
+    return chosen
+
+
+def _ways_on(plan: UndoPlan) -> str:
+    """Which options there are where something stands against undoing the call."""
+    if plan.hopeless:
+        return "nothing of it can be put back; `handrail undo` without a name passes it over"
+    ways: list[str] = []
+    if any(path.acts and not path.conflict and not path.no_redo for path in plan.paths):
+        ways.append("--skip-changed undoes the rest")
+    if any(path.acts and path.conflict for path in plan.paths):
+        ways.append("--force undoes what was changed since, too")
+    if plan.final:
+        ways.append("--force takes away for good what redo cannot bring back")
+    return ", ".join(ways)
+
+
+def _check_judged(chosen: Sequence[PathPlan], given: UndoGiven) -> None:
+    writes, deletes = judged_paths(chosen)
+    if not (set(writes) <= set(given.writes) and set(deletes) <= set(given.deletes)):
+        raise Denied("other paths would be changed than were judged", hint="undo again")
+
+
+def judged_paths(chosen: Sequence[PathPlan]) -> tuple[list[str], list[str]]:
+    """The paths that are judged as written to, and those of links that are judged as deleted; what lies behind such a link goes with it."""
+    deletes = [each.path for each in chosen if each.now.kind is Kind.LINK]
+    behind = tuple(f"{path}/" for path in deletes)
+    writes = [each.path for each in chosen if each.now.kind is not Kind.LINK and not each.path.startswith(behind)]
+    return [_judged(path) for path in writes], [_judged(path) for path in deletes]
+
+
+def _judged(path: str) -> str:
+    return UNJUDGEABLE.sub("\ufffd", path)
+
+
+def _told(plan: UndoPlan, done: Restored) -> dict[str, Any]:
+    chosen = {each.path for each in done.plans}
+    rest = [path for path in plan.paths if path.path not in chosen and (path.lost or path.conflict or path.no_redo)]
+    told: dict[str, Any] = {
+        "call": plan.call,
+        "count": len(done.plans),
+        "paths": [{"path": shown_path(each.path), "step": each.step} for each in done.plans[:SHOWN]],
+        "effect": "unverified" if done.amiss else "confirmed",
+    }
+    if plan.unfinished is not None:
+        told["finished"] = f"{plan.unfinished.session}/{plan.unfinished.root_call}"
+    if rest:
+        told["not_undone"] = [path.wire() for path in rest[:SHOWN]]
+    if done.also:
+        told["also"] = [{"path": shown_path(path), "names": names} for path, names in done.also[:SHOWN]]
+    if done.left:
+        told["left"] = [shown_path(path) for path in done.left[:SHOWN]]
+    if done.amiss:
+        told["amiss"] = [shown_path(path) for path in done.amiss[:SHOWN]]
+    return told
+
+
+async def arguments_for(
+    session: Session, call: str | None, *, force: bool, skip_changed: bool, final: bool
+) -> dict[str, Any]:
+    """The arguments of the call that undoes another, with the paths that it has to touch as things are now."""
+    from handrail.undo import selection
+
+    roots, stop = [str(root) for root in session.workspace], threading.Event()
+    plan = await session.runtime.undo.run(lambda keeper: selection.plan_for(keeper, call, roots, stop=stop))
+    chosen = check_choice(plan, force=force, skip_changed=skip_changed, final=final)
+    writes, deletes = judged_paths(chosen)
+    told: dict[str, Any] = {"call": plan.call, "writes": writes, "deletes": deletes}
+    if gone := [_judged(path.path) for path in chosen if path.no_redo]:
+        told["final"] = gone
+    if plan.passed_over:
+        told["passed_over"] = list(plan.passed_over)
+    return {**told, "force": force, "skip_changed": skip_changed}

@@ -1,0 +1,139 @@
+"""Which hosts a command connects to, where that is all of the network that it needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from handrail.files import paths
+from handrail.net import urls
+from handrail.net.allowed_hosts import AllowedHosts, HostEntry
+from handrail_cli import registries
+from handrail_cli.commandline import Word
+from handrail_cli.programs import Use
+from handrail_cli.registries import Circumstances, PackageSources
+
+if TYPE_CHECKING:
+    from handrail import Judging
+    from handrail_cli.placing import Places
+
+WEB = re.compile(r"https?://", re.IGNORECASE)
+ANY_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:", re.IGNORECASE)
+# Programs whose rows name several, and that get packages elsewhere than the family's host.
+ONLY_BY = {"composer": "composer", "gem": "bundle"}
+# Options by which pip writes into a folder that it is told.
+PIP_FOLDERS = frozenset(("-t", "--target", "-d", "--dest", "-w", "--wheel-dir"))
+PIP_IN_PLACE = frozenset(("download", "wheel", "lock"))
+REQUIREMENTS = ("-r", "--requirement", "-c", "--constraint")
+VIRTUALENVS = (".venv", "venv")
+
+
+def hosts_reached(use: Use, words: Sequence[Word], judging: Judging, places: Places) -> tuple[str, ...] | None:
+    """Return the hosts, each `name` or `name:port`, that a command connects to by HTTP.
+
+    None where they are not known, or where hosts are not enough: another protocol, or what it fetches would be lost in the sandbox.
+    """
+    if use.reaches is None:
+        return None
+    operands = [named for named in use.named if named.role in ("url", "host")]
+    texts = [words[named.word_index].text if named.value is None else named.value for named in operands]
+    if any(text is None for text in texts):
+        return None
+    named = [text for text in texts if text]
+    around = circumstances(judging, places)
+    if use.reaches == "urls":
+        return _of_urls(named)
+    if use.reaches in ("git", "submodules"):
+        return _of_remotes(named, around, words, submodules=use.reaches == "submodules")
+    program = PurePath(words[0].guess).name
+    if ONLY_BY.get(use.reaches, program) != program or not _kept(use.reaches, words, around):
+        return None
+    found = _sources(use.reaches, words, around).places
+    return found if found and all(map(_is_entry, found)) else None
+
+
+def _sources(family: str, words: Sequence[Word], around: Circumstances) -> PackageSources:
+    """Where a package manager gets packages that is called with these words."""
+    if family != "pip":
+        return registries.sources(family, around)
+    texts = [word.text or "" for word in words]
+    found = registries.sources(family, registries.in_virtual_environment(texts[0], around))
+    listed = [after for text, after in pairwise(texts) if text in REQUIREMENTS]
+    listed += [text.partition("=")[2] for text in texts if text.startswith(tuple(f"{o}=" for o in REQUIREMENTS))]
+    return registries.with_requirements(found, listed, around)
+
+
+def circumstances(judging: Judging, places: Places) -> Circumstances:
+    """Return what a command of these circumstances finds when it looks for registries."""
+    return Circumstances(judging.environment, judging.home, places.cwds, judging.workspace, judging.read_text)
+
+
+def are_allowed(hosts: Sequence[str], allowed: Sequence[str]) -> bool:
+    """Return True if all hosts are among those that are allowed without a question."""
+    listed = AllowedHosts.of(allowed)
+    return all(map(listed.covers, hosts))
+
+
+def _of_urls(texts: Sequence[str]) -> tuple[str, ...] | None:
+    """The hosts of addresses of the web; a text without a scheme is one, too. None when any is something else, or there is none."""
+    if not texts or any(ANY_SCHEME.match(text) and "://" in text and not WEB.match(text) for text in texts):
+        return None
+    found = tuple(dict.fromkeys(urls.place(text) for text in texts))
+    return found if all(map(_is_entry, found)) else None
+
+
+def _is_entry(host: str) -> bool:
+    try:
+        HostEntry.parse(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _of_remotes(
+    named: Sequence[str], around: Circumstances, words: Sequence[Word], *, submodules: bool
+) -> tuple[str, ...] | None:
+    """The hosts of the addresses that git is given, or of the remotes that its repository has."""
+    if named:
+        addresses = _expanded(named[0], around)
+    elif submodules:
+        listed = [word.text or "" for word in words if WEB.match(word.text or "")]
+        addresses = tuple(listed) or registries.git_remotes(around, kind="submodule")
+        if addresses and any(address.startswith(("./", "../")) for address in addresses):
+            addresses = (*(a for a in addresses if not a.startswith(".")), *(_expanded("origin", around) or ("",)))
+    else:
+        everything = any(word.text in ("--all", "update") for word in words)
+        addresses = (None if everything else _expanded("origin", around)) or registries.git_remotes(around)
+    if not addresses or not all(map(WEB.match, addresses)):
+        return None
+    return _of_urls(addresses)
+
+
+def _expanded(text: str, around: Circumstances) -> tuple[str, ...] | None:
+    """The address that a word is, or those of the remote that it names."""
+    if "/" in text or ":" in text:
+        return (text,)
+    return registries.git_remotes(around, name=text)
+
+
+def _kept(family: str, words: Sequence[Word], around: Circumstances) -> bool:
+    """Return True if what a package manager installs is there after the command: in the workspace, or in a cache that can be missed."""
+    if family == "gem":
+        return bool(around.in_project(".bundle/config"))
+    if family != "pip":
+        return True
+    texts = [word.text or "" for word in words]
+    if any(text in PIP_IN_PLACE or text.partition("=")[0] in PIP_FOLDERS for text in texts):
+        return True
+    program = PurePath(texts[0])
+    if not program.name.startswith("pip"):
+        # Poetry and its like use a virtual environment of the project where there is one.
+        return any(around.in_project(f"{name}/pyvenv.cfg") for name in VIRTUALENVS)
+    folder = str(program.parent.parent) if "/" in texts[0] else around.variable("VIRTUAL_ENV")
+    if folder is None:
+        return False
+    found = [paths.resolve(folder, cwd=cwd, home=around.home) for cwd in around.folders]
+    return all(paths.inside(one.real, tuple(around.roots)) for one in found)

@@ -1,0 +1,71 @@
+"""What of the files that a command would overwrite or delete nobody could bring back: neither git nor, where it is off, undo."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+
+from handrail import Judging, Reason
+from handrail.files.git_index import GitIndexes
+from handrail.undo.coverage import REGENERATED, REPOSITORY, Coverage
+from handrail.undo.patterns import SOME_BELOW, matching_paths
+
+__all__ = ["NOT_RESTORABLE", "SOME_BELOW", "not_restorable", "unrestorable"]
+
+# The code of a reason for a change that nothing could take back.
+NOT_RESTORABLE = "not_restorable"
+# More files are not compared with what git has of them.
+MAX_FILES = 500
+
+
+def not_restorable(losing: Sequence[str], judging: Judging) -> Reason | None:
+    """Return why a command that may overwrite or delete what is at these resolved paths needs approval; None where undo or git keeps that."""
+    if not losing or judging.undoable:
+        return None
+    lost = next(unrestorable(losing, [os.path.realpath(root) for root in judging.workspace]), None)
+    if lost is None:
+        return None
+    return Reason(NOT_RESTORABLE, f"it overwrites or deletes {lost!r}, which neither git nor undo can bring back")
+
+
+def unrestorable(paths: Iterable[str], roots: Sequence[str]) -> Iterator[str]:
+    """The files among and below these resolved paths and patterns whose present contents git does not have.
+
+    `roots` are those of the workspace. Generated folders can be made again, and count as nothing. A folder with too many files to compare stands
+    for them.
+    """
+    indexes, coverage = GitIndexes(), Coverage((), ())
+    for path in dict.fromkeys(paths):
+        for found in matching_paths(path):
+            if not _is_generated(found, coverage, roots):
+                yield from _below(found, roots, indexes, coverage)
+
+
+def _below(path: str, roots: Sequence[str], indexes: GitIndexes, coverage: Coverage) -> Iterator[str]:
+    if os.path.islink(path) or not os.path.isdir(path):
+        if not indexes.has_contents(path):
+            yield path
+        return
+    count = 0
+    for folder, names, files in os.walk(path):
+        links = [name for name in names if os.path.islink(f"{folder}/{name}")]
+        whys = {name: coverage.reason_against(f"{folder}/{name}", root=path, is_folder=True) for name in names}
+        if folder not in roots:
+            yield from (f"{folder}/{name}" for name in names if whys[name] == REPOSITORY)
+        names[:] = [name for name in names if name not in links and not whys[name]]
+        for name in (*files, *links):
+            count += 1
+            if count > MAX_FILES:
+                yield path
+                return
+            if not indexes.has_contents(f"{folder}/{name}"):
+                yield f"{folder}/{name}"
+
+
+def _is_generated(path: str, coverage: Coverage, roots: Sequence[str]) -> bool:
+    """True for a generated folder of the workspace and for what is in one."""
+    while any(path.startswith(f"{root}/") for root in roots):
+        if coverage.reason_against(path, root=path, is_folder=os.path.isdir(path)) in REGENERATED:
+            return True
+        path = os.path.dirname(path)
+    return False

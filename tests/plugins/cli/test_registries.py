@@ -1,0 +1,303 @@
+"""Where package managers and git get what they fetch: a program's own hosts, unless the person or the project says otherwise."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from handrail import Decision, Judging, Offer, Route, View
+from handrail.files.small_texts import read_small_text
+from handrail_cli import registries
+from handrail_cli.judgement import judge
+from handrail_cli.programs import rows
+from handrail_cli.programs.values import Family
+from handrail_cli.registries import FAMILIES, Circumstances
+
+
+@pytest.fixture
+def around(tmp_path: Path) -> Circumstances:
+    """A project in a home, with nothing configured."""
+    work, home = tmp_path / "work", tmp_path / "home"
+    for folder in (work / "deep", home):
+        folder.mkdir(parents=True)
+    return Circumstances({}, home, (work / "deep",), (work,), read_small_text)
+
+
+def put(folder: object, name: str, text: str) -> None:
+    file = Path(str(folder)) / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text)
+
+
+DEFAULTS = {
+    "npm": ("registry.npmjs.org",),
+    "yarn": ("registry.npmjs.org", "registry.yarnpkg.com"),
+    "pip": ("pypi.org", "files.pythonhosted.org"),
+    "uv": ("pypi.org", "files.pythonhosted.org"),
+    "cargo": ("index.crates.io", "static.crates.io"),
+    "go": ("proxy.golang.org", "sum.golang.org"),
+    "gem": ("rubygems.org", "index.rubygems.org"),
+}
+
+
+@pytest.mark.parametrize(("family", "hosts"), DEFAULTS.items())
+def test_a_program_has_hosts_of_its_own(around: Circumstances, family: str, hosts: tuple[str, ...]) -> None:
+    assert registries.sources(family, around).places == hosts
+    assert registries.sources(family, replace(around, read_text=None)).places == hosts
+
+
+MIRROR = "https://me:hunter2@mirror.example:8443/x/"
+
+
+@pytest.mark.parametrize(
+    ("family", "variables"),
+    [
+        ("npm", {"npm_config_registry": MIRROR}),
+        ("npm", {"NPM_CONFIG_REGISTRY": MIRROR}),
+        ("yarn", {"npm_config_registry": MIRROR}),
+        ("pip", {"PIP_INDEX_URL": MIRROR}),
+        ("uv", {"UV_INDEX_URL": MIRROR}),
+        ("uv", {"UV_DEFAULT_INDEX": MIRROR}),
+        ("go", {"GOPROXY": f"{MIRROR},direct", "GOSUMDB": "off"}),
+    ],
+)
+def test_a_variable_of_the_person_takes_the_place_of_it(
+    around: Circumstances, family: str, variables: dict[str, str]
+) -> None:
+    found = registries.sources(family, replace(around, environment=variables))
+    assert found.places == ("mirror.example:8443",)
+    assert "hunter2" not in str(found.variables)
+    assert family == "yarn" or "https://mirror.example:8443/x/" in str(found.variables)
+
+
+@pytest.mark.parametrize(
+    ("family", "file", "text"),
+    [
+        ("npm", ".npmrc", f"; mine\nregistry = {MIRROR}\n//mirror.example:8443/x/:_authToken=hunter2\n"),
+        ("pip", ".config/pip/pip.conf", f"[global]\nindex-url = {MIRROR}\n"),
+        ("pip", ".pip/pip.conf", f"[install]\nindex_url = {MIRROR}\n"),
+        ("uv", ".config/uv/uv.toml", f'[[index]]\nurl = "{MIRROR}"\ndefault = true\n'),
+        (
+            "cargo",
+            ".cargo/config.toml",
+            f'[source.crates-io]\nreplace-with = "m"\n[source.m]\nregistry = "sparse+{MIRROR}"\n[registries.m]\ntoken = "hunter2"\n',
+        ),
+        ("go", ".config/go/env", f"GOPROXY={MIRROR}\nGOSUMDB=off\n"),
+    ],
+)
+def test_so_does_a_file_of_the_persons_home(around: Circumstances, family: str, file: str, text: str) -> None:
+    put(around.home, file, text)
+    found = registries.sources(family, around)
+    assert found.places == ("mirror.example:8443",)
+    told = f"{found.variables}{registries.cargo_settings(around) if family == 'cargo' else ''}"
+    assert "https://mirror.example:8443/x/" in told, "a confined program is told the same"
+    assert "hunter2" not in told
+
+
+@pytest.mark.parametrize(
+    ("family", "file", "text"),
+    [
+        ("npm", ".npmrc", "registry=https://project.example/\n"),
+        ("yarn", ".yarnrc.yml", 'npmRegistryServer: "https://project.example"\n'),
+        ("yarn", ".yarnrc", 'registry "https://project.example"\n'),
+        ("uv", "uv.toml", 'index-url = "https://project.example/simple"\n'),
+        ("uv", "pyproject.toml", '[tool.uv]\nindex-url = "https://project.example/simple"\n'),
+        (
+            "cargo",
+            ".cargo/config.toml",
+            '[source.crates-io]\nreplace-with = "p"\n[source.p]\nregistry = "https://project.example/index"\n',
+        ),
+        ("gem", "Gemfile", "source 'https://project.example'\n"),
+    ],
+)
+def test_what_a_file_of_the_project_names_is_told(around: Circumstances, family: str, file: str, text: str) -> None:
+    put(around.roots[0], file, text)
+    assert registries.sources(family, around).places[:1] == ("project.example",)
+
+
+def test_scopes_that_the_project_names_are_told_beside_its_registry(around: Circumstances) -> None:
+    put(around.roots[0], ".npmrc", "@mine:registry=https://project.example/\n")
+    put(around.home, ".npmrc", "@theirs:registry=https://me:hunter2@user.example/\n")
+    found = registries.sources("npm", around)
+    assert found.places == ("registry.npmjs.org", "project.example")
+    assert found.variables["npm_config_@mine:registry"] == "https://project.example/"
+    assert found.variables["npm_config_@theirs:registry"] == "https://user.example/"
+
+
+@pytest.mark.parametrize(
+    "text", ["registry=https://${TOKEN}.project.example/\n", "registry=file:///etc\n", "registry=https://[/\n", "\0"]
+)
+def test_what_is_no_plain_address_is_left_out(around: Circumstances, text: str) -> None:
+    put(around.roots[0], ".npmrc", text)
+    found = registries.sources("npm", replace(around, environment={"TOKEN": "hunter2"}))
+    assert found.places == ("registry.npmjs.org",)
+
+
+def test_a_link_out_of_the_workspace_is_not_followed(around: Circumstances) -> None:
+    put(around.home, "theirs", "registry=https://hunter2.example/\n")
+    Path(str(around.roots[0]), ".npmrc").symlink_to(Path(str(around.home), "theirs"))
+    assert registries.sources("npm", around).places == ("registry.npmjs.org",)
+
+
+def test_every_family_of_the_rows_is_known() -> None:
+    from typing import get_args
+
+    named = {row.reaches for blocks in map(rows.program, rows.index()) for row in map(rows.row, blocks) if row.reaches}
+    assert named == set(get_args(Family))
+    assert set(FAMILIES) | {"urls", "git", "submodules"} == set(get_args(Family))
+
+
+# What is judged
+
+
+@pytest.fixture
+def judging(around: Circumstances) -> Judging:
+    work = Path(str(around.roots[0]))
+    return Judging(
+        cwd=work,
+        home=Path(str(around.home)),
+        user="ada",
+        environment={"PATH": "/usr/bin"},
+        workspace=(work,),
+        platform="linux",
+        sandbox=Offer("box", filters=True),
+        read_text=read_small_text,
+        undoable=True,
+    )
+
+
+REMOTES = '[remote "origin"]\n\turl = https://git.example/a\n[remote "fork"]\n\turl = git@fork.example:a\n'
+
+
+@pytest.mark.parametrize(
+    ("command", "hosts"),
+    [
+        ("curl https://example.org:8443/a -o a", ("example.org:8443",)),
+        ("wget example.org/a https://Example.COM./b", ("example.org", "example.com")),
+        ("curl http://localhost:3000/health", ("localhost:3000",)),
+        ("npm ci && npx cowsay@1.5 hi", ("registry.npmjs.org",)),
+        ("pip install --target lib six", ("pypi.org", "files.pythonhosted.org")),
+        (".venv/bin/pip install six", ("pypi.org", "files.pythonhosted.org")),
+        (".venv/bin/python -m pip install six", ("pypi.org", "files.pythonhosted.org")),
+        ("go mod download", ("proxy.golang.org", "sum.golang.org")),
+        ("git clone https://git.example/a b", ("git.example",)),
+        ("git fetch", ("git.example",)),
+        ("git pull origin main", ("git.example",)),
+        ("git submodule update --init", ("sub.example",)),
+    ],
+)
+def test_a_command_that_lacks_nothing_but_hosts_is_asked_about_by_these(
+    judging: Judging, command: str, hosts: tuple[str, ...]
+) -> None:
+    put(judging.cwd, ".git/config", REMOTES)
+    put(judging.cwd, ".gitmodules", '[submodule "s"]\n\tpath = s\n\turl = https://sub.example/s\n')
+    opinion = judge(command, judging)
+    assert (opinion.suggestion, opinion.route, opinion.view) == (Decision.CONFIRM, Route.SANDBOX, View.WORK)
+    assert opinion.reach is not None
+    assert (opinion.reach.hosts, opinion.reach.needed) == (hosts, True)
+    assert all(host in opinion.reasons[0].text for host in hosts)
+    named = {touch.what for part in opinion.parts for touch in part.touches if touch.kind == "network"}
+    assert named == set(hosts)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("ping -c1 example.org", id="another-protocol"),
+        pytest.param("dig example.org", id="names"),
+        pytest.param("git clone git@git.example:a b", id="ssh"),
+        pytest.param("git fetch fork", id="a-remote-by-ssh"),
+        pytest.param("git fetch nobody", id="a-remote-that-is-not-there"),
+        pytest.param("git push", id="what-takes-credentials"),
+        pytest.param("docker pull debian", id="a-service-of-the-host"),
+        pytest.param("pip install six", id="what-would-be-lost"),
+        pytest.param("poetry install", id="an-environment-elsewhere"),
+        pytest.param("go install example.org/x@latest", id="an-install-for-the-account"),
+        pytest.param("curl ftp://example.org/a", id="ftp"),
+        pytest.param("curl https://example.org/a; ping example.org", id="one-of-two"),
+        pytest.param("curl -d @src https://example.org", id="what-sends"),
+        pytest.param("curl https://10.0.0.1/", id="a-private-place"),
+        pytest.param("curl $URL", id="an-unknown-place"),
+        pytest.param("npm ci --unknown-option", id="an-option-that-is-not-known"),
+        pytest.param("npm install --registry=https://x.example a", id="another-registry"),
+        pytest.param("npm ci && rm -rf ~", id="what-else-is-dangerous"),
+    ],
+)
+def test_all_else_that_needs_the_network_is_asked_about_for_the_host(judging: Judging, command: str) -> None:
+    put(judging.cwd, ".git/config", REMOTES)
+    opinion = judge(command, judging)
+    assert opinion.suggestion is not Decision.ALLOW
+    assert (opinion.route, opinion.view, opinion.reach) == (Route.HOST, None, None)
+
+
+@pytest.mark.parametrize("sandbox", [Offer("box"), Offer("box", network=True, filters=True)])
+def test_a_sandbox_that_cannot_filter_or_has_the_network_is_told_no_hosts(judging: Judging, sandbox: Offer) -> None:
+    opinion = judge("npm ci", replace(judging, sandbox=sandbox))
+    assert opinion.reach is None
+    assert opinion.route is (Route.SANDBOX if sandbox.network else Route.HOST)
+
+
+def test_hosts_of_the_settings_are_no_question(judging: Judging) -> None:
+    allowed = replace(judging, sandbox=Offer("box", filters=True, hosts=("*.npmjs.org", "pypi.org")))
+    assert judge("npm ci", allowed).suggestion is Decision.ALLOW
+    asked = judge("pip install -t lib six", allowed)
+    assert asked.suggestion is Decision.CONFIRM
+
+
+@pytest.mark.parametrize(
+    ("command", "hosts"),
+    [("cargo build", ("index.crates.io", "static.crates.io")), ("make", ()), ("bash ./build.sh", ())],
+)
+def test_what_may_need_hosts_runs_without_a_question(judging: Judging, command: str, hosts: tuple[str, ...]) -> None:
+    put(judging.cwd, "build.sh", "make\n")
+    opinion = judge(command, judging)
+    assert opinion.suggestion is Decision.ALLOW
+    assert opinion.reach is not None
+    assert (opinion.reach.hosts, opinion.reach.needed) == (hosts, False)
+
+
+@pytest.mark.parametrize("program", [".venv/bin/pip", ".venv/bin/python -m pip", "pip"])
+def test_the_index_of_the_projects_virtual_environment_is_told(judging: Judging, program: str) -> None:
+    put(judging.cwd, ".venv/pyvenv.cfg", "")
+    put(judging.cwd, ".venv/pip.conf", "[global]\nindex-url = https://project.example/simple\n")
+    active = replace(judging, environment={**judging.environment, "VIRTUAL_ENV": str(judging.cwd / ".venv")})
+    opinion = judge(f"{program} install six", active if program == "pip" else judging)
+    assert opinion.reach is not None
+    assert opinion.reach.hosts == ("project.example",)
+
+
+@pytest.mark.parametrize(
+    ("line", "hosts"),
+    [
+        ("--index-url https://project.example/simple", ("project.example",)),
+        ("-i https://project.example/simple", ("project.example",)),
+        (
+            "--extra-index-url=https://project.example/simple",
+            ("project.example", "pypi.org", "files.pythonhosted.org"),
+        ),
+        ("six  # -i https://project.example/", ("pypi.org", "files.pythonhosted.org")),
+    ],
+)
+def test_the_index_that_requirements_name_is_told(judging: Judging, line: str, hosts: tuple[str, ...]) -> None:
+    put(judging.cwd, "needed.txt", f"six\n{line}\n")
+    opinion = judge("pip install --target lib -r needed.txt", judging)
+    assert opinion.reach is not None
+    assert opinion.reach.hosts == hosts
+
+
+@pytest.mark.parametrize("command", ["touch x", "rm x", "ls", "sort a > b"])
+def test_ordinary_commands_get_no_network(judging: Judging, command: str) -> None:
+    assert judge(command, judging).reach is None
+
+
+def test_a_program_of_the_workspace_on_path_is_its_code(judging: Judging, tmp_path: Path) -> None:
+    put(judging.cwd, ".venv/bin/pip", "")
+    put(judging.cwd, ".venv/bin/ps", "")
+    venv = str(judging.cwd / ".venv")
+    active = replace(judging, environment={"PATH": f"{venv}/bin:/usr/bin", "VIRTUAL_ENV": venv})
+    assert judge("pip install six", active).reach is not None
+    own = judge("ps", active)
+    assert (own.suggestion, own.route, own.view) == (Decision.ALLOW, Route.SANDBOX, View.WORK)
+    assert judge("ps", replace(active, sandbox=None)).suggestion is Decision.CONFIRM

@@ -1,0 +1,159 @@
+"""Commands that overwrite or delete what git cannot bring back: they rely on undo, and are asked about where there is none."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from handrail import Decision, Judging, Route
+from handrail.judging.verdicts import Offer
+from handrail_cli import windows
+from handrail_cli.judgement import judge
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository with committed, changed, untracked and generated files."""
+    project = tmp_path / "project"
+    for folder in ("src", "notes", "node_modules/x", "lib/.git", "lib/deep"):
+        (project / folder).mkdir(parents=True)
+    for name in ("kept.txt", "changed.txt", "src/a.py", "src/b.py"):
+        (project / name).write_text(f"{name}\n")
+    (project / "link").symlink_to("kept.txt")
+    (project / ".gitignore").write_text("node_modules\n*.log\n")
+    identity = ("-c", "user.name=User", "-c", "user.email=user@example.com")
+    for words in (("init", "-q"), ("add", "kept.txt", "changed.txt", "src", "link"), ("commit", "-qm", "Start")):
+        subprocess.run(["git", *identity, *words], cwd=project, check=True)
+    (project / "changed.txt").write_text("not committed\n")
+    (project / "staged.txt").write_text("staged\n")
+    subprocess.run(["git", "add", "staged.txt"], cwd=project, check=True)
+    for name in ("notes/a.md", "build.log", "node_modules/x/index.js", "new.c", "lib/deep/c.txt"):
+        (project / name).write_text("nobody has this\n")
+    return project
+
+
+def judging(project: Path, *, undoable: bool) -> Judging:
+    return Judging(
+        cwd=project,
+        home=project.parent,
+        user="user",
+        environment={},
+        workspace=(project,),
+        platform="linux",
+        sandbox=Offer("bubblewrap", writable=(str(project),)),
+        undoable=undoable,
+    )
+
+
+LOSING = [
+    pytest.param("rm -rf notes/", id="an-untracked-folder"),
+    pytest.param("rm notes/*.md", id="by-a-pattern"),
+    pytest.param("rm changed.txt", id="changed-since-the-commit"),
+    pytest.param("git rm -f changed.txt", id="by-git"),
+    pytest.param("mv kept.txt changed.txt", id="moved-onto"),
+    pytest.param("cp kept.txt new.c", id="copied-onto"),
+    pytest.param("cp src/a.py notes/a.md", id="copied-onto-below"),
+    pytest.param("cp -rT src notes", id="copied-over-a-folder"),
+    pytest.param("rsync -a src/ notes", id="merged-into-a-folder"),
+    pytest.param("unzip -o kept.zip -d notes", id="unpacked-into-a-folder"),
+    pytest.param("sed -i s/not/now/ changed.txt", id="edited-in-place"),
+    pytest.param("echo x > build.log", id="redirected"),
+    pytest.param("truncate -s0 new.c", id="truncated"),
+    pytest.param("ln -sf kept.txt new.c", id="replaced-by-a-link"),
+    pytest.param("find . -name '*.log' -delete", id="found"),
+    pytest.param("find notes -name '*.md' -exec rm {} +", id="found-and-run"),
+    pytest.param("find . -name '*.md' | xargs rm", id="found-and-fed"),
+    pytest.param("python3 -c \"import os; os.remove('new.c')\"", id="by-code"),
+    pytest.param("bash -c 'rm new.c'", id="by-an-inner-shell"),
+    pytest.param("make && rm new.c", id="beside-code-of-the-project"),
+    pytest.param("rm -rf lib/deep/../../notes", id="by-another-name"),
+]
+
+
+@pytest.mark.parametrize("command", LOSING)
+def test_losing_a_file_runs_only_where_undo_keeps_it(project: Path, command: str) -> None:
+    kept = judge(command, judging(project, undoable=True))
+    assert (kept.suggestion, kept.relies_on_undo) == (Decision.ALLOW, True)
+    asked = judge(command, judging(project, undoable=False))
+    assert (asked.suggestion, asked.rule, asked.relies_on_undo) == (Decision.CONFIRM, "shell:not_restorable", False)
+    assert "neither git nor undo" in asked.reasons[0].text
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("rm kept.txt", id="committed"),
+        pytest.param("rm staged.txt", id="staged"),
+        pytest.param("rm link", id="a-committed-link"),
+        pytest.param("rm -rf src", id="a-committed-folder"),
+        pytest.param("sed -i s/a/b/ src/a.py", id="edited"),
+        pytest.param("rm -rf node_modules", id="generated"),
+        pytest.param("rm node_modules/x/index.js", id="in-a-generated-folder"),
+        pytest.param("echo x > made.txt", id="a-new-file"),
+        pytest.param("cp kept.txt notes/", id="into-a-folder"),
+        pytest.param("echo x >> build.log", id="added-to"),
+        pytest.param("echo x | tee -a build.log", id="added-to-by-a-program"),
+        pytest.param("mkdir -p notes/deep && touch new.c", id="made"),
+        pytest.param("chmod 600 new.c", id="a-mode"),
+        pytest.param("echo x > /tmp/new.c", id="temporary"),
+        pytest.param("make", id="code-of-the-project"),
+    ],
+)
+def test_what_git_or_a_tool_can_bring_back_needs_no_undo(project: Path, command: str) -> None:
+    assert judge(command, judging(project, undoable=False)).suggestion is Decision.ALLOW
+
+
+def test_a_repository_below_is_lost_with_its_folder(project: Path) -> None:
+    (project / "lib/deep/c.txt").unlink()
+    assert judge("rm -rf lib", judging(project, undoable=False)).suggestion is Decision.CONFIRM
+
+
+def test_a_damaged_index_brings_nothing_back(project: Path) -> None:
+    (project / ".git/index").write_bytes((project / ".git/index").read_bytes()[:40])
+    assert judge("rm kept.txt", judging(project, undoable=False)).suggestion is Decision.CONFIRM
+
+
+@pytest.mark.parametrize("version", ["3", "4"])
+def test_an_index_of_another_version_is_read_or_asked_about(project: Path, version: str) -> None:
+    subprocess.run(["git", "update-index", "--index-version", version], cwd=project, check=True)
+    assert judge("rm changed.txt", judging(project, undoable=False)).suggestion is Decision.CONFIRM
+    expected = Decision.ALLOW if version == "3" else Decision.CONFIRM
+    assert judge("rm kept.txt", judging(project, undoable=False)).suggestion is expected
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git reset --hard", "git checkout -- changed.txt", "git restore changed.txt", "git clean -fd", "git branch -D old", "git stash drop",
+        "git stash clear", "git push --force", "git reflog expire --all", "git update-ref -d refs/heads/old", "rm -rf .git", "rm -rf lib/.git",
+        "rm -rf .", "rm -rf *", "find . -delete", "shred new.c", 'rm -rf "$unknown"',
+    ],
+)  # fmt: skip
+def test_undo_lifts_no_other_question(project: Path, command: str) -> None:
+    opinion = judge(command, judging(project, undoable=True))
+    assert (opinion.floor, opinion.relies_on_undo) == (Decision.CONFIRM, False)
+
+
+def test_what_kills_a_system_is_denied_with_undo(project: Path) -> None:
+    opinion = judge("parallel bash -c ::: 'rm -rf /'", judging(project, undoable=True))
+    assert opinion.catastrophic
+
+
+@pytest.mark.parametrize("undoable", [True, False])
+def test_a_powershell_command_relies_on_undo_as_well(project: Path, undoable: bool) -> None:
+    here = replace(judging(project, undoable=undoable), shell="powershell")
+    opinion = windows.judge("echo hi > notes/a.md", here, shell="powershell", cwd=project)
+    expected = Decision.ALLOW if undoable else Decision.CONFIRM
+    assert (opinion.suggestion, opinion.relies_on_undo, opinion.route) == (expected, undoable, Route.SANDBOX)
+
+
+def test_where_nobody_is_asked_it_stays_in_the_sandbox(project: Path) -> None:
+    assert judge("rm -rf notes", judging(project, undoable=False)).route is Route.SANDBOX
+
+
+def test_no_sandbox_is_asked_about_whatever_undo_keeps(project: Path) -> None:
+    opinion = judge("rm -rf notes", replace(judging(project, undoable=True), sandbox=None))
+    assert (opinion.suggestion, opinion.relies_on_undo) == (Decision.CONFIRM, False)
