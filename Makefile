@@ -2,7 +2,7 @@
 MAKEFLAGS += --no-print-directory
 
 # Each of these sets up what it needs first; that is quick when nothing has changed.
-.PHONY: setup demo test alone wine java check docs pictures site bench constraints build clean
+.PHONY: setup demo test attacks alone wine java check docs pictures site bench constraints build clean
 
 setup:
 	@scripts/setup.sh
@@ -19,6 +19,10 @@ demo: setup
 # The tests work real programs: what fails is run once more, and the summary names it (RERUN), so that it is mended.
 test: setup
 	.venv/bin/pytest -n logical --maxprocesses 4 --dist loadfile --reruns 1 --max-suite-reruns 10 --rerun-show-tracebacks -raR
+
+# Attacks on the sandbox made from every row and option of the table of programs; `make test` runs a part of them. All of them take hours.
+attacks: setup
+	HANDRAIL_ATTACKS=all .venv/bin/pytest -n logical --maxprocesses 4 tests/plugins/cli/attacks
 
 # Each package's tests with its wheel alone: make alone PACKAGES="core files" PYTHONS="3.11 3.13". All of them take hours.
 alone: setup
