@@ -257,6 +257,7 @@ def _step() -> str:
 
 ROWS = {
     "execute_cli": execute_cli,
+    "confined_read": confined_read,
     "sandbox": sandbox,
     "output": output,
     "judge-50": judging(50),
