@@ -36,6 +36,8 @@ CALLS = [
     pytest.param("read_file", {"file_path": "../a.txt"}, id="file-outside"),
     pytest.param("write_file", {"file_path": "../new.txt", "content": ""}, id="write-outside"),
     pytest.param("write_file", {"file_path": ".envrc", "content": ""}, id="autorun"),
+    pytest.param("execute_cli", {"command": "cd / && rmdir handrail-there-is-none"}, id="another-folder"),
+    pytest.param("read_many_files", {"paths": ["../a.txt"]}, id="files-by-a-pattern-of-none"),
 ]
 
 
@@ -66,6 +68,35 @@ async def test_no_rule_is_named_that_would_allow_more_than_the_call(tmp_path: Pa
         message = await refusal(session, "execute_cli", {"command": command})
     assert "[[policy.rules]]" not in message
     assert "handrail policy explain" in message
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        pytest.param("list_directory", {"path": ".."}, id="a-folder-outside"),
+        pytest.param("read_many_files", {"paths": ["../*.md"]}, id="some-files-of-a-folder"),
+        pytest.param("execute_cli", {"command": "cd sub && git push"}, id="words-that-mean-another-project"),
+        pytest.param("execute_cli", {"command": "git push", "cwd": "sub"}, id="such-words-by-an-argument"),
+    ],
+)
+async def test_no_rule_is_named_that_is_for_other_files_or_folders_too(
+    tmp_path: Path, tool: str, args: dict[str, Any]
+) -> None:
+    (tmp_path / "work/sub").mkdir(parents=True)
+    (tmp_path / "a.md").touch()
+    async with handrail.open(cwd=tmp_path / "work", mode="headless") as session:
+        assert "[[policy.rules]]" not in await refusal(session, tool, args)
+
+
+async def test_the_rule_for_a_command_is_for_the_files_it_touched(tmp_path: Path) -> None:
+    """If this fails, what is allowed in one folder is allowed by the same words in every other."""
+    command = {"command": "cd / && rmdir handrail-there-is-none"}
+    elsewhere = {"command": "cd /usr && rmdir handrail-there-is-none"}
+    async with handrail.open(cwd=tmp_path, mode="headless") as session:
+        settings = pasted(await refusal(session, "execute_cli", command))
+    async with handrail.open(cwd=tmp_path, mode="headless", **settings) as session:
+        assert (await session.call("execute_cli", command)).status == "error"
+        await refusal(session, "execute_cli", elsewhere)
 
 
 @pytest.mark.parametrize("command", ["rm -rf .", "find . -type f -delete", "ls | xargs rm"])

@@ -135,6 +135,7 @@ async def nothing() -> None: ...
 
 
 WORK = Path("/work")
+WORK_HERE = os.path.realpath(WORK / "here")
 HERE = Judging(cwd=WORK, home=Path("/home/ada"), user="ada", environment={}, workspace=(WORK,), platform="linux")
 
 
@@ -185,6 +186,52 @@ def test_a_grant_of_exactly_one_call_is_for_what_that_touched(later: list[Part],
     grant = Grant.given(exact, HERE)
     assert grant.holds(call, HERE)
     assert all(grant.covers(each, HERE) for each in later) is expected
+
+
+@pytest.mark.parametrize(
+    ("later", "expected"),
+    [
+        pytest.param((WORK_HERE,), True, id="there"),
+        pytest.param(("/work/other",), False, id="elsewhere"),
+        pytest.param((WORK_HERE, "/work/other"), False, id="perhaps-elsewhere"),
+        pytest.param(("",), False, id="nobody-knows-where"),
+        pytest.param((), False, id="not-told"),
+    ],
+)
+def test_a_grant_for_commands_holds_where_they_were_to_run(later: tuple[str, ...], *, expected: bool) -> None:
+    push = Part(("git", "push"), folders=(WORK_HERE,))
+    option = options(call_of(run), Verdict(Decision.CONFIRM, parts=(push,), narrowed=(("git", "push"),)))[1]
+    assert option.label == f"commands that start with git push in {WORK_HERE}"
+    assert Grant.given(option, HERE).covers(replace(push, folders=later), HERE) is expected
+
+
+def test_exactly_one_call_is_another_one_where_its_folder_leads_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "link").symlink_to("a")
+    part = Part(("git", "push"), folders=(str(tmp_path / "link"),))
+    grant = Grant.given(options(call_of(run), Verdict(Decision.CONFIRM, parts=(part,)))[0], HERE)
+    assert grant.covers(part, HERE)
+    (tmp_path / "link").unlink()
+    (tmp_path / "link").symlink_to("b")
+    assert not grant.covers(part, HERE)
+
+
+def test_a_repository_that_came_to_be_since_is_another_one(tmp_path: Path) -> None:
+    """If this fails, what is granted for a folder of a project is pushed to where a repository made inside it says."""
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "deep").mkdir()
+    push = Part(("git", "push"), folders=(str(tmp_path / "deep"),))
+    for option in options(call_of(run), Verdict(Decision.CONFIRM, parts=(push,), narrowed=(("git", "push"),))):
+        grant = Grant.given(replace(option, touches=push.touches), HERE)
+        assert grant.covers(push, HERE)
+        (tmp_path / "deep/.git").mkdir()
+        assert not grant.covers(push, HERE)
+        (tmp_path / "deep/.git").rmdir()
+
+
+def test_commands_are_not_narrowed_where_it_is_not_known_in_which_folder_they_run() -> None:
+    assert offered(run, Part(("git", "push"), folders=("",)), narrowed=(("git", "push"),)) == [EXACT]
 
 
 def declared(as_: str, *, beside: tuple[str, ...] = ()) -> Tool:

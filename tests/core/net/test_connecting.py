@@ -137,6 +137,13 @@ async def test_a_name_that_a_person_allowed_may_be_private_but_no_metadata_servi
         await resolve_public("trap.lan", 80, allow_private=allowed, resolver=known)
 
 
+@pytest.mark.parametrize("address", ["192.0.2.7", "10.0.0.7"])
+async def test_a_refusal_says_what_the_name_leads_to_and_what_a_person_can_do(address: str) -> None:
+    with pytest.raises(Denied, match=f"^'x.example' leads to {address}, which is a") as refused:
+        await resolve_public("x.example", 80, resolver=answering(x_example=[address]))
+    assert "allow_private" in (refused.value.hint or "")
+
+
 async def test_an_unknown_name_is_said_to_be_unknown() -> None:
     with pytest.raises(Downstream, match="no address"):
         await resolve_public("x.example", 80, resolver=answering(x_example=[]))

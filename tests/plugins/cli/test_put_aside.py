@@ -219,3 +219,56 @@ async def test_undo_brings_back_nothing_that_was_put_aside(run: Run, session: Se
     assert (str(session.cwd / "mine"), "delete") in paths
     assert str(session.cwd / place) not in [path for path, _ in paths]
     await session.call("stop_process", {"process_id": background["process_id"]})
+
+
+STOPPED = """
+git init -q -b main . && git config user.name a && git config user.email a@b.example
+echo a > a.txt && git add a.txt && git commit -qm first && git checkout -qb topic && echo b > a.txt && git commit -qam topic
+git checkout -q main && echo c > a.txt && git commit -qam main && git checkout -q topic
+"""
+
+
+async def _repository(folder: Path) -> None:
+    await anyio.run_process(("bash", "-ec", STOPPED), cwd=folder)
+
+
+@pytest.mark.parametrize(
+    ("plant", "named"),
+    [
+        pytest.param("mkdir .git/rebase-merge; echo ' x touch y' > {todo}", "{todo}", id="a-list"),
+        pytest.param("mkdir .git/rebase-merge; ln -s ../../list {todo}; echo pick > list", "{todo}", id="a-link"),
+        pytest.param("mkdir .git/x; ln -s x .git/rebase-merge; > {todo}", ".git/rebase-merge", id="behind-a-link"),
+        pytest.param("mkdir .git/rebase-merge; yes pick | head -c 99999 > {todo}", "{todo}", id="too-long-to-read"),
+        pytest.param(
+            "mkdir -p .git/worktrees/w/rebase-merge; echo 'exec touch y' > .git/worktrees/w/rebase-merge/git-rebase-todo",
+            ".git/worktrees/w/rebase-merge/git-rebase-todo",
+            id="of-a-worktree",
+        ),
+    ],
+)
+async def test_a_rebase_that_would_run_a_command_is_put_aside(
+    run: Run, session: Session, plant: str, named: str
+) -> None:
+    """If this fails, `git rebase --continue` on the host runs what a sandboxed command has planted."""
+    await _repository(session.cwd)
+    todo = ".git/rebase-merge/git-rebase-todo"
+    result = await run(plant.format(todo=todo))
+    assert result["put_aside"] == [str(session.cwd / named.format(todo=todo))]
+
+
+async def test_a_rebase_that_stops_in_the_sandbox_can_go_on(run: Run, session: Session) -> None:
+    await _repository(session.cwd)
+    stopped = await run("git rebase main; true")
+    assert (session.cwd / ".git/rebase-merge").is_dir()
+    assert "put_aside" not in stopped
+    went_on = await run("echo d > a.txt; git add a.txt; GIT_EDITOR=true git rebase --continue")
+    assert went_on.ok, went_on
+
+
+async def test_the_persons_own_rebase_with_commands_stays(run: Run, session: Session) -> None:
+    await _repository(session.cwd)
+    await anyio.run_process("git rebase --exec 'echo own' main", cwd=session.cwd, check=False)
+    todo = session.cwd / ".git/rebase-merge/git-rebase-todo"
+    assert "exec echo own" in todo.read_text()
+    assert "put_aside" not in await run("touch x")
+    assert "put_aside" in await run(f"echo 'exec touch y' >> {todo}")

@@ -301,3 +301,73 @@ def test_a_program_of_the_workspace_on_path_is_its_code(judging: Judging, tmp_pa
     own = judge("ps", active)
     assert (own.suggestion, own.route, own.view) == (Decision.ALLOW, Route.SANDBOX, View.WORK)
     assert judge("ps", replace(active, sandbox=None)).suggestion is Decision.CONFIRM
+
+
+# What needs no host, or more than hosts
+
+
+@pytest.mark.parametrize(
+    "command", ["git clone below copy", "git clone ./below copy", "git fetch near", "git pull ./below main"]
+)
+def test_a_repository_of_the_workspace_needs_no_network(judging: Judging, command: str) -> None:
+    put(judging.cwd, ".git/config", f'{REMOTES}[remote "near"]\n\turl = ./below\n')
+    (Path(judging.cwd) / "below").mkdir()
+    opinion = judge(command, judging)
+    assert (opinion.suggestion, opinion.route) == (Decision.ALLOW, Route.SANDBOX)
+    assert opinion.reach is None or not opinion.reach.needed
+
+
+@pytest.mark.parametrize("command", ["git clone /opt/other", "git clone file:///opt/other", "git fetch far"])
+def test_a_repository_outside_is_asked_about_by_its_place(judging: Judging, command: str) -> None:
+    put(judging.cwd, ".git/config", f'{REMOTES}[remote "far"]\n\turl = /opt/other\n')
+    assert [reason.code for reason in judge(command, judging).reasons] == ["read_outside"]
+
+
+@pytest.mark.parametrize("command", ["git clone host.example:below", "git clone ssh://host.example/below"])
+def test_a_repository_of_another_machine_needs_the_network(judging: Judging, command: str) -> None:
+    assert "needs_network" in [reason.code for reason in judge(command, judging).reasons]
+
+
+LOSING = "wget https://a.example/x https://b.example/y"
+
+
+def test_what_may_be_lost_is_asked_about_beside_the_hosts_and_no_grant_of_hosts_answers_it(judging: Judging) -> None:
+    put(judging.cwd, "x", "mine")
+    opinion = judge(LOSING, replace(judging, undoable=False))
+    assert [reason.code for reason in opinion.reasons] == ["needs_network", "not_restorable"]
+    assert (opinion.route, opinion.view) == (Route.SANDBOX, View.WORK)
+    assert [part.view for part in opinion.parts] == [None]
+    assert [reason.code for reason in judge(LOSING, judging).reasons] == ["needs_network"]
+
+
+def test_hosts_that_are_allowed_leave_what_may_be_lost(judging: Judging) -> None:
+    put(judging.cwd, "x", "mine")
+    allowed = replace(judging, undoable=False, sandbox=Offer("box", filters=True, hosts=("a.example", "b.example")))
+    opinion = judge(LOSING, allowed)
+    assert (opinion.suggestion, opinion.route) == (Decision.CONFIRM, Route.SANDBOX)
+    assert [reason.code for reason in opinion.reasons] == ["not_restorable"]
+
+
+def test_handrails_own_files_are_no_reason_where_the_sandbox_keeps_them(judging: Judging) -> None:
+    guarded = replace(judging, protected=(Path(judging.cwd) / "handrail.toml",))
+    assert [reason.code for reason in judge(LOSING, guarded).reasons] == ["needs_network"]
+    on_host = judge(f"{LOSING}; ssh host.example", guarded)
+    assert "own" in [reason.code for reason in on_host.reasons]
+
+
+@pytest.mark.parametrize(
+    ("command", "private", "asks"),
+    [
+        pytest.param("rm -rf /tmp/*", True, False, id="its-own"),
+        pytest.param("rm -rf /var/tmp/* /tmp/x", True, False, id="another-name-of-it"),
+        pytest.param("rm -rf /tmp/*", False, True, id="everybodys"),
+        pytest.param("rm -rf /tmp/*; frobnicate", True, True, id="with-what-runs-on-the-host"),
+        pytest.param("rm -rf ./*", True, True, id="the-workspace"),
+    ],
+)
+def test_all_temporary_files_may_be_deleted_where_the_sandbox_has_its_own(
+    judging: Judging, command: str, *, private: bool, asks: bool
+) -> None:
+    elsewhere = replace(judging, cwd=Path("/srv/shop"), workspace=(Path("/srv/shop"),))
+    opinion = judge(command, replace(elsewhere, sandbox=Offer("box", private_tmp=private)))
+    assert ("bulk_delete" in [reason.code for reason in opinion.reasons]) is asks

@@ -30,7 +30,7 @@ from tests.plugins.cli.loopback_registries import (
 )
 
 from handrail import Route, Session, ToolResult
-from handrail.asking.confirm import Answer, Approval, Choice
+from handrail.asking.confirm import Answer, Approval, Choice, Confirmer
 from handrail.testing import open_test_session
 from handrail_cli import hooks
 
@@ -59,7 +59,7 @@ class Person:
 
 @asynccontextmanager
 async def working(
-    folder: Path, person: Person | None, environment: Mapping[str, str] | None = None, **settings: Any
+    folder: Path, person: Confirmer | None, environment: Mapping[str, str] | None = None, **settings: Any
 ) -> AsyncGenerator[Session]:
     """A session with the shell's tools and their judge."""
     async with open_test_session(

@@ -72,7 +72,8 @@ class GrantOption:
     """What a yes may be good for beyond this call. `label` is for a person; the other fields are what a later call must match, all of them.
 
     `tool`: its name; `*` with a `server` is every tool of it. `commands`: beginnings of simple commands, as words; every command in the call
-    starts with one of them or is harmless. `paths`: real files, or folders with all that is in them. `hosts`: `name` or `name:port`.
+    starts with one of them or is harmless. `folders`: real directories, and the `.git` of their repositories; every such command runs in these.
+    `paths`: real files, or folders with all that is in them. `hosts`: `name` or `name:port`.
     `server`: the MCP server that runs the tool, and `declared` what it said of its tools then (`Remote.declared`): what is declared otherwise
     later is not what the person said yes to. `call_hash`: exactly this call, as long as it touches no more than `touches`:
     a link may lead elsewhere later, and a variable say something else. None but `tool`: every call of it.
@@ -90,6 +91,7 @@ class GrantOption:
     touches: tuple[Touch, ...] = ()
     declared: frozenset[str] = frozenset()
     confined: bool = False
+    folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

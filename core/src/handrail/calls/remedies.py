@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,8 +15,8 @@ from handrail.asking.confirming import shown_steps
 from handrail.calls.invocation import Invocation
 from handrail.config.rule_settings import RuleSettings
 from handrail.errors import DeniedByUser
-from handrail.judging.rules import Rule, rule_of
-from handrail.judging.verdicts import Decision, Mode, Part, Verdict
+from handrail.judging.rules import ACCESS, rule_of
+from handrail.judging.verdicts import Decision, Mode, Part, Touch, Verdict
 from handrail.net import addresses
 from handrail.tools.contract import Input, Run
 
@@ -68,15 +69,17 @@ async def _tried(court: Court, invocation: Invocation) -> str:
     if found.catastrophic or _brings_in_secrets(court, invocation, found.parts):
         return GENERIC
     for lifts in ((), (found.rule,)):
-        tables = tuple(_tables(invocation, found.parts, lifts))
+        tables = tuple(_tables(invocation, found.parts, lifts, folder=str(court.judging.cwd)))
         if not tables or len(tables) > MAX_RULES or not _can_be_written(tables):
             return GENERIC
         try:
-            rules = tuple(map(_rule, tables))
+            settings = tuple(RuleSettings.model_validate(dict(table)) for table in tables)
         except ValidationError:
             # What the call touches cannot be said in a rule.
             return GENERIC
-        given = await court.suppose(invocation, mode=mode, rules=rules)
+        if not court.takes_rules(settings):
+            return GENERIC
+        given = await court.suppose(invocation, mode=mode, rules=tuple(map(rule_of, settings)))
         if given.decision is Decision.ALLOW:
             return f"a person can allow it by adding this to their own config.toml:\n{_written(tables)}"
     return GENERIC
@@ -88,8 +91,11 @@ def _brings_in_secrets(court: Court, invocation: Invocation, parts: tuple[Part, 
     return any((step.words, step.touches) != (part.argv, part.touches) for step, part in zip(shown, parts, strict=True))
 
 
-def _tables(invocation: Invocation, parts: Iterable[Part], lifts: tuple[str, ...]) -> Iterator[Table]:
-    """Yield rules that allow what the call does and as little as possible beside it, one for each part that needs one."""
+def _tables(invocation: Invocation, parts: Iterable[Part], lifts: tuple[str, ...], *, folder: str) -> Iterator[Table]:
+    """Yield rules that allow what the call does and as little as possible beside it, one for each part that needs one.
+
+    `folder` is where the session's commands run.
+    """
     tool = invocation.tool
     named: dict[str, Any] = {"tool": tool.name}
     if tool.server is not None:
@@ -97,7 +103,7 @@ def _tables(invocation: Invocation, parts: Iterable[Part], lifts: tuple[str, ...
     said: dict[str, Any] = {"decision": "allow"}
     if lifts:
         said["lifts"] = list(lifts)
-    narrowed = [dict(matched) for part in parts if not part.harmless and (matched := _matched(part))]
+    narrowed = [dict(matched) for part in parts if not part.harmless and (matched := _matched(part, folder))]
     for matched in [each for number, each in enumerate(narrowed) if each not in narrowed[:number]]:
         yield {**named, **matched, **said}
     # A rule for a whole tool that acts on a desktop or runs code would allow far more than this call.
@@ -105,25 +111,37 @@ def _tables(invocation: Invocation, parts: Iterable[Part], lifts: tuple[str, ...
         yield {**named, **said}
 
 
-def _matched(part: Part) -> Table | None:
+def _matched(part: Part, folder: str) -> Table | None:
+    """Return what a rule has to say to fit a part and nothing beside it; None where that cannot be said."""
+    files = [touch for touch in part.touches if touch.kind in ACCESS]
+    named = files if part.argv else part.touches
     # In a rule a star is a pattern, which would allow more than this call; what is empty is not known.
-    if any("*" in text or not text for text in (*part.argv, *(touch.what for touch in part.touches if not part.argv))):
+    if any("*" in text or not text for text in (*part.argv, *(touch.what for touch in named))):
         return None
     if part.argv:
-        return {"argv": list(part.argv)}
-    files = [touch for touch in part.touches if touch.kind != "network"]
+        # By their words alone, commands are allowed wherever they run.
+        return {"argv": list(part.argv), **_places(files)} if files or set(part.folders) <= {folder} else None
+    if any(os.path.isdir(touch.what) for touch in files):
+        # A rule for a folder is for all that is in it.
+        return None
     hosts = [touch.what for touch in part.touches if touch.kind == "network"]
     found: dict[str, Any] = {}
-    if files:
-        found["paths"] = list(dict.fromkeys(touch.what for touch in files))
-        found["access"] = list(dict.fromkeys(touch.kind for touch in files))
+    if len(files) + len(hosts) < len(part.touches):
+        return None
+    found.update(_places(files))
     if hosts:
         found["hosts"] = list(dict.fromkeys(hosts))
     return found or None
 
 
-def _rule(table: Table) -> Rule:
-    return rule_of(RuleSettings.model_validate(dict(table)))
+def _places(files: Iterable[Touch]) -> Table:
+    touched = tuple(files)
+    if not touched:
+        return {}
+    return {
+        key: list(dict.fromkeys(values))
+        for key, values in (("paths", (t.what for t in touched)), ("access", (t.kind for t in touched)))
+    }
 
 
 def _written(tables: Iterable[Table]) -> str:

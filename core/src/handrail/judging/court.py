@@ -13,12 +13,14 @@ from handrail.files.small_texts import read_small_text
 from handrail.judging import path_opinions
 from handrail.judging.grants import Grant
 from handrail.judging.policy import Policy
+from handrail.judging.rulecheck import problems
 from handrail.judging.verdicts import Judging, Mode, Seat, Verdict, decided, hear
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from handrail.calls.invocation import GrantOption, Invocation
+    from handrail.config.rule_settings import RuleSettings
     from handrail.desktops.desktop import Focusing
     from handrail.files.paths import Seen
     from handrail.judging.rules import Rule
@@ -99,6 +101,10 @@ class Court:
         policy.lasting = self.policy.lasting
         heard = await hear(invocation, seats=seats, judging=judging)
         return decided(invocation, heard, policy=policy, judging=judging)
+
+    def takes_rules(self, settings: Sequence[RuleSettings]) -> bool:
+        """Return True if a configuration with these rules could be used."""
+        return all(problem.severity != "error" for problem in problems(settings, self._runtime))
 
     def _seats_of(self, tool: Tool) -> tuple[Seat, ...]:
         seats = self._seats.get(tool.name)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
@@ -16,6 +17,7 @@ from handrail.tools.contract import Input, Run, Tool
 
 # A folder that is offered is this deep at least: `/home/ada` is a whole home, `/home/ada/shop` a project.
 DEPTH = 4
+UNKNOWN = ""
 
 
 def options(invocation: Invocation, verdict: Verdict) -> tuple[GrantOption, ...]:
@@ -31,6 +33,7 @@ def options(invocation: Invocation, verdict: Verdict) -> tuple[GrantOption, ...]
         declared=_declared(tool),
         call_hash=invocation.call_hash,
         touches=touches,
+        folders=_grounds_of(verdict.parts),
     )
     if verdict.route is Route.SANDBOX and verdict.reach is not None and verdict.reach.needed:
         return tuple(_confined(exact, verdict.reach.hosts))
@@ -51,7 +54,8 @@ def _confined(exact: GrantOption, hosts: tuple[str, ...]) -> Iterator[GrantOptio
 class Grant:
     """A yes that goes on holding, for what its option says: in the session it was given in, or `always`.
 
-    It holds in the workspace and the mode it was given in and in looser modes; one of exactly one call in the folder it was given in, too.
+    It holds in the workspace and the mode it was given in and in looser modes; one for commands in the directories that these were to run in,
+    too: the same words mean another project elsewhere.
     `uses` is how often it has answered.
     """
 
@@ -120,6 +124,8 @@ class Grant:
     def covers(self, part: Part, judging: Judging) -> bool:
         """Whether a part of a call that it holds for is within what the person was shown."""
         option = self.option
+        if option.folders and not self._holds_there(part):
+            return False
         if option.call_hash is not None:
             return all(touch in option.touches for touch in part.touches)
         if option.confined:
@@ -131,11 +137,35 @@ class Grant:
             return bool(part.touches) and all(self._within(touch, judging) for touch in part.touches)
         return True
 
+    def _holds_there(self, part: Part) -> bool:
+        """Return True if a part runs where the command ran that was shown."""
+        grounds = _grounds_of((part,))
+        known = self.option.call_hash is not None or (grounds != () and UNKNOWN not in grounds)
+        return known and set(grounds) <= set(self.option.folders)
+
     def _within(self, touch: Touch, judging: Judging) -> bool:
         # Word for word: a file may be called `*`.
         if touch.kind in ACCESS:
             return bool(touch.what) and any(below(touch.what, path, judging.platform) for path in self.option.paths)
         return touch.kind == "network" and touch.what in self.option.hosts and touch.what != ""
+
+
+def _folders_of(parts: Iterable[Part]) -> tuple[str, ...]:
+    """Return the real directories that commands run in, as far as these were told; `UNKNOWN` stands for one that is not known."""
+    named = dict.fromkeys(folder for part in parts if not part.harmless for folder in part.folders)
+    # Paths of another system's are compared as they are written.
+    return tuple(dict.fromkeys(os.path.realpath(each) if os.path.isabs(each) else each for each in named))
+
+
+def _grounds_of(parts: Iterable[Part]) -> tuple[str, ...]:
+    """Return the directories that commands run in, and the repositories that these belong to: another one may come to be between them."""
+    folders = _folders_of(parts)
+    return tuple(dict.fromkeys((*folders, *filter(None, map(_repository_of, folders)))))
+
+
+def _repository_of(folder: str) -> str | None:
+    above = (folder, *map(str, PurePath(folder).parents)) if os.path.isabs(folder) else ()
+    return next((git for place in above if os.path.lexists(git := os.path.join(place, ".git"))), None)
 
 
 def _declared(tool: Tool) -> frozenset[str]:
@@ -156,7 +186,12 @@ def _narrowed(invocation: Invocation, verdict: Verdict) -> Iterator[GrantOption]
     elif verdict.narrowed:
         commands = tuple(dict.fromkeys(verdict.narrowed))
         shown = " and ".join(shlex.join(words) for words in commands)
-        yield GrantOption(f"commands that start with {shown}", tool.name, commands=commands)
+        folders = _folders_of(verdict.parts)
+        if UNKNOWN in folders:
+            return
+        where = f" in {' and '.join(folders)}" if folders else ""
+        label = f"commands that start with {shown}{where}"
+        yield GrantOption(label, tool.name, commands=commands, folders=_grounds_of(verdict.parts))
     elif any(part.argv for part in verdict.parts) or any(isinstance(effect, Run | Input) for effect in tool.effects):
         return
     elif touches := [touch for part in verdict.parts for touch in part.touches]:

@@ -9,13 +9,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, Protocol
 
+from handrail.calls.invocation import PLACES
 from handrail.config.checking import line_of
 from handrail.config.rule_settings import RuleSettings
 from handrail.errors import ConfigError
 from handrail.judging.rules import Rule, rule_of, runs_commands
 from handrail.judging.verdicts import Decision, Route
 from handrail.plugins.loading import Plugins
-from handrail.tools.contract import NamedToolset, Read, Run, Send, Tool, Toolset, Write
+from handrail.tools.contract import NamedToolset, Run, Send, Tool, Toolset
 from handrail.tools.registry import Registry
 from handrail.words import nearest
 
@@ -145,8 +146,7 @@ def _misfits(settings: RuleSettings, rule: Rule, named: Sequence[Tool]) -> Itera
 
 
 def _touches_files(tool: Tool) -> bool:
-    files = (effect for effect in tool.effects if isinstance(effect, Read | Write))
-    return runs_commands(tool) or any(effect.what in ("file", "folder") for effect in files)
+    return runs_commands(tool) or any(effect.what in PLACES for effect in tool.effects)
 
 
 def _reaches_out(tool: Tool) -> bool:

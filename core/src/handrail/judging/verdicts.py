@@ -105,7 +105,8 @@ class Part:
     `argv` are the words as the shell will see them. Words that are no program's stand for what no rule may cover unseen: `("?",)` for a part
     that was not understood, `(">", "file")` for a redirection, `("NAME=value",)` for an assignment. `span` is its place in the argument.
     `harmless`: taken alone it may run on the host without a question, so that a rule or grant for the other parts need not cover it.
-    `view`: the surroundings in which it alone would run without approval; None where it needs one.
+    `view`: the surroundings in which it alone would run without approval; None where it needs one. `folders`: the directories that it may run
+    in, as absolute paths, an empty one where it cannot be known; none for a tool that runs no command.
     """
 
     argv: tuple[str, ...] = ()
@@ -113,6 +114,7 @@ class Part:
     span: tuple[int, int] | None = None
     harmless: bool = False
     view: View | None = None
+    folders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ ISATAP = frozenset((0x00005EFE, 0x02005EFE))
 WORD = 0xFFFFFFFF
 
 # The codes of the reasons that a person lifts by naming the host, and by nothing else: connections are held to the same list.
-UNREACHED = frozenset(("private_address", "private_name", "metadata_address"))
+UNREACHED = frozenset(("private_address", "private_name", "metadata_address", "documentation_address"))
 NAMING = (
     "a person can allow it by naming the host or its network in their own config.toml, under [network] as allow_private"
 )

@@ -50,7 +50,10 @@ async def resolve_public(
         # A name that a person allowed may be anywhere but at a service that gives credentials away.
         trusted = by_name and why is not None and why.code != "metadata_address"
         if why is not None and not trusted and not addresses.among(address, allow_private):
-            raise denied(Reason(why.code, f"{host!r} leads to {why.text}" if host != str(address) else why.text))
+            what = why.text.removeprefix(f"{address} ")
+            raise denied(
+                Reason(why.code, f"{host!r} leads to {address}, which {what}" if host != str(address) else why.text)
+            )
     return tuple(dict.fromkeys(found))
 
 

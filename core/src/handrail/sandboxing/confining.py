@@ -113,6 +113,8 @@ class Confinement:
     view: View = View.WORK
     connections: Connections = field(default_factory=Connections)
     traffic: Traffic = field(default_factory=Traffic)
+    # The commands that rebases which stopped before would run when they go on, by their lists.
+    rebases: Mapping[Path, frozenset[str] | None] = field(default_factory=dict[Path, frozenset[str] | None])
 
     @property
     def name(self) -> str:
@@ -330,7 +332,17 @@ class Confines:
         found = replace(found, autorun={**found.autorun, **links})
         own = [path for path in self._protected if _below(path, bounds.writable) and not os.path.lexists(path)]
         places = {**missing, self._workspace[0]: tuple(own)}
-        return Confinement(sandbox, bounds, self._environment, found, places, self, View.WORK, connections)
+        return Confinement(
+            sandbox,
+            bounds,
+            self._environment,
+            found,
+            places,
+            self,
+            View.WORK,
+            connections,
+            rebases=_rebases(repos),
+        )
 
     def stand_in(self, text: str) -> Path:
         """Return a file of the host with this content, for something that is shown inside."""
@@ -364,6 +376,10 @@ class Confines:
         for git, places in missing.items():
             suspects += [place for place in repositories.links(git) if before.autorun.get(place) != stands_for(place)]
             suspects += [place for place in places if git not in new and stands_for(place) is not None]
+        for place, commands in _rebases(missing).items():
+            known = given.rebases.get(place, frozenset())
+            if known is not None and (commands is None or not commands <= known):
+                suspects.append(place)
         return suspects
 
     @property
@@ -480,6 +496,11 @@ def _repository(place: Path) -> bool:
     return place.name == ".git" or known_places.is_repository(
         {name for name in known_places.REPOSITORY_NAMES if os.path.lexists(place / name)}
     )
+
+
+def _rebases(repos: Iterable[Path]) -> dict[Path, frozenset[str] | None]:
+    """What rebases that stopped in these repositories would run when they go on."""
+    return {place: commands for git in repos for place, commands in repositories.commands_left(git).items()}
 
 
 def _inside(place: Path, roots: Sequence[Path]) -> bool:

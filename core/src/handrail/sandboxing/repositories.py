@@ -8,8 +8,13 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from handrail.sandboxing.aside import is_left
+
 # Within the folder of a repository, a submodule's or a worktree's: programs, and names of programs and of folders that hold them.
 OBEYED = ("hooks", "config", "config.worktree", "commondir", "gitdir")
+# What is left to do of a rebase that stopped, below the folder of a repository, a submodule or a worktree; and the lines in it that run a command.
+REBASE, TODO = "rebase-merge", "git-rebase-todo"
+EXECUTED = re.compile(r"^[ \t]*(?:exec|x)(?:[ \t].*)?$", re.MULTILINE)
 MAX_BYTES = 64_000
 MAX_MODULES = 100
 MAX_HOOKS = 200
@@ -31,7 +36,7 @@ KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?$")
 
 def obeyed(git: Path) -> Iterator[Path]:
     """The places in a repository's `.git` folder, its submodules' and its worktrees' that no command may change; they are there."""
-    for folder in (git, *_modules(git / "modules"), *_folders(git / "worktrees")):
+    for folder in _all_folders(git):
         for name in OBEYED:
             if os.path.lexists(folder / name):
                 yield folder / name
@@ -40,6 +45,23 @@ def obeyed(git: Path) -> Iterator[Path]:
 def links(git: Path) -> Iterator[Path]:
     """Those of them that are links: what they lead to can be kept, they themselves can only be watched."""
     return (place for place in obeyed(git) if place.is_symlink())
+
+
+def commands_left(git: Path) -> dict[Path, frozenset[str] | None]:
+    """The rebases that stopped in a repository and would run commands when they go on, each by its list of what is left to do.
+
+    None stands for the commands of a list that cannot be read, or that a link leads to. Lists without a command are left out.
+    """
+    found: dict[Path, frozenset[str] | None] = {}
+    for folder in _all_folders(git):
+        rebase, todo = folder / REBASE, folder / REBASE / TODO
+        if not is_left(todo):
+            continue
+        text = None if rebase.is_symlink() else _text(todo)
+        commands = None if text is None else frozenset(line.strip() for line in EXECUTED.findall(text))
+        if commands is None or commands:
+            found[rebase if rebase.is_symlink() else todo] = commands
+    return found
 
 
 def obeyed_later(git: Path) -> Iterator[Path]:
@@ -88,7 +110,7 @@ def harmless(git: Path) -> bool:
             return False
         hooks = git / "hooks"
         strange = hooks.is_symlink() or (hooks.exists() and not all(n.endswith(".sample") for n in os.listdir(hooks)))
-        if strange:
+        if strange or commands_left(git):
             return False
     except OSError:
         return False
@@ -151,6 +173,11 @@ def _folders(folder: Path) -> Iterable[Path]:
             ]
     except OSError:
         return ()
+
+
+def _all_folders(git: Path) -> Iterable[Path]:
+    """A repository's folder, and those of its submodules and worktrees."""
+    return (git, *_modules(git / "modules"), *_folders(git / "worktrees"))
 
 
 def _text(file: Path) -> str | None:

@@ -203,16 +203,18 @@ async def _launch(
     if bash is None:
         raise ToolUnavailable("bash is not on PATH", hint="install bash")
     environment = processes.host_environment(context.host_environment)
+    apart = context.verdict.view in (View.SYSTEM, View.FILES)
+    folder = processes.directory_for(context) if apart else _folder(command, context)
+    withheld = _withheld(command.command, folder, context, processes)
+    given = {name: value for name, value in context.environment.items() if name not in withheld}
     if context.sandbox is None:
         environment = on_desktop(environment, await _desktop(context))
-    apart = context.verdict.view in (View.SYSTEM, View.FILES)
     if apart:
-        environment = system_environment(environment, context.environment)
+        environment = system_environment(environment, given)
     terminal = _terminal(command)
     environment = unattended(environment, unset=processes.unset) if terminal is None else in_terminal(environment)
     if not apart:
-        environment.update(context.environment)
-    folder = processes.directory_for(context) if apart else _folder(command, context)
+        environment.update(given)
     sandbox = context.sandbox
     if sandbox is not None:
         sandbox, environment = _networked(sandbox, environment, folder, context)
@@ -233,7 +235,18 @@ async def _launch(
         limits=settings.limits,
         output_limit=settings.output_limit * MEGABYTE,
         followed=command.background,
+        withheld=withheld,
     )
+
+
+def _withheld(command: str, folder: Path, context: ToolContext, processes: Processes) -> frozenset[str]:
+    """The session's variables that a command on the host is not given; builtins alone obey none of a program's."""
+    if context.sandbox is not None or context.verdict.view is View.SHELL or not context.environment:
+        return frozenset()
+    from handrail_cli.withholding import withheld_variables
+
+    own = {**context.host_environment, **processes.vouched}
+    return withheld_variables(context.environment, own, command=command, folder=folder, roots=context.workspace)
 
 
 def _networked(
@@ -306,6 +319,7 @@ def _folder(command: Command, context: ToolContext) -> Path:
 def _background(process: Process, processes: Processes, context: ToolContext) -> Mapping[str, Any]:
     id = processes.keep(process)
     context.goes_on(lambda: process.running)
+    told = f"It runs in the background; read_process gives what it writes, stop_process({id!r}) ends it."
     return {
         "stdout": "",
         "stderr": "",
@@ -313,7 +327,7 @@ def _background(process: Process, processes: Processes, context: ToolContext) ->
         "process_id": id,
         "pid": process.pid,
         "cwd": str(context.cwd),
-        "note": f"It runs in the background; read_process gives what it writes, stop_process({id!r}) ends it.",
+        "note": " ".join((*_told_of_withheld(process), told)),
     }
 
 
@@ -529,6 +543,8 @@ def _keep_left(process: Process, context: ToolContext, processes: Processes) -> 
     if not process.alone:
         return ["It ran beside another command: its folder and variables were not kept."]
     kept = {name: value for name, value in context.environment.items() if name not in gone}
+    if process.launch.sandbox is None and context.verdict.view is None:
+        processes.vouched = {**processes.vouched, **left.changed}
     processes.unset = (processes.unset | gone) - left.changed.keys()
     context.keep(cwd=left.cwd, environment={**kept, **left.changed})
     return []
@@ -552,7 +568,7 @@ def _report(
     }
     keys, said = told(outputs)
     report = {**keys, "exit_code": exit_code, "cwd": str(context.cwd)}
-    said = [*notes, *said]
+    said = [*notes, *_told_of_withheld(process), *said]
     if prompt is not None:
         report["prompt"] = prompt.wire()
     if process_id is not None:
@@ -563,6 +579,15 @@ def _report(
     if said:
         report["note"] = " ".join(said)
     return report
+
+
+def _told_of_withheld(process: Process) -> Sequence[str]:
+    """Say which variables of the session the command was not given."""
+    if not process.launch.withheld:
+        return ()
+    names = ", ".join(sorted(process.launch.withheld))
+    why = "which may lead programs to files that nobody looked at; give in the command what it needs"
+    return (f"It ran on the host without the session's {names}, {why}.",)
 
 
 def _last_program(context: ToolContext) -> str | None:

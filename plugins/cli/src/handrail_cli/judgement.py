@@ -12,6 +12,7 @@ inside the workspace is taken as one that the person trusts.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import PurePath
 
 from handrail import Decision, Judging, Opinion, Part, Reach, Reason, Route, View
@@ -96,6 +97,12 @@ def _weighed(weighing: Weighing, judging: Judging) -> Opinion:
         parts = tuple(dict.fromkeys(parts))
     if not weighing.doubts and not weighing.changes:
         return _reading(weighing, judging, parts)
+    if not weighing.doubts and (reached := _by_host(weighing, judging, parts)) is not None:
+        return reached
+    if weighing.unconfined and (weighing.doubts or _withheld(weighing, judging)):
+        # Somebody's yes is for the host.
+        for doubt in weighing.unconfined:
+            weighing.doubt(doubt)
     floors = tuple(doubt.reason for doubt in weighing.doubts if doubt.floor is not None)
     if any(doubt.floor is Decision.DENY for doubt in weighing.doubts):
         own = tuple(reason for reason in floors if reason.code == OVERWRITES_OWN)
@@ -105,8 +112,6 @@ def _weighed(weighing: Weighing, judging: Judging) -> Opinion:
         codes = "+".join(dict.fromkeys(reason.code for reason in floors))
         return Opinion(f"{RULE}:{codes}", Decision.CONFIRM, Decision.CONFIRM, reasons=floors[:MAX_REASONS], parts=parts)
     narrowed = tuple(dict.fromkeys(weighing.narrowed)) if weighing.narrowable else ()
-    if not weighing.doubts and (reached := _by_host(weighing, judging, parts)) is not None:
-        return reached
     reasons = (*(doubt.reason for doubt in weighing.doubts), *_withheld(weighing, judging))[:MAX_REASONS]
     if reasons:
         # Where nobody is asked, in permissive mode, code of the workspace and what loses files run confined.
@@ -140,13 +145,16 @@ def _by_host(weighing: Weighing, judging: Judging, parts: tuple[Part, ...]) -> O
     """The opinion on an ordinary change that lacks nothing but connections to some hosts; None for any other."""
     if not (weighing.network and weighing.hosts and weighing.by_host and _filters(judging)):
         return None
-    if not_restorable(weighing.losing, judging) is not None:
-        return None
     assert judging.sandbox is not None
+    lost = not_restorable(weighing.losing, judging)
+    if lost is not None:
+        # No grant of hosts answers it.
+        parts = tuple(replace(part, view=None) for part in parts)
     relies = _relies_on_undo(weighing, judging)
     hosts = tuple(weighing.hosts)
     reach = Reach(hosts, needed=True)
-    if are_allowed(hosts, judging.sandbox.hosts):
+    known = are_allowed(hosts, judging.sandbox.hosts)
+    if known and lost is None:
         return Opinion(
             f"{RULE}:effect",
             Decision.ALLOW,
@@ -157,11 +165,13 @@ def _by_host(weighing: Weighing, judging: Judging, parts: tuple[Part, ...]) -> O
             relies_on_undo=relies,
         )
     told = f"it needs the network: {', '.join(hosts)}; if approved, it runs in the sandbox and can reach no other host"
+    lacking = None if known else Reason("needs_network", told)
+    reasons = tuple(reason for reason in (lacking, lost) if reason is not None)
     return Opinion(
-        f"{RULE}:needs_network",
+        f"{RULE}:{reasons[0].code}",
         Decision.CONFIRM,
         route=Route.SANDBOX,
-        reasons=(Reason("needs_network", told),),
+        reasons=reasons,
         parts=parts,
         view=View.WORK,
         reach=reach,

@@ -157,6 +157,9 @@ def _target(weighing: Weighing, operand: Operand, effects: Effects) -> None:
 def _remote(weighing: Weighing, operand: Operand, effects: Effects) -> None:
     """An address that it connects to."""
     text, word = operand.text, operand.word
+    if text is not None and operand.use.reaches == "git" and (effects.hosts or not effects.network):
+        # It may be the name of a remote, whose hosts are known already, or is a repository of this machine.
+        return
     if text is not None and text.lower().startswith("file:"):
         weighing.places.read(word, effects, text=re.sub(r"^file:/*", "/", text, flags=re.IGNORECASE))
         return
@@ -165,9 +168,6 @@ def _remote(weighing: Weighing, operand: Operand, effects: Effects) -> None:
             effects.warn("sends_data", "what a command prints goes into an address", word)
         else:
             effects.ask("unknown_host", "which machine it connects to is not known", word)
-        return
-    if operand.use.reaches == "git" and effects.hosts:
-        # It may be the name of a remote, whose hosts are known already.
         return
     judge_host(urls.place(text), word, weighing.judging, effects)
 

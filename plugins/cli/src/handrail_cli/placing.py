@@ -12,6 +12,7 @@ from pathlib import PurePath
 
 from handrail import Decision, Judging, Reason, Touch, View
 from handrail.files import paths, place_kinds
+from handrail.files.place_kinds import SHARED_TEMPORARY
 from handrail_cli.commandline import Word
 from handrail_cli.globs import GLOB, fitting_secret
 from handrail_cli.surroundings import Surroundings
@@ -50,6 +51,8 @@ class Effects:
     filters: bool = False
     # Resolved paths, or patterns of them, of which it may overwrite or delete what is there.
     losing: list[str] = field(default_factory=list[str])
+    # Doubts that count only where the line does not run in the sandbox.
+    unconfined: list[Doubt] = field(default_factory=list[Doubt])
 
     @property
     def view(self) -> View | None:
@@ -75,6 +78,10 @@ class Effects:
     def warn(self, code: str, text: str, word: Word | None, floor: Decision = Decision.CONFIRM) -> None:
         """A person has to see it, whatever else is allowed."""
         self.doubts.append(Doubt(Reason(code, text, word.span if word is not None else None), floor))
+
+    def warn_on_host(self, code: str, text: str, word: Word | None) -> None:
+        """A person has to see it if the line runs on the host."""
+        self.unconfined.append(Doubt(Reason(code, text, word.span if word is not None else None), Decision.CONFIRM))
 
 
 class Places:
@@ -302,8 +309,15 @@ class Places:
             if not self.changing(text, found, word, effects, does="deletes"):
                 return
             if (bulk := self.bulk(text, found.real, word.glob)) is not None:
-                effects.warn("bulk_delete", f"it deletes {bulk}", word)
+                warn = effects.warn_on_host if self.is_private(found.real) else effects.warn
+                warn("bulk_delete", f"it deletes {bulk}", word)
                 return
+
+    def is_private(self, real: str) -> bool:
+        """Return True for the folders for temporary files and what is in them, where a sandboxed command has its own in their place."""
+        offer = self.judging.sandbox
+        own = offer is not None and offer.private_tmp and not self.within(real)
+        return own and any(real == root or real.startswith(f"{root}/") for root in SHARED_TEMPORARY)
 
     def lose(self, paths: Sequence[str], effects: Effects) -> None:
         """Take down that what is at these resolved paths may be lost; temporary files may."""
@@ -324,6 +338,10 @@ class Places:
         """Whether a change at this place is an ordinary one."""
         effects.changes = True
         real = found.real
+        lacks_sandbox = effects.network or self.judging.sandbox is None
+        if lacks_sandbox and self.judging.protected and self.holds(found):
+            told = f"files by which Handrail judges are in {text!r} and may be overwritten"
+            effects.warn_on_host("own", told, word)
         if found.refused is not None:
             effects.ask(found.refused.code, found.refused.text, word)
         elif self.judging.protected and (self.keeps(found) or self.loses_own(found, does)):
@@ -334,8 +352,6 @@ class Places:
             effects.warn("device", f"it {does} the device {real!r}", word)
         elif self.links and self.behind_link(found):
             effects.warn("unknown_target", f"{text!r} is behind a link that the command makes", word)
-        elif (effects.network or self.judging.sandbox is None) and self.judging.protected and self.holds(found):
-            effects.warn("own", f"files by which Handrail judges are in {text!r} and may be overwritten", word)
         elif not self.within(real) and not self.passing(real):
             self.elsewhere(text, found, word, effects, does)
         elif (what := self.autorun(real) or (found.linked and self.autorun(found.written)) or None) is not None:

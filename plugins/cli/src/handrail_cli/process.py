@@ -55,6 +55,8 @@ class Launch:
     output_limit: int = MAX_WHOLE
     # Whether somebody reads while it runs: nothing is left in its pipes then.
     followed: bool = False
+    # The session's variables that it is not given.
+    withheld: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)

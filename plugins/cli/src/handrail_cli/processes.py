@@ -57,6 +57,8 @@ class Processes:
         self.ended: Sequence[str] = ()
         self._starter = starter
         self._token = secrets.token_hex(8)
+        # Variables of the session with the values that commands on the host gave them, which somebody or a rule has allowed.
+        self.vouched: Mapping[str, str] = {}
         self._numbers = 0
         self._handles = 0
         self._known: dict[str, Process] = {}

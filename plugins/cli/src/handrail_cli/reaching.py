@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from handrail.files import paths
@@ -55,6 +55,28 @@ def hosts_reached(use: Use, words: Sequence[Word], judging: Judging, places: Pla
     return found if found and all(map(_is_entry, found)) else None
 
 
+def local_repositories(use: Use, words: Sequence[Word], judging: Judging, places: Places) -> tuple[str, ...]:
+    """Return the directories that git gets commits from, where it connects to no host; empty for every other command."""
+    if use.reaches != "git":
+        return ()
+    texts = [words[one.word_index].text if one.value is None else one.value for one in use.named if one.role == "url"]
+    if None in texts:
+        return ()
+    named = [text for text in texts if text]
+    around = circumstances(judging, places)
+    addresses = _addresses(named, around, words)
+    if not addresses and named and any((folder / named[0]).is_dir() for folder in map(Path, around.folders)):
+        addresses = (named[0],)
+    if not addresses or not all(map(_is_directory, addresses)):
+        return ()
+    return tuple(re.sub(r"^file:/*", "/", address, flags=re.IGNORECASE) for address in addresses)
+
+
+def _is_directory(address: str) -> bool:
+    """Return True for what git takes for a directory: `file:` with a path, and a path without a colon before its first slash."""
+    return address.lower().startswith("file:///") or ":" not in address.partition("/")[0]
+
+
 def _sources(family: str, words: Sequence[Word], around: Circumstances) -> PackageSources:
     """Where a package manager gets packages that is called with these words."""
     if family != "pip":
@@ -97,19 +119,24 @@ def _of_remotes(
     named: Sequence[str], around: Circumstances, words: Sequence[Word], *, submodules: bool
 ) -> tuple[str, ...] | None:
     """The hosts of the addresses that git is given, or of the remotes that its repository has."""
-    if named:
-        addresses = _expanded(named[0], around)
-    elif submodules:
+    if submodules and not named:
         listed = [word.text or "" for word in words if WEB.match(word.text or "")]
         addresses = tuple(listed) or registries.git_remotes(around, kind="submodule")
         if addresses and any(address.startswith(("./", "../")) for address in addresses):
             addresses = (*(a for a in addresses if not a.startswith(".")), *(_expanded("origin", around) or ("",)))
     else:
-        everything = any(word.text in ("--all", "update") for word in words)
-        addresses = (None if everything else _expanded("origin", around)) or registries.git_remotes(around)
+        addresses = _addresses(named, around, words)
     if not addresses or not all(map(WEB.match, addresses)):
         return None
     return _of_urls(addresses)
+
+
+def _addresses(named: Sequence[str], around: Circumstances, words: Sequence[Word]) -> tuple[str, ...] | None:
+    """The addresses that git gets commits from: the one that it is given, or those of remotes."""
+    if named:
+        return _expanded(named[0], around)
+    everything = any(word.text in ("--all", "update") for word in words)
+    return (None if everything else _expanded("origin", around)) or registries.git_remotes(around)
 
 
 def _expanded(text: str, around: Circumstances) -> tuple[str, ...] | None:

@@ -67,6 +67,11 @@ def harmless(name: str, value: str | None) -> bool:
     return NAME.fullmatch(name) is not None and not RISKY.fullmatch(name)
 
 
+def is_tame(name: str, value: str) -> bool:
+    """Return True for a variable that is known to name neither a program nor a file to load, with such a value."""
+    return (COSMETIC.fullmatch(name) or ORDINARY.fullmatch(name)) is not None and harmless(name, value)
+
+
 def unsettled(environment: Mapping[str, str]) -> Iterator[str]:
     """The variables, already set, by which a plain program may do something else."""
     for name, value in environment.items():

@@ -22,7 +22,7 @@ from handrail_cli.producing import NOTHING, Feed, constant_output
 from handrail_cli.programs import Inner, Named, Use
 from handrail_cli.programs.grammars.running import destroying
 from handrail_cli.programs.taking import taken
-from handrail_cli.reaching import hosts_reached
+from handrail_cli.reaching import hosts_reached, local_repositories
 from handrail_cli.shells import shell
 from handrail_cli.spelling import is_spelled_out
 from handrail_cli.succession import succession
@@ -77,6 +77,8 @@ class Weighing:
         self.network = False
         # Resolved paths, or patterns of them, of which it may overwrite or delete what is there.
         self.losing: list[str] = []
+        # As in `Effects`, for all commands together.
+        self.unconfined: list[Doubt] = []
         # As in `Effects`, for all commands together; `likely` are hosts that a command may connect to which is not known to need any.
         self.hosts: dict[str, None] = {}
         self.likely: dict[str, None] = {}
@@ -119,7 +121,7 @@ class Weighing:
             for reason in analysis.opaque:
                 self.doubt(Doubt(reason, None if reason.code in TAKEN_APART else Decision.CONFIRM))
             self.narrowable = False
-            self.parts.append(Part(OPAQUE, span=self.at))
+            self.parts.append(Part(OPAQUE, span=self.at, folders=self.folders))
         for name, word in analysis.assigned:
             if unindexed(name) in self.judging.environment or not harmless(unindexed(name), word.text):
                 self.set_variable(name, word, later=True)
@@ -163,11 +165,17 @@ class Weighing:
         self.changes = self.changes or effects.changes
         self.network = self.network or effects.network
         self.losing += effects.losing
+        self.unconfined += effects.unconfined
         (self.hosts if effects.network else self.likely).update(dict.fromkeys(effects.hosts))
         self.by_host = self.by_host and (effects.by_host or not effects.network)
         self.reads = self.reads or effects.files or (effects.program and not effects.inspects and not effects.filters)
         self.passes = self.passes or effects.program
         self.names_files = self.names_files and (effects.filters or not (effects.program or effects.files))
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The directories that the command at hand may run in."""
+        return tuple(map(str, self.places.cwds))
 
     @property
     def view(self) -> View:
@@ -225,7 +233,8 @@ class Weighing:
         splits = name == "IFS" and command.program == "read" and word.text is not None
         fine = tells or splits or harmless(name, word.text)
         view = View.SHELL if fine else None
-        self.parts.append(Part((f"{name}={word.guess}",), (), self.at or word.span, fine and self.spelled_out, view))
+        argv, at = (f"{name}={word.guess}",), self.at or word.span
+        self.parts.append(Part(argv, (), at, fine and self.spelled_out, view, self.folders))
         if not fine:
             self.set_variable(name, word)
 
@@ -261,7 +270,7 @@ class Weighing:
             argv = redirect.operator, target.guess
             at = self.at or target.span
             harmless = effects.harmless and self.spelled_out
-            self.parts.append(Part(argv, tuple(effects.touches), at, harmless, effects.view))
+            self.parts.append(Part(argv, tuple(effects.touches), at, harmless, effects.view, self.folders))
 
     def connect(self, word: Word, effects: Effects) -> None:
         host = ":".join((word.text or "").split("/")[3:5])
@@ -273,7 +282,7 @@ class Weighing:
     def words(self, words: Sequence[Word], feed: Feed, span: tuple[int, int]) -> None:
         """The words of a command: the program, its options, what they name, and what it runs in its turn."""
         effects = Effects([], [])
-        at = len(self.parts)
+        at, folders = len(self.parts), self.folders
         self.depth += 1
         self.steps += 1
         if self.depth > MAX_NESTING * 2:
@@ -292,9 +301,9 @@ class Weighing:
         if len(touches) > 1:
             touches = list(dict.fromkeys(touches))
         harmless = effects.harmless and self.spelled_out
-        self.parts.insert(at, Part(argv, tuple(touches), self.at or span, harmless, effects.view))
+        self.parts.insert(at, Part(argv, tuple(touches), self.at or span, harmless, effects.view, folders))
         if (effects.doubts or effects.changes) and any(word.text is None for word in words):
-            self.parts.insert(at + 1, Part(OPAQUE, span=self.at or span))
+            self.parts.insert(at + 1, Part(OPAQUE, span=self.at or span, folders=folders))
 
     def program(self, words: Sequence[Word], feed: Feed, effects: Effects, span: tuple[int, int]) -> None:
         first = words[0]
@@ -503,7 +512,12 @@ class Weighing:
 
     def connects(self, use: Use, words: Sequence[Word], effects: Effects) -> None:
         """The hosts that a command connects to, as far as they can be told."""
-        effects.network = effects.changes = True
+        effects.changes = True
+        if repositories := local_repositories(use, words, self.judging, self.places):
+            for place in repositories:
+                self.places.read(words[0], effects, text=place)
+            return
+        effects.network = True
         hosts = hosts_reached(use, words, self.judging, self.places)
         effects.by_host = hosts is not None
         effects.hosts = hosts or ()

@@ -167,9 +167,7 @@ def words_for(states: int, role: int) -> frozenset[str]:
     if states >> State.MULTI_LINE & 1 and kind is Kind.TEXT:
         words.add("multiline")
     # LibreOffice says of its sheets and their cells only that they are enabled, and Chromium of a field only that it can be read and not changed.
-    usable = (
-        states >> State.SENSITIVE & 1 or (role in IN_SHEETS and states >> State.ENABLED & 1) or "readonly" in words
-    )
+    usable = states >> State.SENSITIVE & 1 or (role in IN_SHEETS and states >> State.ENABLED & 1) or "readonly" in words
     if not usable and kind in (Kind.CONTROL, Kind.TEXT, Kind.RANGE, Kind.MENU):
         words.add("disabled")
     if not states >> State.SHOWING & 1:

@@ -25,6 +25,7 @@ from handrail.sandboxing.sandboxes import WHOLE
 from handrail.sandboxing.scratch import Scratch
 from handrail_cli.descriptors import inheritable_descriptors
 from handrail_cli.sandboxes import limits, seccomp
+from handrail_cli.sandboxes.git_attributes import secret_attributes
 from handrail_cli.sandboxes.listening import interpreter_folders, listening
 
 PROGRAM = "bwrap"
@@ -226,6 +227,8 @@ class Bubblewrap(Sandbox):
         # Users of this machine are no secret, and programs tell who owns a file by them.
         for name, text in (("hosts", HOSTS), ("resolv.conf", ""), ("passwd", _passwd()), ("group", _group())):
             _complete(etc / name, text)
+        with (etc / "gitattributes").open("a") as file:
+            file.write(f"\n{secret_attributes()}")
         return folder
 
     @cached_property

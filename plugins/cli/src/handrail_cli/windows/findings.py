@@ -91,7 +91,9 @@ class Case:
         self.commands += 1
         if self.commands > MAX_COMMANDS:
             raise Exhausted("too_much", "it has more parts than are analysed")
-        self.parts.append(Part(argv, tuple(dict.fromkeys(self.touches[touches_from:])), self._moved(span)))
+        touches = tuple(dict.fromkeys(self.touches[touches_from:]))
+        folders = (str(self.cwd) if self.cwd is not None else "",)
+        self.parts.append(Part(argv, touches, self._moved(span), folders=folders))
         del self.touches[touches_from:]
 
     def _moved(self, span: Span | None) -> Span | None:
