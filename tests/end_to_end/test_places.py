@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
@@ -231,6 +232,33 @@ async def test_a_file_that_a_tool_makes_in_the_private_folder_is_there_for_comma
         assert not Path("/tmp", name).exists()
 
 
+async def test_an_error_names_a_place_in_the_private_folder_as_commands_do(tmp_path: Path) -> None:
+    async with handrail.open(cwd=tmp_path) as session:
+        await session.call("execute_cli", {"command": "mkfifo /tmp/pipe"})
+        if session.temporary is None:
+            pytest.skip("no sandbox with a private /tmp is usable here")
+        for name in ("missing", "pipe"):
+            error = (await session.call("read_file", {"file_path": f"/tmp/{name}"}))["error"]
+            assert (str(session.temporary) in str(error), "'/tmp" in error["message"]) == (False, True), error
+
+
+@pytest.mark.parametrize("at", [".", "conf", "conf/deep"])
+async def test_what_a_link_named_like_a_secret_leads_to_is_one(tmp_path: Path, at: str) -> None:
+    real = tmp_path / "conf/deep/plain.conf"
+    real.parent.mkdir(parents=True)
+    real.write_text("xyzzy")
+    link = tmp_path / at / "prod.env"
+    link.symlink_to(os.path.relpath(real, link.parent))
+    async with handrail.open(cwd=tmp_path) as session:
+        for path in (link, real):
+            assert (await session.call("read_file", {"file_path": str(path)})).status == "denied"
+        found = await session.call("find_files", {"search_text": "xyzzy", "ignore": False})
+        listed = await session.call("list_directory", {"path": str(link.parent)})
+        shown = await session.call("execute_cli", {"command": "cat conf/deep/plain.conf; grep -r xyz ."})
+        assert not any("xyzzy" in str({**each, "args": ""}) for each in (listed, shown))
+        assert "plain.conf" not in str(found)
+
+
 async def test_public_files_are_read_when_nobody_can_be_asked(tmp_path: Path) -> None:
     async with handrail.open(cwd=tmp_path, mode="headless") as session:
         for tool, args in (
@@ -247,4 +275,4 @@ async def test_public_files_are_read_when_nobody_can_be_asked(tmp_path: Path) ->
 def test_names_of_the_table_are_told_apart_in_one_module() -> None:
     assert place_kinds.is_public("/usr/share/doc/x")
     assert not place_kinds.is_public("/etc/shadow")
-    assert place_kinds.secret_in(paths.resolve(".env", cwd=WORK, home=HOME)) == "settings with secrets"
+    assert place_kinds.secret_in(paths.resolve(".env", cwd=WORK, home=HOME), ()) == "settings with secrets"

@@ -339,7 +339,8 @@ def large(work: Path) -> Path:
         pytest.param("echo x > data/new", id="a-new-file-beside-it"),
         pytest.param("rm build/x.o", id="in-a-generated-folder"),
         pytest.param("rm -rf build", id="a-generated-folder"),
-        pytest.param("mkdir data/deep && touch data/large.bin && echo >> data/large.bin", id="it-is-added-to"),
+        pytest.param("mv data/large.bin data/other.bin", id="it-gets-another-name"),
+        pytest.param("mkdir data/deep && cat data/large.bin > /dev/null", id="it-is-read"),
         pytest.param("find src -name '*.tmp' -delete", id="found"),
         pytest.param("python3 -c \"open('a.txt', 'w').write('x')\"", id="by-code"),
     ],
@@ -379,6 +380,93 @@ async def test_a_command_that_loses_what_undo_does_not_keep_asks(large: Path, co
         assert (await session.call("execute_cli", {"command": command})).status == "success"
     assert len(asked) == 1
     assert "could not be undone" in asked[0]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param("python3 evil.py", id="code"),
+        pytest.param("python3 evil.py & wait", id="in-the-background"),
+        pytest.param("zip -qm x.zip data/large.bin", id="packed-and-deleted"),
+        pytest.param("objcopy a.txt data/large.bin", id="works-on-compiled-code"),
+        pytest.param("echo x >> data/large.bin", id="added-to"),
+        pytest.param("chmod 600 data/large.bin", id="another-mode"),
+    ],
+)
+async def test_no_unapproved_program_changes_what_undo_does_not_keep(large: Path, command: str) -> None:
+    (large / "evil.py").write_text(
+        "import os, shutil\n"
+        "for act in (os.remove, lambda p: os.truncate(p, 0), lambda p: os.rename(p, 'x'), lambda p: os.rename('a.txt', p),\n"
+        "            lambda p: os.rename('data', 'x'), lambda p: shutil.rmtree('data'), lambda p: open(p, 'wb')):\n"
+        "    try: act('data/large.bin')\n"
+        "    except OSError as exc: print(exc)\n"
+    )
+    before = (large / "data/large.bin").stat()
+    async with handrail.open(cwd=large) as session:
+        result = await session.call("execute_cli", {"command": command})
+        named = "It could not change what undo does not keep" in result.get("note", "")
+        assert named == (result.error_code == "sandbox_denied")
+    after = (large / "data/large.bin").stat()
+    assert (after.st_ino, after.st_size, after.st_mode, after.st_mtime) == (
+        before.st_ino,
+        before.st_size,
+        before.st_mode,
+        before.st_mtime,
+    )
+
+
+async def test_a_refused_change_of_what_undo_does_not_keep_can_be_approved(large: Path) -> None:
+    async with handrail.open(cwd=large, confirm=yes) as session:
+        assert (await session.call("execute_cli", {"command": "chmod 600 data/large.bin"})).ok
+    assert stat.S_IMODE((large / "data/large.bin").stat().st_mode) == 0o600
+
+
+async def test_code_is_asked_about_once_calls_have_made_too_many_files_for_undo(work: Path, tmp_path: Path) -> None:
+    (work / "notes").mkdir()
+    (work / "notes/n.txt").write_text("mine")
+    (work / "flood.py").write_text("for number in range(120): open(f'{number}', 'w')\n")
+    (work / "wipe.py").write_text("import shutil; shutil.rmtree('notes')\n")
+    config = tmp_path / "handrail.toml"
+    config.write_text("[undo]\nmax_files = 100\n")
+    async with handrail.open(cwd=work, config=config) as session:
+        flooded = await run(session, "python3 flood.py")
+        assert flooded["undo"]["kept"] is False
+        refused = await session.call("execute_cli", {"command": "python3 wipe.py"})
+        assert (refused.status, refused.error_code) == ("denied", "not_undoable")
+    # A later session knows of it, too.
+    async with handrail.open(cwd=work, config=config) as session:
+        assert (await session.call("execute_cli", {"command": "python3 wipe.py"})).error_code == "not_undoable"
+        for path in work.glob("[0-9]*"):
+            path.unlink()
+        await run(session, "python3 wipe.py")
+        session.confirmer = yes
+        assert (await session.undo()).ok
+    assert (work / "notes/n.txt").read_text() == "mine"
+
+
+async def test_code_is_asked_about_once_calls_have_made_too_many_large_files(work: Path, tmp_path: Path) -> None:
+    (work / "make.py").write_text(
+        "import os\nfor n in range(210): os.mkdir(f'd{n}'); open(f'd{n}/x', 'w').write('x' * 3_000)\n"
+    )
+    config = tmp_path / "handrail.toml"
+    config.write_text("[undo]\nmax_file_bytes = 2_000\n")
+    async with handrail.open(cwd=work, config=config) as session:
+        await run(session, "python3 make.py")
+        refused = await session.call("execute_cli", {"command": "python3 -V; make -n"})
+        assert (refused.status, refused.error_code) == ("denied", "not_undoable")
+    # A workspace that was like that from the start is worked in.
+    async with handrail.open(cwd=work, config=config) as session:
+        await run(session, "rm -f a.txt; touch new")
+
+
+async def test_a_workspace_that_was_too_large_from_the_start_is_worked_in(work: Path, tmp_path: Path) -> None:
+    for number in range(120):
+        (work / str(number)).touch()
+    config = tmp_path / "handrail.toml"
+    config.write_text("[undo]\nmax_files = 100\n")
+    async with handrail.open(cwd=work, config=config) as session:
+        (work / "make.py").write_text("open('made', 'w')\n")
+        assert "undo.max_files" in (await run(session, "python3 make.py"))["undo"]["why"]
 
 
 async def test_what_other_calls_change_beside_a_background_command_is_theirs(session: Session, work: Path) -> None:

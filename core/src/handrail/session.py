@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import sys
 import threading
+import time
 from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -85,6 +86,7 @@ class Session:
         self.settings = settings
         self._confirmer = confirmer
         self.id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+        self.began = time.time()
         self.cwd = cwd
         self.environment: Mapping[str, str] = {}
         self.workspace = tuple(workspace)
@@ -201,13 +203,13 @@ class Session:
         changed since, unless `force` undoes that, too, or `skip_changed` leaves such files as they are. The same is true of files whose present
         contents could not be brought back by a redo, which `final` allows to be taken away. Never raises.
         """
-        from handrail.undo.undo_tool import TITLE, arguments_for
+        from handrail.undo.undo_tool import UNDO_TITLE, arguments_for
 
         await self.changes.settle()
         try:
             args = await arguments_for(self, call, force=force, skip_changed=skip_changed, final=final)
         except HandrailError as exc:
-            return ToolResult.failure(exc, title=TITLE)
+            return ToolResult.failure(exc, title=UNDO_TITLE)
         self._calls += 1
         made = ToolCall("undo_call", args, call_id or f"c{self._calls}", by_hand=True)
         return await pipeline.run_call(self, made)

@@ -19,9 +19,9 @@ from handrail.errors import HandrailError
 from handrail.undo.file_contents import kept_file
 from handrail.undo.keeper import UndoKeeper
 from handrail.undo.plans import PathPlan
-from handrail.undo.restore import Restorer
+from handrail.undo.restore import PathRestorer
 from handrail.undo.selection import plan_for
-from handrail.undo.states import ABSENT, Kind, State, state_of
+from handrail.undo.states import ABSENT_STATE, PathKind, PathState, state_of
 from handrail.undo.store import UndoStore
 
 from .workspace import OpenSession, seen
@@ -109,7 +109,7 @@ def test_a_folder_that_is_exchanged_while_undo_works_is_not_written_through(tmp_
 
     before = seen(outside)
     with store.turn(), store.written(), contextlib.suppress(HandrailError):
-        Restorer(store, {}).apply(plans, check=exchange)
+        PathRestorer(store, {}).apply(plans, check=exchange)
     store.close()
     assert seen(outside) == before
 
@@ -125,7 +125,9 @@ def test_what_fails_half_way_is_taken_back(tmp_path: Path) -> None:
     before = seen(work)
     store = UndoStore(tmp_path / "undo", UndoSettings())
     plans = _restoring(store, [work / "a", work / "b", work / "c"])
-    plans += [PathPlan(str(path), "delete", _state(store, path), ABSENT) for path in (work / "made", work / "made/x")]
+    plans += [
+        PathPlan(str(path), "delete", _state(store, path), ABSENT_STATE) for path in (work / "made", work / "made/x")
+    ]
     for last in range(2 * len(plans)):
         steps = iter(range(last))
 
@@ -135,7 +137,7 @@ def test_what_fails_half_way_is_taken_back(tmp_path: Path) -> None:
 
         fresh = [PathPlan(p.path, p.step, _state(store, Path(p.path)), p.wanted) for p in plans]
         with store.turn(), store.written(), pytest.raises(KeyError):
-            Restorer(store, {}).apply(fresh, check=check)
+            PathRestorer(store, {}).apply(fresh, check=check)
         assert seen(work) == before, last
     store.close()
 
@@ -236,11 +238,11 @@ def _restoring(store: UndoStore, paths: list[Path]) -> list[PathPlan]:
     digest = hashlib.sha256(data).digest()
     with store.turn(), store.written():
         store.put(digest, data)
-    wanted = State(Kind.FILE, mode=0o600, size=len(data), digest=digest)
+    wanted = PathState(PathKind.FILE, mode=0o600, size=len(data), digest=digest)
     return [PathPlan(str(path), "restore", _state(store, path), wanted) for path in paths]
 
 
-def _state(store: UndoStore, path: Path) -> State:
+def _state(store: UndoStore, path: Path) -> PathState:
     """What is at a path, kept."""
     if path.is_dir():
         return state_of(path.lstat(), now=0)

@@ -14,7 +14,9 @@ import pytest
 
 from handrail import Answer, Approval, Decision, Judging, Opinion, Run, Session, ToolContext, tool
 from handrail.asking.confirm import yes
+from handrail.errors import Downstream
 from handrail.testing import Always
+from handrail.undo.keeper import UndoKeeper
 
 from .workspace import OpenSession, make_repository, seen
 
@@ -142,6 +144,85 @@ async def test_what_was_kept_once_stays_kept_whatever_git_is_told_to_ignore(open
         await session.call("act", {"code": "import shutil; shutil.rmtree('build')"})
         assert (await session.undo()).ok
     assert (work / "build/by-hand.txt").read_text() == "mine"
+
+
+MARKS = [
+    pytest.param("build/pyvenv.cfg", "home = /usr", id="a-file-of-a-tool"),
+    pytest.param("build/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55", id="a-tag"),
+    pytest.param(".gitignore", "build/\n", id="what-git-ignores"),
+]
+
+
+@pytest.mark.parametrize("max_files", [50_000, 50])
+@pytest.mark.parametrize(("mark", "text"), MARKS)
+async def test_no_call_makes_a_persons_files_count_as_generated(
+    opened: OpenSession, work: Path, mark: str, text: str, max_files: int
+) -> None:
+    make_repository(work)
+    for path in ("build/by-hand.txt", *(f"many/{number}" for number in range(60))):
+        (work / path).parent.mkdir(exist_ok=True)
+        (work / path).write_text("mine")
+    async with opened(settings={"undo": {"max_files": max_files}}) as session:
+        await session.call("put", {"path": mark, "text": text})
+        assert (await session.call("take", {"path": "build"}))["undo"] == {"kept": True}
+        assert (await session.undo()).ok
+    assert (work / "build/by-hand.txt").read_text() == "mine"
+
+
+async def test_what_a_person_makes_meanwhile_is_kept_before_a_call_marks_it(opened: OpenSession, work: Path) -> None:
+    async with opened() as session:
+        await session.call("put", {"path": "one.txt", "text": "x"})
+        (work / "build").mkdir()
+        (work / "build/by-hand.txt").write_text("mine")
+        await session.call("put", {"path": "build/pyvenv.cfg", "text": ""})
+        await session.call("take", {"path": "build"})
+        assert (await session.undo()).ok
+    assert (work / "build/by-hand.txt").read_text() == "mine"
+
+
+async def test_a_call_that_makes_too_many_files_says_that_it_cannot_be_undone(opened: OpenSession) -> None:
+    async with opened(settings={"undo": {"max_files": 50}}) as session:
+        result = await session.call("act", {"code": "[open(f'{n}', 'w') for n in range(60)]"})
+        assert result["undo"] == {"kept": False, "why": "the workspace holds more files than undo.max_files"}
+
+
+@pytest.mark.parametrize("name", ["large2.bin", "scratch.iso"])
+async def test_a_file_that_is_not_kept_gets_its_name_again(opened: OpenSession, work: Path, name: str) -> None:
+    data = os.urandom(3_000)
+    (work / "large.bin").write_bytes(data)
+    (work / "large.bin").chmod(0o640)
+    before = seen(work)
+    async with opened(settings={"undo": {"max_file_bytes": 2_000, "leave_out": ["*.iso"]}}) as session:
+        renamed = await session.call(
+            "act", {"code": f"import os; os.rename('large.bin', '{name}'); os.remove('one.txt')"}
+        )
+        assert (renamed["undo"]["kept"], "not_kept" in renamed["undo"]) == (True, False)
+        after = seen(work)
+        assert (await session.undo("c1")).ok
+        assert seen(work) == before
+        assert (await session.undo("c2")).ok
+        assert seen(work) == after
+
+
+async def test_a_file_of_the_same_name_is_not_taken_for_one_that_was_renamed(opened: OpenSession, work: Path) -> None:
+    (work / "large.bin").write_bytes(os.urandom(3_000))
+    async with opened(settings={"undo": {"max_file_bytes": 2_000}}) as session:
+        code = "import os; os.rename('large.bin', 'l.bin'); f = open('l.bin', 'ab'); f.write(b'more'); f.close()"
+        told = await session.call("act", {"code": code})
+        assert "large.bin: it is larger than undo.max_file_bytes" in told["undo"]["not_kept"]
+        assert not (await session.undo()).ok
+
+
+async def test_an_error_that_is_not_the_stores_leaves_undo_on(opened: OpenSession, work: Path) -> None:
+    def fails(keeper: UndoKeeper) -> None:
+        with keeper.step():
+            os.lstat(work / "missing")
+
+    async with opened() as session:
+        await session.call("put", {"path": "one.txt", "text": "x"})
+        with pytest.raises(Downstream, match="missing"):
+            await session.runtime.undo.run(fails)
+        assert session.changes.undoable is True
 
 
 async def test_a_setting_leaves_out_more(opened: OpenSession, work: Path) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import random
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -17,7 +18,7 @@ import pytest
 from handrail import Session, ToolCall
 from handrail.config.settings import UndoSettings
 from handrail.undo.keeper import CallScope, UndoKeeper
-from handrail.undo.states import Kind, alike
+from handrail.undo.states import PathKind, states_alike
 from handrail.undo.store import CallRecord
 
 from .workspace import OpenSession, seen
@@ -219,7 +220,7 @@ def test_looking_where_the_kernel_points_finds_all_that_looking_everywhere_finds
         changed = {str(work / path) for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
         assert told == changed, number
         assert known.keys() == after.keys(), number
-        assert all(state.digest or state.kind is not Kind.FILE for state in known.values())
+        assert all(state.digest or state.kind is not PathKind.FILE for state in known.values())
     keeper.close()
     # Another process knows the same.
     other = UndoKeeper(tmp_path / "undo", UndoSettings(), ())
@@ -227,7 +228,7 @@ def test_looking_where_the_kernel_points_finds_all_that_looking_everywhere_finds
         other.look_at_roots([str(work)], NEVER)
         again = {os.path.relpath(path, work): state for path, state in other.manifest.below(str(work))}
     assert again.keys() == known.keys()
-    assert all(alike(state, known[path]) for path, state in again.items())
+    assert all(states_alike(state, known[path]) for path, state in again.items())
     other.close()
 
 
@@ -335,6 +336,21 @@ async def test_an_undo_that_was_killed_is_finished_by_the_next_one(
         assert seen(work) == before
         # It is done.
         assert (await session.undo()).error_code == "not_found"
+
+
+async def test_what_was_put_back_counts_as_undone_though_it_could_not_be_recorded_whole(
+    session: Session, work: Path
+) -> None:
+    await session.call("put", {"path": "one.txt", "text": "changed"})
+    database = session.runtime.places.undo / "undo.sqlite3"
+    with sqlite3.connect(database) as other:
+        # What undo changes itself cannot be written down.
+        other.execute("CREATE TRIGGER full BEFORE INSERT ON changes BEGIN SELECT RAISE(ABORT, 'full'); END")
+    result = await session.undo()
+    assert ((work / "one.txt").read_text(), result.status, result["effect"]) == ("one", "success", "unverified")
+    with sqlite3.connect(database) as other:
+        other.execute("DROP TRIGGER full")
+    assert [plan.undone for plan in await session.undo_plans() if plan.records[0].tool == "put"] == [True]
 
 
 async def test_an_undo_that_fails_is_no_unfinished_one(session: Session, work: Path) -> None:

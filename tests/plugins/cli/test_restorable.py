@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,6 +105,45 @@ def test_losing_a_file_runs_only_where_undo_keeps_it(project: Path, command: str
 )
 def test_what_git_or_a_tool_can_bring_back_needs_no_undo(project: Path, command: str) -> None:
     assert judge(command, judging(project, undoable=False)).suggestion is Decision.ALLOW
+
+
+@pytest.mark.parametrize(
+    ("mark", "text"),
+    [
+        pytest.param("build/pyvenv.cfg", "", id="a-file-of-a-tool"),
+        pytest.param("build/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55", id="a-tag"),
+        pytest.param(".gitignore", "build\n", id="what-git-ignores"),
+    ],
+)
+def test_what_the_session_has_marked_does_not_count_as_generated(project: Path, mark: str, text: str) -> None:
+    (project / "build").mkdir()
+    (project / "build/by-hand.txt").write_text("mine\n")
+    began = time.time()
+    (project / mark).write_text(text)
+    here = judging(project, undoable=False)
+    assert judge("rm -rf build", here).suggestion is Decision.ALLOW
+    assert judge("rm -rf build", replace(here, began=began)).suggestion is Decision.CONFIRM
+    # What was said before counts.
+    assert judge("rm -rf build", replace(here, began=began + 60)).suggestion is Decision.ALLOW
+
+
+@pytest.mark.parametrize(
+    ("command", "asked"),
+    [
+        ("mv new.c old.c", False),
+        ("mv ./new.c old.c", False),
+        ("mv new.c notes/old.c", True),
+        ("mv new.c notes", True),
+        ("mv notes writings", True),
+        ("mv new.c old.c; rm old.c", True),
+        ("mv new.c old.c 2> new.c", True),
+        ("mv new.c changed.txt", True),
+        ("mv new.c .svn", True),
+    ],
+)
+def test_another_name_in_one_folder_loses_nothing(project: Path, command: str, asked: bool) -> None:
+    opinion = judge(command, judging(project, undoable=False))
+    assert (opinion.suggestion is Decision.CONFIRM) is asked
 
 
 def test_a_repository_below_is_lost_with_its_folder(project: Path) -> None:

@@ -131,6 +131,12 @@ async def test_the_network_is_not_there_and_that_is_told(run: Run) -> None:
     assert result["error"]["details"] == {"denied": "network"}
 
 
+async def test_the_hosts_known_here_are_known_inside_and_no_others(run: Run) -> None:
+    here = Path("/etc/hosts").read_text()
+    inside = (await run("cat /etc/hosts"))["stdout"]
+    assert inside == here if "localhost" in here.split() else "localhost" in inside.split()
+
+
 async def test_an_ordinary_failure_is_one(run: Run) -> None:
     result = await run("echo no >&2; exit 3")
     assert (result.error_code, result["exit_code"]) == ("downstream_error", 3)

@@ -14,6 +14,8 @@ import pytest
 
 from handrail.config.places import Places
 from handrail.desktops.presses import Presses
+from handrail.opening import found_runtime
+from handrail_console.hands import Hands
 
 from .opened import Agent, Console, Page, agent, browser
 
@@ -68,6 +70,18 @@ async def test_a_call_is_undone_by_a_person_in_the_console(page: Page, writer: A
     await page.press("button.danger", card)
     await page.wait("document.querySelector('#undoable').textContent.includes('undone')")
     assert (writer.folder / "a.txt").read_text() == "one\n"
+
+
+async def test_nothing_is_left_of_the_sessions_that_undo(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    settings = {"mode": "accept_edits", "undo.enabled": True}
+    async with found_runtime(settings, cwd=work) as runtime, Hands.of(runtime) as hands:
+        async with runtime.session(confirm=None) as session:
+            await session.call("write_file", {"file_path": "a.txt", "content": "x"})
+            call = f"{session.id}/c1"
+        assert (await hands.undo(call, force=False, skip_changed=False)).ok
+        assert (hands.sessions(), (work / "a.txt").exists()) == (set(), False)
 
 
 async def test_what_was_changed_since_is_left_or_undone_as_a_person_says(served: Console, writer: Agent) -> None:

@@ -176,9 +176,9 @@ class ToolContext:
         """Have undo keep files and folders (real paths) that the arguments do not name, before the call changes them."""
         unkept = await self.session.changes.name_more(self.call_id, list(map(str, paths)))
         if unkept and self.verdict.relies_on_undo:
-            from handrail.undo.call_changes import named
+            from handrail.undo.call_changes import describe_unkept
 
-            raise NotUndoable(f"it could not be undone: {named(unkept)}")
+            raise NotUndoable(f"it could not be undone: {describe_unkept(unkept)}")
 
     def goes_on(self, running: Callable[[], bool]) -> None:
         """Say that something which the call has started may change files as long as `running` returns True, also when the call is over."""

@@ -81,6 +81,8 @@ def record(
             result = ToolResult.failure(masked(exc, invocation.tool.name), title=invocation.tool.title)
     elif invocation is not None and session.artifacts.unclaimed:
         session.artifacts.claim(invocation.call_id, None)
+    if "error" in result and (own := session.temporary) is not None:
+        result["error"] = _named_inside(result["error"], str(own))
     result.setdefault("duration_ms", round((perf_counter() - began) * 1000))
     if invocation is not None and invocation.before is not None:
         # What ran, or was refused, is not what the model asked for.
@@ -105,6 +107,13 @@ def record(
             )
         )
     return result
+
+
+def _named_inside(error: Any, temporary: str) -> Any:
+    """The error with places in the session's private folder named as its commands have them, in /tmp."""
+    if not is_object(error):
+        return error
+    return {key: each.replace(temporary, "/tmp") if isinstance(each, str) else each for key, each in error.items()}
 
 
 def failed(running: Running, error: HandrailError) -> ToolResult:

@@ -199,7 +199,7 @@ async def _although_not_undoable(
 
     async def judge(invocation: Invocation) -> Verdict:
         verdict = judged(session, invocation, await session.court.judge(invocation))
-        if not verdict.relies_on_undo:
+        if verdict.decision is not Decision.ALLOW or not (verdict.relies_on_undo or is_unasked(verdict)):
             return verdict
         reasons = (Reason("not_undoable", str(why)), *verdict.reasons)
         return replace(
@@ -212,6 +212,7 @@ async def _although_not_undoable(
         )
 
     from handrail.asking.confirming import confirm
+    from handrail.undo.call_changes import is_unasked
 
     await finish(session, running, failed(running, why), began, over=False)
     asked = await judge(running.invocation)
@@ -393,6 +394,8 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
     try:
         if sandbox is None and tool.confinable:
             on_host = await session.begin_host_run(verdict.view)
+        if sandbox is not None and recorded is not None:
+            sandbox = sandbox.protecting(recorded.protected)
         context = ToolContext(session, invocation, running, verdict=verdict, sandbox=sandbox)
         filled = invocation
         if tool.takes_text and names_secret(invocation.args):

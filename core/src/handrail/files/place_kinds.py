@@ -15,10 +15,12 @@ What still differs between the shell and the file tools has its reasons beside t
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path, PurePath, PureWindowsPath
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -126,10 +128,36 @@ def is_stream(real: str) -> bool:
     return real.startswith("/dev/") and STREAMS.fullmatch(real) is not None
 
 
-def secret_in(found: paths.Resolved) -> str | None:
-    """Return what secret a resolved path keeps, by its real name or, through a link, by the one that it was called by."""
+def secret_in(found: paths.Resolved, roots: Iterable[PurePath]) -> str | None:
+    """Return what secret a resolved path keeps: by its real name, through a link by the one that it was called by, and by that of a link to it
+    which lies in a folder on the way to it, below one of the roots.
+    """
     what = secret(found.place)
-    return secret(found.named) if what is None and found.linked else what
+    if what is None and found.linked:
+        what = secret(found.named)
+    if what is not None or isinstance(found.place, PureWindowsPath):
+        return what
+    return _secret_behind_link(found.real, tuple(map(str, roots)))
+
+
+def _secret_behind_link(real: str, roots: tuple[str, ...]) -> str | None:
+    folder = real
+    while any(folder.startswith(f"{root}/") for root in roots):
+        folder = os.path.dirname(folder)
+        with contextlib.suppress(OSError):
+            for link, what in _secret_links(folder, os.stat(folder).st_ctime_ns):
+                place = os.path.realpath(link)
+                if real == place or real.startswith(f"{place}/"):
+                    return what
+    return None
+
+
+@lru_cache(maxsize=1_024)
+def _secret_links(folder: str, changed_ns: int) -> tuple[tuple[str, str], ...]:
+    """The links in a folder that are named like secrets, each with what it would keep, as of that time of change."""
+    with os.scandir(folder) as entries:
+        names = [entry.path for entry in entries if is_notable(entry.name) and entry.is_symlink()]
+    return tuple((path, what) for path in names if (what := secret(path)) is not None)
 
 
 def obeyed_by(found: paths.Resolved, roots: Iterable[PurePath]) -> str | None:
@@ -228,7 +256,7 @@ def _public(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:
 
 
 def _secret(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:
-    return secret_in(found) is not None
+    return secret_in(found, judging.workspace) is not None
 
 
 def _keys(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:

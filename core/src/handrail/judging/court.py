@@ -73,6 +73,7 @@ class Court:
             temporary=session.temporary,
             untrusted=session.intake.seen,
             undoable=session.changes.undoable,
+            began=session.began,
             read_text=read_small_text,
         )
         if self._names_files:

@@ -126,7 +126,8 @@ def _changing(text: str, found: paths.Resolved, judging: Judging, seen: paths.Se
     if (closed := _closed(found, seen) or _out_of_reach(found, text, judging, seen)) is not None:
         return closed
     opened = place_kinds.opened_by(found, judging, "write", seen)
-    if (view := _secret(text, found, Decision.CONFIRM if opened is not None else Decision.DENY)) is not None:
+    floor = Decision.CONFIRM if opened is not None else Decision.DENY
+    if (view := _secret(text, found, judging, floor)) is not None:
         return view
     if found.doubtful is not None:
         return kept(Decision.CONFIRM, found.doubtful)
@@ -145,8 +146,8 @@ def _roots(found: paths.Resolved, judging: Judging) -> list[paths.Place]:
     return [found.kind(str(root)) for root in (*judging.workspace, *judging.writable, *own)]
 
 
-def _secret(text: str, found: paths.Resolved, floor: Decision) -> Opinion | None:
-    what = place_kinds.secret_in(found)
+def _secret(text: str, found: paths.Resolved, judging: Judging, floor: Decision) -> Opinion | None:
+    what = place_kinds.secret_in(found, judging.workspace)
     return None if what is None else kept(floor, Reason("secret", f"{text!r} keeps {what}"))
 
 
@@ -156,7 +157,7 @@ def _unread(text: str, found: paths.Resolved, judging: Judging, seen: paths.Seen
         return closed
     if paths.inside(found.place, judging.keys, seen=seen, platform=judging.platform):
         return kept(Decision.DENY, Reason("keys", f"{text!r} is where Handrail keeps what lets a person answer it"))
-    return _secret(text, found, Decision.DENY)
+    return _secret(text, found, judging, Decision.DENY)
 
 
 def _closed(found: paths.Resolved, seen: paths.Seen) -> Opinion | None:

@@ -8,6 +8,7 @@ is none, of the strictest suggestion. Silence asks. A crash denies.
 from __future__ import annotations
 
 import logging
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -287,6 +288,8 @@ class Judging:
     untrusted: Untrusted | None = None
     # True when undo is on and has room for what calls change in the workspace (`docs/undo.md`).
     undoable: bool = False
+    # Unix time in seconds at which the session began: what has changed since may be the agent's work. Infinity where there is no session.
+    began: float = math.inf
     # Gives the text of a small configuration file, None where there is none. Where it is not set, no file is opened to judge a call.
     read_text: Callable[[Path], str | None] | None = None
 

@@ -26,7 +26,7 @@ from handrail.sandboxing.sandboxes import Bounds, Confined, Limits, PreparedSand
 from handrail.sandboxing.scratch import Scratch
 from handrail.sandboxing.survey import Found, Survey, stands_for, was_there
 from handrail.sandboxing.toolchains import named_folders, toolchains
-from handrail.undo.coverage import REPOSITORIES
+from handrail.undo.coverage import REPOSITORY_FOLDERS
 
 MEGABYTE = 2**20
 # Places of the system: a workspace that is or holds one of them cannot be opened to a sandbox.
@@ -171,11 +171,27 @@ class Confinement:
         """Return the same with these files and folders closed."""
         return replace(self, bounds=replace(self.bounds, masked=(*self.bounds.masked, *places)))
 
+    def protecting(self, paths: Iterable[str]) -> Confinement:
+        """Return the same with these files and folders of the workspace as they are: they can be read, and not changed, moved or removed."""
+        hidden = set(self.bounds.masked)
+        places = [place for place in map(Path, paths) if hidden.isdisjoint((place, *place.parents))]
+        known = self.confines.oldest
+        # As in `confinement`: what a command made that still runs is not bound.
+        places = [place for place in places if known is None or place in known.bounds.kept]
+        places = [place for place in places if _inside(place, self.bounds.writable) and _real(place) == place]
+        if not places:
+            return self
+        anchored = {*self.bounds.anchored, *_above(places, self.bounds.writable)}
+        kept = (*self.bounds.kept, *(place for place in places if place not in self.bounds.kept))
+        return replace(self, bounds=replace(self.bounds, kept=kept, anchored=tuple(sorted(anchored))))
+
     def keeping_repositories(self) -> Confinement:
         """Return the same with the data of version control as it is: what the survey found of git, and what is at the top of the workspace."""
         # As in `confinement`: what a command made that still runs is not bound.
         found = [place for place in self.before.autorun if _repository(place) and place in self.bounds.anchored]
-        tops = [root / name for root in self.bounds.writable for name in REPOSITORIES if not self.confines.is_running]
+        tops = [
+            root / name for root in self.bounds.writable for name in REPOSITORY_FOLDERS if not self.confines.is_running
+        ]
         places = [place for place in dict.fromkeys((*found, *tops)) if place.is_dir() and _real(place) == place]
         return replace(self, bounds=replace(self.bounds, kept=(*places, *self.bounds.kept)))
 
@@ -289,6 +305,11 @@ class Confines:
         return any(not one.over for one in self._started.values())
 
     @property
+    def oldest(self) -> Confinement | None:
+        """What the oldest command was given that still runs, or has left what is not looked through yet."""
+        return next((one.given for one in self._started.values()), None)
+
+    @property
     def temporary(self) -> Path | None:
         """The private folder that is /tmp inside; None before the first sandboxed call."""
         return self._scratch.temporary if self._scratch else None
@@ -316,10 +337,10 @@ class Confines:
         network = settings.network and sandbox.networks
         bounds = self._bounds(found, settings, network=network)
         bounds = replace(bounds, hosts=() if network else tuple(hosts))
-        oldest = next(iter(self._started.values()), None)
+        oldest = self.oldest
         if oldest is not None:
             # What a command made that still runs is not bound: it could have it lead elsewhere at that moment.
-            known, before = oldest.given.bounds, oldest.given.before.autorun
+            known, before = oldest.bounds, oldest.before.autorun
             bounds = replace(
                 bounds,
                 kept=tuple(place for place in bounds.kept if place in known.kept),

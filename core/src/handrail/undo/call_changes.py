@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import os
 import re
 import threading
 import time
@@ -12,8 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
-from handrail.errors import HandrailError, NotUndoable
-from handrail.judging.verdicts import Route
+from handrail.errors import HandrailError, NotUndoable, SandboxDenied
+from handrail.judging.verdicts import Route, View
 from handrail.tools.contract import Run
 from handrail.undo.scopes import scope_of
 from handrail.undo.states import shown_path
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from handrail.results.values import ToolResult
     from handrail.session import Session
     from handrail.undo.engine import UndoEngine
-    from handrail.undo.keeper import Begun, CallScope, Ended, Unkept
+    from handrail.undo.keeper import CallOutcome, CallScope, CallStart, UnkeptPath
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,8 @@ SLOW_S = 1.0
 SETTLE_EVERY = 25
 # Paths that a result names.
 SHOWN = 5
+# Files that are not kept and that a sandbox is told to leave as they are: each costs it a mount.
+MOST_PROTECTED = 200
 # Characters of what a call says of itself.
 LONGEST = 300
 
@@ -49,6 +52,10 @@ class CallChanges:
         self._under_way: dict[str, RecordedCall] = {}
         self._going_on: list[RecordedCall] = []
         self._ends = 0
+        # What is not kept and no result has named yet.
+        self._untold: list[UnkeptPath] = []
+        # True once undo covered the whole workspace.
+        self._covered = False
 
     @property
     def undoable(self) -> bool:
@@ -58,7 +65,8 @@ class CallChanges:
     async def begin(self, invocation: Invocation, verdict: Verdict) -> RecordedCall | None:
         """Keep what a call may change, before it does; None for a call that changes no files, and where undo is off.
 
-        Raises `NotUndoable` for a call that may only run if it can be undone, and cannot.
+        Raises `NotUndoable` for a call that may only run if it can be undone, and cannot, and for a command that nobody has approved and that may
+        change anything in the workspace, where undo no longer covers that.
         """
         if not self._engine.enabled:
             if verdict.relies_on_undo:
@@ -68,20 +76,33 @@ class CallChanges:
         if scope is None:
             return self._collecting(invocation)
         recorded = RecordedCall(self, scope, vague=scope.anywhere and verdict.route is Route.HOST)
-        recorded.invocation = invocation
+        recorded.invocation, recorded.verdict = invocation, verdict
         before = self.undoable
         try:
             recorded.begun = await self._begun(invocation, scope)
         except HandrailError as exc:
             log.warning("undo keeps nothing of %s: %s", invocation.tool.name, exc)
             recorded.failed = str(exc)
+        if recorded.begun is not None:
+            self._untold += recorded.begun.new
         if before != self.undoable:
             self._session.court.judge_anew()
-        if verdict.relies_on_undo and (why := recorded.why_not):
+        why = recorded.why_not if verdict.relies_on_undo else ""
+        if why or (is_unasked(verdict) and (why := self._why_uncovered(recorded, scope))):
             recorded.finish()
             raise _not_undoable(why)
+        self._covered |= scope.anywhere and recorded.is_covered
         self._under_way[invocation.call_id] = recorded
         return recorded
+
+    def _why_uncovered(self, recorded: RecordedCall, scope: CallScope) -> str:
+        """Return why undo no longer covers what a confined call may change; empty if it does, and if it never did."""
+        if recorded.begun is None:
+            return recorded.failed if self._covered else ""
+        if self._covered and len(recorded.begun.unkept) > MOST_PROTECTED:
+            some = ", ".join(map(shown_path, recorded.begun.unkept[:SHOWN]))
+            return f"{len(recorded.begun.unkept)} files in the workspace are not kept: {some} …"
+        return recorded.begun.uncovered if scope.confined else ""
 
     def _collecting(self, invocation: Invocation) -> RecordedCall | None:
         """Return the record that collects the reports of the calls this one makes; None for a call that makes none."""
@@ -89,6 +110,12 @@ class CallChanges:
             return None
         recorded = self._under_way[invocation.call_id] = RecordedCall(self, None, vague=False)
         return recorded
+
+    def tell_unkept(self, result: ToolResult) -> None:
+        """Name in a result what was found for the first time not to be kept."""
+        if self._untold:
+            result.add_note(f"Undo does not keep {describe_unkept(self._untold)}.")
+            self._untold.clear()
 
     def tell_above(self, invocation: Invocation, told: Mapping[str, object]) -> None:
         """Have the call that made this one say what of it can be undone."""
@@ -98,7 +125,7 @@ class CallChanges:
                 recorded.nested.append(told)
             above = above.parent
 
-    async def _begun(self, invocation: Invocation, scope: CallScope) -> Begun:
+    async def _begun(self, invocation: Invocation, scope: CallScope) -> CallStart:
         from handrail.undo.store import CallRecord
 
         session, stop = self._session, threading.Event()
@@ -119,7 +146,7 @@ class CallChanges:
             future.add_done_callback(functools.partial(_end_unwanted, self._engine))
             raise
 
-    async def name_more(self, call_id: str, paths: Sequence[str]) -> Sequence[Unkept]:
+    async def name_more(self, call_id: str, paths: Sequence[str]) -> Sequence[UnkeptPath]:
         """Keep more paths that a call under way is about to change; those that could not be put back, with the reason."""
         recorded = self._under_way.get(call_id)
         if recorded is None or recorded.begun is None:
@@ -176,7 +203,7 @@ class CallChanges:
         """Wait until everything is found out that calls have changed so far."""
         await self._engine.settled()
 
-    def ended(self, id: int) -> Future[Ended]:
+    def ended(self, id: int) -> Future[CallOutcome]:
         """Return a future of what a call has changed."""
         stop = threading.Event()
         future = self._engine.submit(lambda keeper: keeper.end(id, stop))
@@ -193,9 +220,10 @@ class RecordedCall:
     """
 
     def __init__(self, changes: CallChanges, scope: CallScope | None, *, vague: bool) -> None:
-        self.begun: Begun | None = None
+        self.begun: CallStart | None = None
         self.failed = ""
         self.invocation: Invocation | None = None
+        self.verdict: Verdict | None = None
         self.nested: list[Mapping[str, object]] = []
         # Says whether something that the call has started still runs.
         self.running: Callable[[], bool] | None = None
@@ -203,7 +231,7 @@ class RecordedCall:
         self._scope = scope
         self._vague = vague
         self._finished = False
-        self._ended: Future[Ended] | None = None
+        self._ended: Future[CallOutcome] | None = None
 
     @property
     def goes_on(self) -> bool:
@@ -213,7 +241,26 @@ class RecordedCall:
     @property
     def why_not(self) -> str:
         """The reason why files that the call relies on could not be put back; empty if they could."""
-        return self.failed if self.begun is None else named(self.begun.lost)
+        return self.failed if self.begun is None else describe_unkept(self.begun.lost)
+
+    @property
+    def is_covered(self) -> bool:
+        """True if the whole workspace was looked at, and a sandbox can leave as it is what is not kept of it."""
+        return self.begun is not None and not self.begun.notes and len(self.begun.unkept) <= MOST_PROTECTED
+
+    @property
+    def protected(self) -> tuple[str, ...]:
+        """Files and folders that undo does not keep and that a sandbox leaves as they are, since no person has approved the command.
+
+        What takes a name away and loses nothing by that gives the file another one.
+        """
+        if self.begun is None or self.verdict is None or not is_unasked(self.verdict):
+            return ()
+        if len(self.begun.unkept) > MOST_PROTECTED:
+            return ()
+        touches = [] if self.verdict.relies_on_undo else [t for part in self.verdict.parts for t in part.touches]
+        renamed = {touch.what for touch in touches if touch.kind == "delete"}
+        return tuple(path for path in self.begun.unkept if path not in renamed)
 
     def over(self) -> None:
         """The handler is over, in whatever way."""
@@ -229,8 +276,12 @@ class RecordedCall:
     async def tell(self, result: ToolResult) -> None:
         """Say in the result what of the call can be undone; nothing where it changed nothing."""
         told = await self._told()
-        if self.begun is not None and self._scope is not None and self._scope.anywhere and self.begun.new:
-            result.add_note(f"Undo does not keep {named(self.begun.new)}.")
+        if self.begun is not None and self._scope is not None and self._scope.anywhere:
+            self._changes.tell_unkept(result)
+        if result["status"] != "success" and (missed := self._missed(result)):
+            some = ", ".join(map(shown_path, missed[:SHOWN]))
+            more = f" and {len(missed) - SHOWN} more" if len(missed) > SHOWN else ""
+            result.add_note(f"It could not change what undo does not keep: {some}{more}.")
         if told is None:
             return
         result["undo"] = told
@@ -240,6 +291,14 @@ class RecordedCall:
             result.add_note(f"Undo cannot put back {told['not_kept']}.")
         if self.invocation is not None:
             self._changes.tell_above(self.invocation, told)
+
+    def _missed(self, result: ToolResult) -> Sequence[str]:
+        """Return the protected files that a command seems to have failed on: those that it names, and all if the sandbox refused it something."""
+        protected = self.protected
+        if result.error_code == SandboxDenied.code:
+            return protected
+        printed = f"{result.get('stdout')}{result.get('stderr')}"
+        return [path for path in protected if os.path.basename(path) in printed]
 
     async def _told(self) -> Mapping[str, object] | None:
         if self._scope is None:
@@ -252,19 +311,25 @@ class RecordedCall:
             ended = await asyncio.wrap_future(self._ended)
         except HandrailError as exc:
             return {"kept": False, "why": str(exc)}
-        if not ended.changed and self.begun.notes:
+        notes = self.begun.notes or ((ended.missed,) if ended.missed else ())
+        if not ended.changed and notes:
             # Whether it changed anything is not known.
-            return {"kept": False, "why": "; ".join(self.begun.notes)}
+            return {"kept": False, "why": "; ".join(notes)}
         if not ended.changed and not self._vague:
             return None
         told: dict[str, object] = {"kept": len(ended.lost) < max(ended.changed, 1)}
         if ended.lost:
-            told["not_kept"] = named(ended.lost)
-        if self.begun.notes:
-            told["why"] = "; ".join(self.begun.notes)
+            told["not_kept"] = describe_unkept(ended.lost)
+        if notes:
+            told["why"] = "; ".join(notes)
         if self._vague:
             told["covers"] = "workspace"
         return told
+
+
+def is_unasked(verdict: Verdict) -> bool:
+    """True for a command that changes files in the sandbox and that no person has approved."""
+    return verdict.route is Route.SANDBOX and verdict.view is View.WORK and verdict.approved is None
 
 
 # What lifts a bound, by the end of the reason that names it.
@@ -295,14 +360,14 @@ def _together(nested: Sequence[Mapping[str, object]]) -> Mapping[str, object] | 
     return told
 
 
-def named(lost: Sequence[Unkept]) -> str:
+def describe_unkept(lost: Sequence[UnkeptPath]) -> str:
     """Return the paths that are not kept, each with the reason, in words."""
     told = [f"{shown_path(path)}: {why}" if path else why for path, why in lost[:SHOWN]]
     more = f" and {len(lost) - SHOWN} more" if len(lost) > SHOWN else ""
     return ", ".join(told) + more
 
 
-def _end_unwanted(engine: UndoEngine, begun: Future[Begun]) -> None:
+def _end_unwanted(engine: UndoEngine, begun: Future[CallStart]) -> None:
     if not begun.cancelled() and begun.exception() is None:
         id, stop = begun.result().id, threading.Event()
         engine.submit(lambda keeper: keeper.end(id, stop))

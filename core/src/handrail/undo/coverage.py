@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from handrail.undo.ignore_rules import is_ignored, read_plain
+from handrail.undo.ignore_rules import EXCLUDE_FILE, IGNORE_FILE, changed_before, is_ignored, read_plain
 
 # Folders in which version control keeps its own data. Undo neither copies nor restores them.
-REPOSITORIES = frozenset((".git", ".hg", ".svn", ".jj", ".bzr"))
+REPOSITORY_FOLDERS = frozenset((".git", ".hg", ".svn", ".jj", ".bzr"))
 # Names that tools give to folders which they can make again.
 GENERATED = frozenset((
     "node_modules", "bower_components", ".pnpm-store", "__pycache__", ".venv", "venv", "env", ".tox", ".nox", ".eggs", "__pypackages__",
@@ -26,38 +27,45 @@ MARKS = ("pyvenv.cfg", ".package-lock.json", ".yarn-integrity", ".modules.yaml")
 CACHE_TAG = "CACHEDIR.TAG"
 CACHE_SIGNATURE = b"Signature: 8a477f597d28d172789f06886806bc55"
 TAG_LENGTH = 4_096
+SAYING = frozenset((*MARKS, CACHE_TAG, IGNORE_FILE))
 
-REPOSITORY = "data of version control"
+REPOSITORY_DATA = "data of version control"
 GENERATED_IGNORED = "generated, and git ignores it"
 GENERATED_MARKED = "generated"
 LISTED = "listed in undo.leave_out"
-OWN = "one of Handrail's own"
+OWN_PLACE = "one of Handrail's own"
 OTHER_FILE_SYSTEM = "another file system"
 # What may be lost without a person's being asked.
-REGENERATED = frozenset((GENERATED_IGNORED, GENERATED_MARKED, LISTED))
+REGENERATED_REASONS = frozenset((GENERATED_IGNORED, GENERATED_MARKED, LISTED))
 
 
-class Coverage:
+class FileCoverage:
     """Decides for each file and folder that is new whether undo keeps it. What was kept once stays kept as long as it is there."""
 
     def __init__(self, leave_out: Sequence[str], own: Sequence[Path]) -> None:
         self._patterns = tuple(pattern.rstrip("/") for pattern in leave_out)
         self._own = frozenset(map(str, own)) | frozenset(map(os.path.realpath, own))
 
-    def reason_against(self, path: str, *, root: str, is_folder: bool) -> str:
-        """Return why the file or folder is left out; empty if it is kept. `root` is the root of the workspace that it is in."""
+    def reason_against(
+        self, path: str, *, root: str, is_folder: bool, trusts_marks: bool = True, since: float = math.inf
+    ) -> str:
+        """Return why the file or folder is left out; empty if it is kept. `root` is the root of the workspace that it is in.
+
+        What tools and `.gitignore` say of a folder counts only if `trusts_marks`, and only if it was said before `since` (unix time in seconds):
+        from then on an agent may have said it.
+        """
         name = path.rpartition("/")[2]
-        if name in REPOSITORIES:
-            return REPOSITORY
+        if name in REPOSITORY_FOLDERS:
+            return REPOSITORY_DATA
         if path in self._own:
-            return OWN
+            return OWN_PLACE
         if self._patterns and self._is_listed(path, name, root):
             return LISTED
         if not is_folder or name not in GENERATED:
             return ""
-        if name in ALWAYS or _is_marked(path):
+        if name in ALWAYS or (trusts_marks and _is_marked(path, since)):
             return GENERATED_MARKED
-        return GENERATED_IGNORED if is_ignored(path) else ""
+        return GENERATED_IGNORED if trusts_marks and is_ignored(path, since=since) else ""
 
     def is_own(self, path: str) -> bool:
         """Return True for one of Handrail's own places and for anything in one."""
@@ -71,9 +79,14 @@ class Coverage:
         )
 
 
-def _is_marked(folder: str) -> bool:
-    """True if the tool that made the folder has left its mark in it."""
-    if any(os.path.lexists(f"{folder}/{mark}") for mark in MARKS):
+def tells_generated(path: str) -> bool:
+    """True for a file that says of folders that they are generated."""
+    return os.path.basename(path) in SAYING or path.endswith(f"/{EXCLUDE_FILE}")
+
+
+def _is_marked(folder: str, since: float) -> bool:
+    """True if the tool that made the folder has left its mark in it, and did so before `since`."""
+    if any(changed_before(f"{folder}/{mark}", since) for mark in MARKS):
         return True
     tag = read_plain(f"{folder}/{CACHE_TAG}", most=TAG_LENGTH)
-    return tag is not None and tag.startswith(CACHE_SIGNATURE)
+    return tag is not None and tag.startswith(CACHE_SIGNATURE) and changed_before(f"{folder}/{CACHE_TAG}", since)

@@ -18,10 +18,10 @@ from typing import NamedTuple
 
 from handrail.files.holding import LISTING, NO_LINK, PASSING
 from handrail.undo.change_watch import ChangeWatch
-from handrail.undo.coverage import OTHER_FILE_SYSTEM, Coverage
-from handrail.undo.file_contents import TOO_LARGE, kept_file, linked
-from handrail.undo.manifest import Manifest
-from handrail.undo.states import ABSENT, Change, Kind, State, alike, state_of
+from handrail.undo.coverage import OTHER_FILE_SYSTEM, FileCoverage
+from handrail.undo.file_contents import TOO_LARGE, kept_file, link_state
+from handrail.undo.manifest import DiskManifest
+from handrail.undo.states import ABSENT_STATE, PathChange, PathKind, PathState, state_of, states_alike
 from handrail.undo.store import NO_ROOM, StoreFull, UndoStore
 
 UNREADABLE = "the folder cannot be read"
@@ -54,11 +54,13 @@ class DiskPass:
     """
 
     store: UndoStore
-    manifest: Manifest
-    coverage: Coverage
+    manifest: DiskManifest
+    coverage: FileCoverage
     watch: ChangeWatch | None = None
     stop: threading.Event = field(default_factory=threading.Event)
-    found: dict[str, State] = field(default_factory=dict[str, State])
+    found: dict[str, PathState] = field(default_factory=dict[str, PathState])
+    # False where what says that a folder is generated may have come from a call.
+    trusts_marks: bool = True
 
     def __post_init__(self) -> None:
         self.now = time.time_ns()
@@ -91,7 +93,7 @@ class DiskPass:
         waiting = set(folders)
         for folder in sorted(waiting):
             known = self.manifest.get(folder)
-            if folder not in self._listed and known is not None and known.kind is Kind.FOLDER:
+            if folder not in self._listed and known is not None and known.kind is PathKind.FOLDER:
                 self.one(root, folder, deep=False)
         for path in (*self.manifest.unsettled, *self.manifest.linked):
             if path.startswith(f"{root}/") and path not in self.found:
@@ -137,10 +139,10 @@ class DiskPass:
 
     # What is there
 
-    def _known(self, path: str) -> State | None:
+    def _known(self, path: str) -> PathState | None:
         return self.found[path] if path in self.found else self.manifest.get(path)
 
-    def _visit(self, path: str, status: os.stat_result, known: State | None) -> None:
+    def _visit(self, path: str, status: os.stat_result, known: PathState | None) -> None:
         self._count += 1
         if self._count > self._most:
             raise TooManyFiles
@@ -149,45 +151,51 @@ class DiskPass:
             return
         if known is not None and not self._differs(known, status):
             return
-        if known is not None and known.kind is Kind.FOLDER:
+        if known is not None and known.kind is PathKind.FOLDER:
             self._gone_below(path)
         self._new_file(path, status, known)
 
-    def _differs(self, known: State, status: os.stat_result) -> bool:
+    def _differs(self, known: PathState, status: os.stat_result) -> bool:
         """True if a file may be another one than was seen, or has contents that can be kept by now."""
         if known.changed != status.st_ctime_ns or known.inode != status.st_ino or not known.settled:
             return True
-        if not known.why or known.kind is not Kind.FILE:
+        if not known.why or known.kind is not PathKind.FILE:
             return False
         if known.why == TOO_LARGE:
             return known.size <= self.store.settings.max_file_bytes
         return known.why in NO_ROOM and self.store.has_room
 
-    def _new_file(self, path: str, status: os.stat_result, known: State | None) -> None:
+    def _new_file(self, path: str, status: os.stat_result, known: PathState | None) -> None:
         folder, _, name = path.rpartition("/")
-        covered = known is not None and known.kind is Kind.FILE
-        if not covered and (why := self.coverage.reason_against(path, root=self._root, is_folder=False)):
-            self.found[path] = state_of(status, now=self.now, kind=Kind.LEFT_OUT, why=why)
+        covered = known is not None and known.kind is PathKind.FILE
+        why = "" if covered else self.coverage.reason_against(path, root=self._root, is_folder=False)
+        if why and not self._was_kept(folder, status):
+            self.found[path] = state_of(status, now=self.now, kind=PathKind.LEFT_OUT, why=why)
         elif stat.S_ISREG(status.st_mode):
             self._candidates.append(Candidate(folder, name, status.st_size))
         elif stat.S_ISLNK(status.st_mode):
             with _opened(folder, PASSING) as descriptor:
-                state = linked(descriptor, name, state_of(status, now=self.now)) if descriptor is not None else None
-            self.found[path] = ABSENT if state is None else state
+                state = link_state(descriptor, name, state_of(status, now=self.now)) if descriptor is not None else None
+            self.found[path] = ABSENT_STATE if state is None else state
         else:
             self.found[path] = state_of(status, now=self.now)
 
-    def _visit_folder(self, path: str, status: os.stat_result, known: State | None, *, deep: bool) -> None:
+    def _was_kept(self, folder: str, status: os.stat_result) -> bool:
+        """True for a file that undo kept under another name of the same folder."""
+        entries = self.manifest.folders.get(folder, {}).values()
+        return any(s.kind is PathKind.FILE and (s.device, s.inode) == (status.st_dev, status.st_ino) for s in entries)
+
+    def _visit_folder(self, path: str, status: os.stat_result, known: PathState | None, *, deep: bool) -> None:
         same = known is not None and (known.device, known.inode) == (status.st_dev, status.st_ino)
         kind = known.kind if known is not None else None
         unchanged = same and known is not None and known.changed == status.st_ctime_ns
-        if kind is Kind.LEFT_OUT and unchanged:
+        if kind is PathKind.LEFT_OUT and unchanged:
             return
-        if kind is Kind.FOLDER and not same:
+        if kind is PathKind.FOLDER and not same:
             self._gone_below(path)
-        if not (kind is Kind.FOLDER and same):
+        if not (kind is PathKind.FOLDER and same):
             if why := self._reason_against(path, status):
-                self.found[path] = state_of(status, now=self.now, kind=Kind.LEFT_OUT, why=why)
+                self.found[path] = state_of(status, now=self.now, kind=PathKind.LEFT_OUT, why=why)
                 return
             self._list(path, status, {}, deep=True)
         elif unchanged and known is not None and known.listed and known.settled and not self._every_folder:
@@ -198,18 +206,19 @@ class DiskPass:
     def _reason_against(self, path: str, status: os.stat_result) -> str:
         if path == self._root:
             return ""
+        why = self.coverage.reason_against(path, root=self._root, is_folder=True, trusts_marks=self.trusts_marks)
+        if why:
+            return why
         if status.st_dev != self._device:
             return OTHER_FILE_SYSTEM
-        if path.count("/") - self._root.count("/") > MAX_DEPTH:
-            return TOO_DEEP
-        return self.coverage.reason_against(path, root=self._root, is_folder=True)
+        return TOO_DEEP if path.count("/") - self._root.count("/") > MAX_DEPTH else ""
 
     def _look_at_names(self, path: str, *, deep: bool) -> None:
         """Look at what is known to be in a folder that has no other names than before."""
         if self.stop.is_set():
             raise PassStopped
         self._listed.add(path)
-        prefix, lstat, kept_folder = f"{path}/", os.lstat, Kind.FOLDER
+        prefix, lstat, kept_folder = f"{path}/", os.lstat, PathKind.FOLDER
         entries = self.manifest.folders.get(path, {})
         self._count += len(entries)
         if self._count > self._most:
@@ -228,9 +237,9 @@ class DiskPass:
             self._count -= 1
             self._visit_in(prefix + name, status, self.found.get(prefix + name, known), deep=deep)
 
-    def _visit_in(self, path: str, status: os.stat_result, known: State | None, *, deep: bool) -> None:
+    def _visit_in(self, path: str, status: os.stat_result, known: PathState | None, *, deep: bool) -> None:
         """Look at what is in a folder; not `deep`: at folders that are known already only from outside."""
-        folder = stat.S_ISDIR(status.st_mode) and known is not None and known.kind is Kind.FOLDER
+        folder = stat.S_ISDIR(status.st_mode) and known is not None and known.kind is PathKind.FOLDER
         same = known is not None and (known.device, known.inode) == (status.st_dev, status.st_ino)
         if deep or known is None or not (folder and same):
             self._visit(path, status, known)
@@ -240,7 +249,7 @@ class DiskPass:
             # Its names are looked at when it is its turn.
             self.found[path] = known._replace(mode=stat.S_IMODE(status.st_mode))
 
-    def _list(self, path: str, status: os.stat_result, known: Mapping[str, State], *, deep: bool) -> None:
+    def _list(self, path: str, status: os.stat_result, known: Mapping[str, PathState], *, deep: bool) -> None:
         """Look at whatever is in a folder now. `known`: what was seen in it."""
         if self.stop.is_set():
             raise PassStopped
@@ -268,16 +277,16 @@ class DiskPass:
 
     def _gone(self, path: str) -> None:
         known = self._known(path)
-        if known is not None and known.kind is Kind.FOLDER:
+        if known is not None and known.kind is PathKind.FOLDER:
             self._gone_below(path)
             if self.watch is not None:
                 self.watch.remove(path)
-        if known is None or known.kind is not Kind.ABSENT:
-            self.found[path] = ABSENT
+        if known is None or known.kind is not PathKind.ABSENT:
+            self.found[path] = ABSENT_STATE
 
     def _gone_below(self, path: str) -> None:
         for below, _ in self.manifest.below(path):
-            self.found[below] = ABSENT
+            self.found[below] = ABSENT_STATE
 
     # Contents
 
@@ -310,21 +319,21 @@ class DiskPass:
         if state is not None:
             self.found[path] = state
         elif self._known(path) is not None:
-            self.found[path] = ABSENT
+            self.found[path] = ABSENT_STATE
 
     # What came of it
 
     def found_other_names(self) -> bool:
         """True if a file has another name by now, through which it may have been written to: of that the kernel does not tell."""
         return any(
-            state.links > 1 and state.kind is Kind.FILE and path not in self.manifest.linked
+            state.links > 1 and state.kind is PathKind.FILE and path not in self.manifest.linked
             for path, state in self.found.items()
         )
 
-    def changes(self) -> list[Change]:
+    def changes(self) -> list[PathChange]:
         """Return what differs from what was known before, in the order of paths."""
-        found: list[Change] = []
-        folders: dict[str, tuple[Mapping[str, State], State | None]] = {}
+        found: list[PathChange] = []
+        folders: dict[str, tuple[Mapping[str, PathState], PathState | None]] = {}
         for path, after in sorted(self.found.items()):
             folder, _, name = path.rpartition("/")
             if folder not in folders:
@@ -333,18 +342,18 @@ class DiskPass:
             before = entries.get(name) or default
             if before is None and not self.manifest.is_loaded(path):
                 before = self.manifest.get(path)
-            if before is not None and not alike(before, after):
-                found.append(Change(path, before, after))
+            if before is not None and not states_alike(before, after):
+                found.append(PathChange(path, before, after))
         return found
 
     def touched(self) -> list[tuple[str, str]]:
         """Folders that are left out and in which something was made or removed, with the reason why they are left out."""
         found: list[tuple[str, str]] = []
         for path, after in sorted(self.found.items()):
-            if after.kind is not Kind.LEFT_OUT:
+            if after.kind is not PathKind.LEFT_OUT:
                 continue
             before = self.manifest.get(path)
-            if before is not None and before.kind is Kind.LEFT_OUT and before.changed != after.changed:
+            if before is not None and before.kind is PathKind.LEFT_OUT and before.changed != after.changed:
                 found.append((path, after.why))
         return found
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from handrail.config.settings import UndoSettings
-from handrail.errors import HandrailError, ToolUnavailable
+from handrail.errors import ToolUnavailable
 
 if TYPE_CHECKING:
     from handrail.undo.keeper import UndoKeeper
@@ -31,8 +31,6 @@ class UndoEngine:
         self._settings = settings
         self._thread: ThreadPoolExecutor | None = None
         self._keeper: UndoKeeper | None = None
-        # Why the store could not be used the last time; empty when it could.
-        self.broken = ""
 
     @property
     def enabled(self) -> bool:
@@ -42,7 +40,8 @@ class UndoEngine:
     @property
     def undoable(self) -> bool:
         """True if what a call changes now can be put back later, as far as the bounds are known to allow it."""
-        return self.enabled and not self.broken and (self._keeper is None or not self._keeper.is_full)
+        keeper = self._keeper
+        return self.enabled and (keeper is None or not (keeper.store_failed or keeper.is_full))
 
     def use(self, settings: UndoSettings) -> None:
         """Go on with other settings."""
@@ -63,13 +62,7 @@ class UndoEngine:
             from handrail.undo.keeper import UndoKeeper
 
             self._keeper = UndoKeeper(self._folder, self._settings, self._own)
-        try:
-            done = work(self._keeper)
-        except HandrailError as exc:
-            self.broken = str(exc) if exc.code == "downstream_error" else self.broken
-            raise
-        self.broken = ""
-        return done
+        return work(self._keeper)
 
     async def run(self, work: Callable[[UndoKeeper], T]) -> T:
         """Return the result of work that the keeper does. Raises `ToolUnavailable` on systems without undo."""

@@ -10,8 +10,8 @@ import sys
 
 from handrail.files.drafts import write_all
 from handrail.files.holding import NO_LINK, QUIET
-from handrail.undo.states import Kind, State, state_of
-from handrail.undo.store import INLINE, StoreFull, UndoStore
+from handrail.undo.states import PathKind, PathState, state_of
+from handrail.undo.store import INLINE_BYTES, StoreFull, UndoStore
 
 # ioctl of Linux: share the blocks of another file (btrfs, XFS, bcachefs).
 FICLONE = 0x40049409
@@ -23,7 +23,7 @@ TOO_LARGE = "it is larger than undo.max_file_bytes"
 BUSY = "it was written to while it was copied"
 
 
-def kept_file(store: UndoStore, folder: int, name: str, *, now: int) -> State | None:
+def kept_file(store: UndoStore, folder: int, name: str, *, now: int) -> PathState | None:
     """The state of an ordinary file in an open folder, its contents kept; None where it is gone. `why` says why contents are not kept."""
     for _ in range(TRIES):
         try:
@@ -41,20 +41,20 @@ def kept_file(store: UndoStore, folder: int, name: str, *, now: int) -> State | 
     return _unreadable(folder, name, now, None)
 
 
-def _unreadable(folder: int, name: str, now: int, exc: OSError | None) -> State | None:
+def _unreadable(folder: int, name: str, now: int, exc: OSError | None) -> PathState | None:
     """The state of a file whose contents are not to be had."""
     try:
         status = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except OSError:
         return None
     state = state_of(status, now=now)
-    if state.kind is Kind.LINK:
-        return linked(folder, name, state)
+    if state.kind is PathKind.LINK:
+        return link_state(folder, name, state)
     why = BUSY if exc is None else f"it cannot be read: {exc.strerror}"
-    return state._replace(why=why) if state.kind is Kind.FILE else state
+    return state._replace(why=why) if state.kind is PathKind.FILE else state
 
 
-def linked(folder: int, name: str, state: State) -> State | None:
+def link_state(folder: int, name: str, state: PathState) -> PathState | None:
     """The state of a link with its target; None where it is gone."""
     try:
         return state._replace(target=os.fsencode(os.readlink(name, dir_fd=folder)))
@@ -62,7 +62,7 @@ def linked(folder: int, name: str, state: State) -> State | None:
         return None
 
 
-def _kept_open(store: UndoStore, descriptor: int, now: int) -> State | None:
+def _kept_open(store: UndoStore, descriptor: int, now: int) -> PathState | None:
     """The state of an open file; None where it changed while it was read."""
     before = os.fstat(descriptor)
     state = state_of(before, now=now)
@@ -71,7 +71,7 @@ def _kept_open(store: UndoStore, descriptor: int, now: int) -> State | None:
     if before.st_size > store.settings.max_file_bytes:
         return state._replace(why=TOO_LARGE)
     try:
-        if before.st_size <= INLINE:
+        if before.st_size <= INLINE_BYTES:
             digest = _kept_small(store, descriptor, before.st_size)
         else:
             digest = _kept_large(store, descriptor, before)
@@ -87,7 +87,7 @@ def _kept_open(store: UndoStore, descriptor: int, now: int) -> State | None:
 
 
 def _kept_small(store: UndoStore, descriptor: int, size: int) -> bytes | None:
-    data = os.read(descriptor, INLINE + 1)
+    data = os.read(descriptor, INLINE_BYTES + 1)
     if len(data) != size:
         return None
     digest = hashlib.sha256(data).digest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Sequence
@@ -14,6 +15,10 @@ from handrail.files.holding import NO_LINK, QUIET
 # A longer file is not read: nothing in it counts.
 LONGEST = 65_536
 MAX_RULES = 2_000
+IGNORE_FILE = ".gitignore"
+EXCLUDE_FILE = ".git/info/exclude"
+# Seconds by which the clock that stamps files may be behind.
+BEHIND_S = 0.05
 ESCAPED = re.compile(r"\\(.)")
 
 
@@ -30,16 +35,19 @@ class IgnoreRule:
         return (is_folder or not self.folders_only) and _fits(self.parts, tuple(names))
 
 
-def is_ignored(folder: str) -> bool:
-    """True if git would ignore this folder: by the files of the repository around it, nearest last, and those of the folders above it."""
+def is_ignored(folder: str, *, since: float = math.inf) -> bool:
+    """True if git would ignore this folder: by the files of the repository around it, nearest last, and those of the folders above it.
+
+    Files that have changed since that unix time make git ignore nothing more.
+    """
     root = _repository_root(folder)
     if root is None:
         return False
     names = os.path.relpath(folder, root).split(os.sep)
-    rules: list[tuple[int, IgnoreRule]] = [(0, rule) for rule in _rules_of(f"{root}/.git/info/exclude")]
+    rules: list[tuple[int, IgnoreRule]] = [(0, rule) for rule in _rules_of(f"{root}/{EXCLUDE_FILE}", since)]
     at = root
     for depth, name in enumerate(names):
-        rules += [(depth, rule) for rule in _rules_of(f"{at}/.gitignore")]
+        rules += [(depth, rule) for rule in _rules_of(f"{at}/{IGNORE_FILE}", since)]
         found = [r.negated for below, r in rules if r.fits(names[below : depth + 1], is_folder=True)]
         if found and not found[-1]:
             return True
@@ -58,12 +66,22 @@ def _repository_root(folder: str) -> str | None:
         at = above
 
 
-def _rules_of(file: str) -> list[IgnoreRule]:
+def _rules_of(file: str, since: float) -> list[IgnoreRule]:
     text = read_plain(file, most=LONGEST)
     if text is None:
         return []
+    # Asked after it was read: what was exchanged meanwhile has changed.
+    old = changed_before(file, since)
     rules = map(parsed_rule, text.decode("utf-8", "surrogateescape").splitlines()[:MAX_RULES])
-    return [rule for rule in rules if rule is not None]
+    return [rule for rule in rules if rule is not None and (old or rule.negated)]
+
+
+def changed_before(path: str, since: float) -> bool:
+    """True if there is a file or link that was last written, moved or given another mode before that unix time."""
+    try:
+        return os.lstat(path).st_ctime < since - BEHIND_S
+    except OSError:
+        return False
 
 
 def read_plain(file: str, *, most: int) -> bytes | None:

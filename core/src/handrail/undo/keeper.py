@@ -9,6 +9,7 @@ import os
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,26 +18,36 @@ from pathlib import Path
 from handrail.config.settings import UndoSettings
 from handrail.errors import Downstream
 from handrail.undo.change_watch import ChangeWatch, is_local
-from handrail.undo.coverage import OWN, REGENERATED, REPOSITORIES, REPOSITORY, Coverage
+from handrail.undo.coverage import (
+    OWN_PLACE,
+    REGENERATED_REASONS,
+    REPOSITORY_DATA,
+    REPOSITORY_FOLDERS,
+    FileCoverage,
+    tells_generated,
+)
 from handrail.undo.disk_pass import DiskPass, TooManyFiles
-from handrail.undo.manifest import Manifest
-from handrail.undo.roots import inside, outermost, overlap, topmost
-from handrail.undo.states import NO_FILE, restorable, shown_path
-from handrail.undo.store import CallRecord, UndoStore
+from handrail.undo.manifest import DiskManifest
+from handrail.undo.roots import is_inside, outermost_roots, roots_overlap, topmost_paths
+from handrail.undo.states import NO_FILE, PathKind, find_renames, is_restorable, shown_path
+from handrail.undo.store import CallRecord, StoreFailure, UndoStore
 
 # Seconds for which the kernel's word is taken for what changed, before every file is looked at again.
 TRUSTED_S = 300.0
 # Seconds after which a workspace that held too many files is counted again.
 COUNT_AGAIN_S = 600.0
-KILLED = "its process was killed: what changed until that was noticed may be due to others"
+# Files of one folder that are not kept, above which the folder stands for them.
+MOST_BESIDE = 20
+KILLED_NOTE = "its process was killed: what changed until that was noticed may be due to others"
 BACKGROUND = "it went on in the background: what no other call had made meanwhile is put down to it"
 FED = "it gave input to a process in the background: what that changed meanwhile is put down to both"
 # What such calls may have done is put down to another one that runs beside them.
 YIELDING = frozenset((BACKGROUND, FED))
 TOO_MANY = "the workspace holds more files than undo.max_files"
+MISSED = f"{TOO_MANY}: not everything that it changed is known"
 
 # A path and why it is not kept.
-Unkept = tuple[str, str]
+UnkeptPath = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +67,29 @@ class CallScope:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
-    """The record of a call that begins. `lost`: what of `relied_on` could not be put back, `unkept`: what of the names. `new`: what of the workspace
-    was found for the first time not to be kept. `notes` say in words what else is not kept.
+class CallStart:
+    """The record of a call that begins. `lost`: what of `relied_on` could not be put back. `new`: what of the workspace was found for the first
+    time not to be kept. `notes` say in words what else is not kept.
+
+    `unkept`: everything in the workspace that could not be put back, for a call that may change anything in it; a folder stands for many files.
+    `uncovered`: why undo no longer covers a workspace that it did cover; empty if it does, and if it never did.
     """
 
     id: int
-    lost: tuple[Unkept, ...] = ()
-    unkept: tuple[Unkept, ...] = ()
-    new: tuple[Unkept, ...] = ()
+    lost: tuple[UnkeptPath, ...] = ()
+    new: tuple[UnkeptPath, ...] = ()
     notes: tuple[str, ...] = ()
+    unkept: tuple[str, ...] = ()
+    uncovered: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """How many paths a call changed, and what of that cannot be put back."""
+class CallOutcome:
+    """How many paths a call changed, and what of that cannot be put back. `missed`: why not everything that it changed is known."""
 
     changed: int = 0
-    lost: tuple[Unkept, ...] = ()
+    lost: tuple[UnkeptPath, ...] = ()
+    missed: str = ""
 
 
 class UndoKeeper:
@@ -83,7 +99,7 @@ class UndoKeeper:
         self._folder = folder
         self._own = tuple(own)
         self._store: UndoStore | None = None
-        self._manifest: Manifest | None = None
+        self._manifest: DiskManifest | None = None
         self._watches: dict[str, ChangeWatch] = {}
         # When each workspace was last looked at whole, and when it was found to hold too many files.
         self._looked: dict[str, float] = {}
@@ -91,12 +107,14 @@ class UndoKeeper:
         # Calls that are not ended yet: those that reach no other files, and those of which nothing goes on.
         self._confined: set[int] = set()
         self._over: set[int] = set()
+        # True if the store could not be used the last time.
+        self.store_failed = False
         self.use(settings)
 
     def use(self, settings: UndoSettings) -> None:
         """Go on with other settings."""
         self._settings = settings
-        self._coverage = Coverage(settings.leave_out, self._own)
+        self._coverage = FileCoverage(settings.leave_out, self._own)
         self._start_anew()
 
     def _start_anew(self) -> None:
@@ -125,7 +143,7 @@ class UndoKeeper:
             store = self._store
             with store.turn(), store.written():
                 if self._manifest is None:
-                    self._manifest = Manifest(store)
+                    self._manifest = DiskManifest(store)
                 self._manifest.refresh()
                 self._end_killed(store)
                 yield store
@@ -133,15 +151,27 @@ class UndoKeeper:
                 # The contents of what is known there may be gone.
                 store.forgot_roots = False
                 self._start_anew()
+            self.store_failed = False
         except TooManyFiles as exc:
             self._start_anew()
             raise Downstream(TOO_MANY) from exc
-        except (OSError, sqlite3.Error) as exc:
+        except (OSError, sqlite3.Error, StoreFailure) as exc:
             self._start_anew()
-            raise Downstream(f"the undo store {str(self._folder)!r} cannot be used: {exc}") from exc
+            if isinstance(exc, OSError) and not self._is_of_store(exc):
+                raise Downstream(f"{exc.strerror}: {exc.filename!r}") from exc
+            self.store_failed = True
+            if isinstance(exc, StoreFailure):
+                raise
+            raise StoreFailure(f"the undo store {str(self._folder)!r} cannot be used: {exc}") from exc
         except BaseException:
             self._start_anew()
             raise
+
+    def _is_of_store(self, exc: OSError) -> bool:
+        """True if an error is the store's own: of one of its files, or of writing to one, which names none."""
+        return exc.filename is None or is_inside(
+            os.path.realpath(os.fsdecode(exc.filename)), (os.path.realpath(self._folder),)
+        )
 
     @property
     def is_full(self) -> bool:
@@ -166,7 +196,7 @@ class UndoKeeper:
 
     # Calls
 
-    def begin(self, record: CallRecord, scope: CallScope, stop: threading.Event) -> Begun:
+    def begin(self, record: CallRecord, scope: CallScope, stop: threading.Event) -> CallStart:
         """Keep what a call may change, and record the call."""
         with self.step() as store:
             manifest = self.manifest
@@ -174,58 +204,67 @@ class UndoKeeper:
             for root in scope.roots:
                 store.use_root(root)
             known = set(manifest.not_kept)
-            anywhere = scope.anywhere and self._look_at_roots(scope.roots, stop)
+            for root in scope.roots:
+                manifest.load(root)
+            covered = self._covers(scope.roots)
+            anywhere = self._look_first(scope.names, scope.roots, stop, anywhere=scope.anywhere) and scope.anywhere
             notes = (f"{TOO_MANY}: only what the call names is kept",) if scope.anywhere and not anywhere else ()
-            names, large = self._look_at_names(topmost(scope.names), scope.roots, stop)
+            names, large = self._look_at_names(topmost_paths(scope.names), scope.roots, stop)
             said = (*notes, FED) if scope.feeds else notes
             id = store.begin_call(replace(record, roots=scope.roots, names=names, anywhere=anywhere, notes=said))
             if scope.confined:
                 self._confined.add(id)
             new = sorted(manifest.not_kept - known)
             beyond = tuple((name, TOO_MANY) for name in large)
-            unkept = (*self._lost(replace(scope, relied_on=scope.names), whole=anywhere), *beyond)
-            lost = unkept if scope.relied_on == scope.names else (*self._lost(scope, whole=anywhere), *beyond)
+            lost = (*self._lost(scope, whole=anywhere), *beyond)
             if beyond:
                 # What names the folder says it all.
                 lost = tuple(each for each in lost if each[0])
             notes += tuple(f"{shown_path(name)}: {TOO_MANY}" for name in large)
             found = tuple((path, self._why(path)) for path in new)
-            return Begun(id, lost if scope.relied_on != () else (), unkept, found, notes)
+            unkept = self._unkept(scope.roots) if scope.anywhere else ()
+            uncovered = TOO_MANY if scope.anywhere and not anywhere and covered else ""
+            return CallStart(id, lost if scope.relied_on != () else (), found, notes, unkept, uncovered)
 
-    def name_more(self, id: int, names: Sequence[str], stop: threading.Event) -> tuple[Unkept, ...]:
+    def name_more(self, id: int, names: Sequence[str], stop: threading.Event) -> tuple[UnkeptPath, ...]:
         """Keep more paths that a call is about to change. Returns those that could not be put back."""
         with self.step() as store:
             record = store.call(id)
             if record is None:
                 return ()
-            more, large = self._look_at_names(topmost(names), record.roots, stop)
+            self._look_first(names, record.roots, stop)
+            more, large = self._look_at_names(topmost_paths(names), record.roots, stop)
             store.name_more(id, tuple(dict.fromkeys((*record.names, *more))))
             lost = self._lost(CallScope(record.roots, relied_on=tuple(names)), whole=record.anywhere)
             return (*lost, *((name, TOO_MANY) for name in large))
 
-    def end(self, id: int, stop: threading.Event) -> Ended:
+    def end(self, id: int, stop: threading.Event) -> CallOutcome:
         """Find out what a call that is over has changed."""
         self._over.add(id)
         try:
             with self.step() as store:
                 record = store.call(id)
-                return Ended() if record is None else self._end(store, record, stop)
+                return CallOutcome() if record is None else self._end(store, record, stop)
         finally:
             self._over.discard(id)
             self._confined.discard(id)
 
-    def _end(self, store: UndoStore, record: CallRecord, stop: threading.Event, *notes: str) -> Ended:
+    def _end(self, store: UndoStore, record: CallRecord, stop: threading.Event, *notes: str) -> CallOutcome:
         beside = [other for other in store.open_calls() if other.id != record.id] if record.anywhere else []
         said = [*notes, *self._look_for(record, stop)]
         changes = [change for _, change in store.changes_of([record.id])]
-        lost = tuple((c.path, c.before.why or NO_FILE) for c in changes if not restorable(c.before))
+        renamed = set(find_renames(changes).values())
+        lost = tuple(
+            (c.path, c.before.why or NO_FILE) for c in changes if not is_restorable(c.before) and c.path not in renamed
+        )
+        missed = TOO_MANY if MISSED in said else ""
         said += [f"{shown_path(path)}: {why}" for path, why in lost]
         for other in beside:
-            if other.anywhere and overlap(other.roots, record.roots) and _root(other) != _root(record):
+            if other.anywhere and roots_overlap(other.roots, record.roots) and _root(other) != _root(record):
                 said += self._told_beside(store, record, other, {change.path for change in changes})
         store.end_call(record.id, notes=said)
         self._forget_outside(store, record)
-        return Ended(len(changes), lost)
+        return CallOutcome(len(changes), lost, missed)
 
     def _told_beside(self, store: UndoStore, record: CallRecord, other: CallRecord, paths: set[str]) -> list[str]:
         """Say of two calls that ran at the same time which of them may hold changes of the other; what is to be said of the first."""
@@ -249,18 +288,18 @@ class UndoKeeper:
     def _end_killed(self, store: UndoStore) -> None:
         for record in store.open_calls():
             if not store.is_alive(record):
-                self._end(store, record, threading.Event(), KILLED)
+                self._end(store, record, threading.Event(), KILLED_NOTE)
 
     def _forget_outside(self, store: UndoStore, record: CallRecord) -> None:
         """Forget what was seen outside workspaces, which nobody looks at again."""
-        outside = [name for name in record.names if not inside(name, record.roots)]
+        outside = [name for name in record.names if not is_inside(name, record.roots)]
         if outside:
             self.manifest.forget(outside)
             store.forget_states(outside)
 
     def names_of(self, device: int, inode: int, roots: Sequence[str]) -> set[str]:
         """The names in these folders of a file with several, as they were last seen. Within a step."""
-        found = {path for path in self.manifest.linked if inside(path, roots)}
+        found = {path for path in self.manifest.linked if is_inside(path, roots)}
         states = {path: self.manifest.get(path) for path in found}
         return {
             path
@@ -271,7 +310,7 @@ class UndoKeeper:
     # Looking. All of it within a step.
 
     @property
-    def manifest(self) -> Manifest:
+    def manifest(self) -> DiskManifest:
         """The states that were last seen. Within a step."""
         assert self._manifest is not None
         return self._manifest
@@ -279,7 +318,7 @@ class UndoKeeper:
     def look_for_open(self, store: UndoStore, roots: Sequence[str], stop: threading.Event) -> None:
         """Take down what calls that go on have changed so far in these folders."""
         for record in store.open_calls():
-            if overlap(record.roots, roots):
+            if roots_overlap(record.roots, roots):
                 self._look_for(record, stop)
 
     def look_at(
@@ -301,25 +340,47 @@ class UndoKeeper:
         """Look at what a call may have changed; what there is to say of that."""
         said: list[str] = []
         if record.anywhere and not self._look_at_roots(record.roots, stop, said):
-            said.append(f"{TOO_MANY}: not everything that it changed is known")
+            said.append(MISSED)
         _, large = self._look_at_names(record.names, record.roots, stop, by=record)
         return said + [f"{shown_path(name)}: {TOO_MANY}" for name in large]
 
+    def _look_first(
+        self, names: Iterable[str], roots: Sequence[str], stop: threading.Event, *, anywhere: bool = False
+    ) -> bool:
+        """Look at the workspace before a call changes it, if that matters: False where it holds too many files.
+
+        Before the first change of all, and before files change that say what is generated: a call decides that for no file that was there before.
+        """
+        within = [name for name in names if is_inside(name, roots)]
+        new = within and any(root not in self._looked and root not in self._too_many for root in outermost_roots(roots))
+        if anywhere or new or any(tells_generated(name) for name in within):
+            return self._look_at_roots(roots, stop)
+        return False
+
+    def _covers(self, roots: Sequence[str]) -> bool:
+        """True if everything in the workspace has been looked at at some time."""
+        states = [self.manifest.get(root) for root in outermost_roots(roots)]
+        return all(state is not None and state.kind is PathKind.FOLDER and state.listed for state in states)
+
     def _look_at_roots(self, roots: Sequence[str], stop: threading.Event, said: list[str] | None = None) -> bool:
         """Look at whole folders; False where they hold too many files for that. What is left out and was changed is told in `said`."""
-        for root in outermost(roots):
-            if time.monotonic() - self._too_many.get(root, -COUNT_AGAIN_S) < COUNT_AGAIN_S:
+        for root in outermost_roots(roots):
+            # What was covered once is counted each time: if it can be again, nobody has to be asked.
+            known = self._covers((root,))
+            if not known and time.monotonic() - self._too_many.get(root, -COUNT_AGAIN_S) < COUNT_AGAIN_S:
                 return False
             try:
                 touched = self._look_at_root(root, stop)
             except TooManyFiles:
                 self._too_many[root] = time.monotonic()
+                self._looked.pop(root, None)
                 return False
+            self._too_many.pop(root, None)
             if said is not None:
                 said += [f"{shown_path(path)} was changed, too, and is left as it is: {why}" for path, why in touched]
         return True
 
-    def _look_at_root(self, root: str, stop: threading.Event) -> list[Unkept]:
+    def _look_at_root(self, root: str, stop: threading.Event) -> list[UnkeptPath]:
         self.manifest.load(root)
         watch, is_new = self._watch_of(root)
         dirty = set[str]() if watch is None or is_new else watch.changed()
@@ -401,8 +462,12 @@ class UndoKeeper:
         only: bool,
     ) -> None:
         disk_pass = DiskPass(self._parts[0], self.manifest, self._coverage, None, stop)
+        # In a workspace that is not looked at whole, calls may have said by themselves what is generated.
+        disk_pass.trusts_marks = all(not is_inside(name, roots) for name in names) or not any(
+            root in self._too_many for root in outermost_roots(roots)
+        )
         for name in names:
-            root = next((root for root in roots if inside(name, (root,))), os.path.dirname(name))
+            root = next((root for root in roots if is_inside(name, (root,))), os.path.dirname(name))
             look = disk_pass.only if only else disk_pass.one
             look(root, name)
         disk_pass.keep()
@@ -410,9 +475,9 @@ class UndoKeeper:
 
     def _refusal(self, name: str) -> str | None:
         """Return why a path is never kept, whoever names it."""
-        if any(part in REPOSITORIES for part in name.split("/")):
-            return REPOSITORY
-        return OWN if self._coverage.is_own(name) else None
+        if any(part in REPOSITORY_FOLDERS for part in name.split("/")):
+            return REPOSITORY_DATA
+        return OWN_PLACE if self._coverage.is_own(name) else None
 
     def _take_down(self, disk_pass: DiskPass, *, by: CallRecord | tuple[()] | None = None) -> None:
         """Write down what a look found: as done by one call, by none (an empty tuple), or by all that may have done it."""
@@ -433,23 +498,31 @@ class UndoKeeper:
         manifest.take(disk_pass.found)
 
     @property
-    def _parts(self) -> tuple[UndoStore, Manifest]:
+    def _parts(self) -> tuple[UndoStore, DiskManifest]:
         assert self._store is not None
         return self._store, self.manifest
 
     # What is not kept
 
-    def _lost(self, scope: CallScope, *, whole: bool) -> tuple[Unkept, ...]:
+    def _lost(self, scope: CallScope, *, whole: bool) -> tuple[UnkeptPath, ...]:
         """What of the paths that are relied on could not be put back; `whole`: the workspace was looked at."""
         if scope.relied_on is None:
             # What does not name its repository is not there to delete it.
-            wanted, spared = scope.roots, REGENERATED | {REPOSITORY}
+            wanted, spared = scope.roots, REGENERATED_REASONS | {REPOSITORY_DATA}
             lost = [] if whole else [("", TOO_MANY)]
         else:
-            wanted, spared = scope.relied_on, REGENERATED
+            wanted, spared = scope.relied_on, REGENERATED_REASONS
             lost = [(name, why) for name in wanted if (why := self._refusal(name)) is not None]
-        found = sorted(path for path in self.manifest.not_kept if inside(path, wanted))
+        found = sorted(path for path in self.manifest.not_kept if is_inside(path, wanted))
         return (*lost, *((path, why) for path in found if (why := self._why(path)) not in spared))
+
+    def _unkept(self, roots: Sequence[str]) -> tuple[str, ...]:
+        """What of the workspace could not be put back, without what holds nothing, what can be made again and data of version control."""
+        spared = REGENERATED_REASONS | {REPOSITORY_DATA, OWN_PLACE, NO_FILE}
+        found = [path for path in self.manifest.not_kept if is_inside(path, roots) and self._why(path) not in spared]
+        folders = Counter(os.path.dirname(path) for path in found)
+        crowded = {folder for folder, count in folders.items() if count > MOST_BESIDE and folder not in roots}
+        return tuple(sorted({path if (above := os.path.dirname(path)) not in crowded else above for path in found}))
 
     def _why(self, path: str) -> str:
         state = self.manifest.get(path)
@@ -470,4 +543,4 @@ def _beside(other: CallRecord) -> str:
 
 
 def _may_change(record: CallRecord, path: str) -> bool:
-    return (record.anywhere and inside(path, record.roots)) or inside(path, record.names)
+    return (record.anywhere and is_inside(path, record.roots)) or is_inside(path, record.names)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from handrail.undo.states import ABSENT, Kind, State
+from handrail.undo.states import ABSENT_STATE, PathKind, PathState
 from handrail.undo.store import UndoStore
 
 
-class Manifest:
+class DiskManifest:
     """States by folder and name. Everything in it is in the store, too, or is written there in the same turn."""
 
     def __init__(self, store: UndoStore) -> None:
         self._store = store
-        self.folders: dict[str, dict[str, State]] = {}
+        self.folders: dict[str, dict[str, PathState]] = {}
         # Files that have to be looked at again though nothing tells of a change: the clock was too coarse, or another name leads to them.
         self.unsettled: set[str] = set()
         self.linked: set[str] = set()
@@ -56,55 +56,55 @@ class Manifest:
         """True if the store knows no more of the path than this."""
         return any(path == root or path.startswith(f"{root}/") for root in self._roots)
 
-    def get(self, path: str) -> State | None:
+    def get(self, path: str) -> PathState | None:
         """Return what was last seen at a path; None where nobody has looked."""
         state = self._known(path)
         return self._store.seen(path) if state is None and not self.is_loaded(path) else state
 
-    def default_in(self, folder: str) -> State | None:
-        """Return the state of names in a folder that have no entry: `ABSENT` where the folder was listed, else None."""
+    def default_in(self, folder: str) -> PathState | None:
+        """Return the state of names in a folder that have no entry: `ABSENT_STATE` where the folder was listed, else None."""
         above = self._known(folder)
-        return ABSENT if above is not None and _holds_nothing_else(above) else None
+        return ABSENT_STATE if above is not None and _holds_nothing_else(above) else None
 
-    def _known(self, path: str) -> State | None:
+    def _known(self, path: str) -> PathState | None:
         folder, _, name = path.rpartition("/")
         entries = self.folders.get(folder)
         if entries is not None and (state := entries.get(name)) is not None:
             return state
         above = self._known(folder) if folder else None
-        return ABSENT if above is not None and _holds_nothing_else(above) else None
+        return ABSENT_STATE if above is not None and _holds_nothing_else(above) else None
 
-    def below(self, path: str) -> Iterator[tuple[str, State]]:
+    def below(self, path: str) -> Iterator[tuple[str, PathState]]:
         """Everything that is known below a folder, without what is known not to be there."""
         for name, state in self.folders.get(path, {}).items():
-            if state.kind is Kind.ABSENT:
+            if state.kind is PathKind.ABSENT:
                 continue
             at = f"{path}/{name}"
             yield at, state
-            if state.kind is Kind.FOLDER:
+            if state.kind is PathKind.FOLDER:
                 yield from self.below(at)
 
-    def take(self, states: Mapping[str, State]) -> None:
+    def take(self, states: Mapping[str, PathState]) -> None:
         """Know this from now on, and write it down. In a transaction."""
         for path, state in states.items():
             self._put(path, state)
         self._version = self._store.write_states(states)
 
-    def _put(self, path: str, state: State) -> None:
+    def _put(self, path: str, state: PathState) -> None:
         folder, _, name = path.rpartition("/")
         entries = self.folders.setdefault(folder, {})
         before = entries.get(name)
-        if before is not None and before.kind is Kind.FOLDER and state.kind is not Kind.FOLDER:
+        if before is not None and before.kind is PathKind.FOLDER and state.kind is not PathKind.FOLDER:
             self._forget_below(path)
-        above = self._known(folder) if state.kind is Kind.ABSENT and folder else None
+        above = self._known(folder) if state.kind is PathKind.ABSENT and folder else None
         if above is not None and _holds_nothing_else(above):
             entries.pop(name, None)
         else:
             entries[name] = state
-        if state.kind is Kind.FOLDER:
+        if state.kind is PathKind.FOLDER:
             self.folders.setdefault(path, {})
-        _mark(self.unsettled, path, not state.settled and state.kind in (Kind.FILE, Kind.FOLDER))
-        _mark(self.linked, path, state.links > 1 and state.kind is Kind.FILE)
+        _mark(self.unsettled, path, not state.settled and state.kind in (PathKind.FILE, PathKind.FOLDER))
+        _mark(self.linked, path, state.links > 1 and state.kind is PathKind.FILE)
         _mark(self.not_kept, path, bool(state.why))
 
     def forget(self, paths: Iterable[str]) -> None:
@@ -119,7 +119,7 @@ class Manifest:
         for name, state in self.folders.pop(path, {}).items():
             at = f"{path}/{name}"
             self._unmark(at)
-            if state.kind is Kind.FOLDER:
+            if state.kind is PathKind.FOLDER:
                 self._forget_below(at)
 
     def _unmark(self, path: str) -> None:
@@ -127,9 +127,9 @@ class Manifest:
             marked.discard(path)
 
 
-def _holds_nothing_else(state: State) -> bool:
+def _holds_nothing_else(state: PathState) -> bool:
     """True if below this there is nothing but what is known."""
-    return state.listed if state.kind is Kind.FOLDER else state.kind is not Kind.LEFT_OUT
+    return state.listed if state.kind is PathKind.FOLDER else state.kind is not PathKind.LEFT_OUT
 
 
 def _mark(marked: set[str], path: str, wanted: bool) -> None:

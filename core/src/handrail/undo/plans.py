@@ -5,13 +5,23 @@ from __future__ import annotations
 import difflib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from handrail.undo.coverage import REPOSITORY
-from handrail.undo.keeper import KILLED
-from handrail.undo.states import ABSENT, NO_FILE, Change, Kind, State, alike, restorable, shown_path
+from handrail.undo.coverage import REPOSITORY_DATA
+from handrail.undo.keeper import KILLED_NOTE
+from handrail.undo.states import (
+    ABSENT_STATE,
+    NO_FILE,
+    PathChange,
+    PathKind,
+    PathState,
+    find_renames,
+    is_restorable,
+    shown_path,
+    states_alike,
+)
 from handrail.undo.store import CallRecord, UndoStore
 
 Step = Literal["delete", "create", "restore", "mode", "replace", "keep"]
@@ -27,14 +37,17 @@ ENCODING = "utf-8"
 class PathPlan:
     """Step of an undo for one path: `delete` it, `create` it again, `restore` its contents, its `mode`, or `replace` it by what it was; `keep`:
     it is as it was, or is left as it is. `conflict`: why it is not touched unless a person forces it. `lost`: why it cannot be put back at all.
+    `source`: the path in the same folder that the file has now, which is given this name again; `moves`: it is such a path.
     """
 
     path: str
     step: Step
-    now: State
-    wanted: State
+    now: PathState
+    wanted: PathState
     conflict: str = ""
     lost: str = ""
+    source: str = ""
+    moves: bool = False
 
     @property
     def acts(self) -> bool:
@@ -44,7 +57,12 @@ class PathPlan:
     @property
     def no_redo(self) -> str:
         """Why what is there now could not be brought back; empty where it could, and where it stays."""
-        gone = self.acts and self.step in ("delete", "restore", "replace") and self.now.kind is Kind.FILE
+        gone = (
+            self.acts
+            and not self.moves
+            and self.step in ("delete", "restore", "replace")
+            and self.now.kind is PathKind.FILE
+        )
         return self.now.why if gone and not self.now.digest else ""
 
     def wire(self) -> dict[str, Any]:
@@ -146,62 +164,77 @@ def against_told(paths: Sequence[PathPlan]) -> str:
 def unfinished_undo(store: UndoStore, records: Sequence[CallRecord]) -> CallRecord | None:
     """The call that has begun to undo these, and was killed before it was done; None if there is none."""
     begun = {-record.undone_by for record in records if record.undone_by is not None and record.undone_by < 0}
-    return next((undo for undo in map(store.call, begun) if undo is not None and KILLED in undo.notes), None)
+    return next((undo for undo in map(store.call, begun) if undo is not None and KILLED_NOTE in undo.notes), None)
 
 
-def plan_of(store: UndoStore, records: Sequence[CallRecord], now: Mapping[str, State]) -> UndoPlan:
+def plan_of(store: UndoStore, records: Sequence[CallRecord], now: Mapping[str, PathState]) -> UndoPlan:
     """The plan for these records, with what is at their paths now."""
     unfinished = unfinished_undo(store, records)
     halves = {} if unfinished is None else {c.path: c.after for _, c in store.changes_of([unfinished.id])}
     ids = [record.id for record in records]
-    by_path: dict[str, list[tuple[int, Change]]] = {}
+    by_path: dict[str, list[tuple[int, PathChange]]] = {}
     for number, change in store.changes_of(ids):
         by_path.setdefault(change.path, []).append((number, change))
-    return UndoPlan(
-        tuple(records),
-        tuple(
-            _planned(store, frozenset(ids), changes, now.get(path, ABSENT), halves.get(path))
-            for path, changes in sorted(by_path.items())
-        ),
-        unfinished=unfinished,
-    )
+    paths = [
+        _planned(store, frozenset(ids), changes, now.get(path, ABSENT_STATE), halves.get(path))
+        for path, changes in sorted(by_path.items())
+    ]
+    return UndoPlan(tuple(records), tuple(_with_renames(paths)), unfinished=unfinished)
+
+
+def _with_renames(paths: Sequence[PathPlan]) -> Iterator[PathPlan]:
+    """The plans, where files that are not kept and only have another name in their folder now are given the one they had."""
+    able = [plan for plan in paths if plan.lost or (plan.acts and not plan.conflict)]
+    sources = find_renames(PathChange(plan.path, plan.now, plan.wanted) for plan in able)
+    lost = {plan.path for plan in paths if plan.lost}
+    # One file is given one name.
+    names = {source: path for path, source in sources.items() if path in lost}
+    for plan in paths:
+        if names.get(sources.get(plan.path, "")) == plan.path:
+            yield replace(plan, lost="", source=sources[plan.path])
+        else:
+            yield replace(plan, moves=True) if plan.path in names else plan
 
 
 def _planned(
-    store: UndoStore, ids: frozenset[int], changes: Sequence[tuple[int, Change]], now: State, half: State | None
+    store: UndoStore,
+    ids: frozenset[int],
+    changes: Sequence[tuple[int, PathChange]],
+    now: PathState,
+    half: PathState | None,
 ) -> PathPlan:
     """The plan for one path. `half`: what an undo that was killed has left there."""
     path, wanted, left = changes[0][1].path, changes[0][1].before, changes[-1][1].after
-    if alike(now, wanted):
+    if states_alike(now, wanted):
         return PathPlan(path, "keep", now, wanted)
-    if left.kind is Kind.LEFT_OUT and now.kind in (Kind.LEFT_OUT, Kind.FOLDER):
+    if left.kind is PathKind.LEFT_OUT and now.kind in (PathKind.LEFT_OUT, PathKind.FOLDER):
         # What was made and is left out stays: what is in it is not known.
         return PathPlan(path, "keep", now, wanted)
     step = _step(now, wanted)
-    if not restorable(wanted):
+    if not is_restorable(wanted):
         return PathPlan(
             path,
             step,
             now,
             wanted,
-            lost=wanted.why or (REPOSITORY if wanted.kind is Kind.LEFT_OUT else NO_FILE),
+            lost=wanted.why or (REPOSITORY_DATA if wanted.kind is PathKind.LEFT_OUT else NO_FILE),
         )
     if wanted.digest and now.digest != wanted.digest and not store.has(wanted.digest):
         return PathPlan(path, step, now, wanted, lost="its contents are not kept any longer")
-    whole = all(alike(one.after, other.before) for (_, one), (_, other) in itertools.pairwise(changes))
-    if (alike(now, left) and whole) or (half is not None and alike(now, half) and _is_half(now, wanted)):
+    whole = all(states_alike(one.after, other.before) for (_, one), (_, other) in itertools.pairwise(changes))
+    if (states_alike(now, left) and whole) or (half is not None and states_alike(now, half) and _is_half(now, wanted)):
         return PathPlan(path, step, now, wanted)
     return PathPlan(path, step, now, wanted, conflict=_conflict(store, ids, changes, path))
 
 
-def _is_half(now: State, wanted: State) -> bool:
+def _is_half(now: PathState, wanted: PathState) -> bool:
     """True for what undo leaves between two of its steps: a folder of another mode, nothing, or a file whose contents are written in place."""
-    if now.kind is Kind.FILE:
+    if now.kind is PathKind.FILE:
         return now.links > 1 and (now.device, now.inode) == (wanted.device, wanted.inode)
-    return now.kind is Kind.ABSENT or (now.kind is wanted.kind is Kind.FOLDER)
+    return now.kind is PathKind.ABSENT or (now.kind is wanted.kind is PathKind.FOLDER)
 
 
-def _conflict(store: UndoStore, ids: frozenset[int], changes: Sequence[tuple[int, Change]], path: str) -> str:
+def _conflict(store: UndoStore, ids: frozenset[int], changes: Sequence[tuple[int, PathChange]], path: str) -> str:
     later = [record for record in store.changed_later(path, after=changes[0][0]) if record.id not in ids]
     if not later:
         return "it was changed since"
@@ -209,14 +242,14 @@ def _conflict(store: UndoStore, ids: frozenset[int], changes: Sequence[tuple[int
     return f"it was changed since by {told}"
 
 
-def _step(now: State, wanted: State) -> Step:
-    if wanted.kind is Kind.ABSENT:
+def _step(now: PathState, wanted: PathState) -> Step:
+    if wanted.kind is PathKind.ABSENT:
         return "delete"
-    if now.kind is Kind.ABSENT:
+    if now.kind is PathKind.ABSENT:
         return "create"
     if now.kind is not wanted.kind:
         return "replace"
-    same = now.kind is Kind.FOLDER or (now.kind is Kind.FILE and now.digest and now.digest == wanted.digest)
+    same = now.kind is PathKind.FOLDER or (now.kind is PathKind.FILE and now.digest and now.digest == wanted.digest)
     return "mode" if same else "restore"
 
 
@@ -240,23 +273,25 @@ def _outline(plan: PathPlan, name: str) -> str:
     match plan.step:
         case "mode":
             return f"{name}: mode {plan.now.mode:o} becomes {plan.wanted.mode:o}"
+        case "create" if plan.source:
+            return f"{shown_path(plan.source)}: is named {name} again"
         case "delete":
             return f"{name}: {plan.now.kind.value} is deleted"
         case _:
-            to = f" to {shown_target(plan.wanted)}" if plan.wanted.kind is Kind.LINK else ""
+            to = f" to {shown_target(plan.wanted)}" if plan.wanted.kind is PathKind.LINK else ""
             return f"{name}: {plan.wanted.kind.value}{to} is put back"
 
 
-def shown_target(state: State) -> str:
+def shown_target(state: PathState) -> str:
     """Return where a link points to, as text."""
     return repr(state.target.decode(ENCODING, "backslashreplace"))
 
 
-def _lines(store: UndoStore, state: State) -> list[str] | None:
+def _lines(store: UndoStore, state: PathState) -> list[str] | None:
     """The lines of a file; None for what has none."""
-    if state.kind is Kind.ABSENT:
+    if state.kind is PathKind.ABSENT:
         return []
-    if state.kind is not Kind.FILE or not state.digest or state.size > COMPARED:
+    if state.kind is not PathKind.FILE or not state.digest or state.size > COMPARED:
         return None
     data = store.contents(state.digest)
     if data is None or b"\0" in data:

@@ -20,7 +20,7 @@ from handrail.files import likeness
 from handrail.files.drafts import drafted, sibling
 from handrail.files.holding import NO_LINK, PASSING, QUIET, Held, exchanged, holding, status_of
 from handrail.undo.plans import PathPlan
-from handrail.undo.states import ABSENT, Kind, State, shown_path
+from handrail.undo.states import ABSENT_STATE, PathKind, PathState, shown_path
 from handrail.undo.store import UndoStore
 
 # An owner who may make and remove names in a folder.
@@ -29,35 +29,38 @@ NAMED = PASSING & ~getattr(os, "O_DIRECTORY", 0) | NO_LINK
 # What a step is taken back by.
 Reverse = Callable[[], None]
 # A device and an inode.
-Inode = tuple[int, int]
+InodeKey = tuple[int, int]
 
 
-class Restorer:
+class PathRestorer:
     """Puts paths back. `left`: folders that stay because something else is in them. `linked`: paths by the inode of a file with several names.
 
     `through`: files with several names that were written to in place, so that each of their names shows it.
     """
 
-    def __init__(self, store: UndoStore, linked: Mapping[Inode, str]) -> None:
+    def __init__(self, store: UndoStore, linked: Mapping[InodeKey, str]) -> None:
         self.left: list[str] = []
         self.through: list[str] = []
         self._store = store
         self._linked = dict(linked)
         self._steps: list[tuple[str, Reverse]] = []
+        # What is at each path that is changed, before anything is.
+        self._present: dict[str, PathState] = {}
         # The modes that folders are given at the end, which were opened for writing meanwhile.
         self._modes: dict[str, int] = {}
 
     def apply(self, plans: Sequence[PathPlan], *, check: Callable[[], None] = lambda: None) -> None:
         """Do what the plans say. `check` is called before each step and may end it. On an error everything is put back as it was before."""
         acting = sorted((plan for plan in plans if plan.acts), key=lambda plan: plan.path)
+        self._present = {plan.path: plan.now for plan in acting}
         try:
             for plan in acting:
-                if plan.now.kind is plan.wanted.kind is Kind.FOLDER:
+                if plan.now.kind is plan.wanted.kind is PathKind.FOLDER:
                     self._open_up(plan)
             # What is in a folder goes before it, and comes after it.
             for plan in reversed(acting):
                 check()
-                if _goes_first(plan):
+                if _goes_first(plan) and not plan.moves:
                     self._remove(plan.path, plan.now, wanted=plan.wanted)
             # A file with several names comes first, so that names which were deleted become names of it again.
             for plan in sorted(acting, key=lambda plan: not is_same_file(plan)):
@@ -88,17 +91,17 @@ class Restorer:
 
     # Taking away
 
-    def _remove(self, path: str, now: State, *, wanted: State = ABSENT) -> None:
+    def _remove(self, path: str, now: PathState, *, wanted: PathState = ABSENT_STATE) -> None:
         with self._folder_of(path) as at:
             _check_same(at, path, now)
             name = at.name(Path(path))
-            if now.kind is not Kind.FOLDER:
+            if now.kind is not PathKind.FOLDER:
                 os.unlink(name, dir_fd=at.fd)
             else:
                 try:
                     os.rmdir(name, dir_fd=at.fd)
                 except OSError as exc:
-                    if wanted.kind is not Kind.ABSENT or exc.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                    if wanted.kind is not PathKind.ABSENT or exc.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                         raise
                     self.left.append(path)
                     return
@@ -108,10 +111,13 @@ class Restorer:
 
     def _make(self, plan: PathPlan) -> None:
         path, now, wanted = plan.path, plan.now, plan.wanted
-        if wanted.kind is Kind.ABSENT:
+        if plan.source:
+            self._name_again(plan)
             return
-        there = ABSENT if _goes_first(plan) else now
-        if wanted.kind is Kind.FOLDER and there.kind is Kind.FOLDER:
+        if wanted.kind is PathKind.ABSENT:
+            return
+        there = ABSENT_STATE if _goes_first(plan) else now
+        if wanted.kind is PathKind.FOLDER and there.kind is PathKind.FOLDER:
             self._modes[path] = wanted.mode
             self._steps.append((path, lambda: self._modes.update({path: now.mode})))
         elif plan.step == "mode":
@@ -125,8 +131,25 @@ class Restorer:
                 self._put_in(at, path, wanted)
             self._steps.append((path, lambda: self._put_back(path, there)))
 
-    def _put_back(self, path: str, before: State) -> None:
-        if before.kind is not Kind.ABSENT:
+    def _name_again(self, plan: PathPlan) -> None:
+        """Give a file the name that it had in its folder."""
+        with self._folder_of(plan.path) as at:
+            _check_same(at, plan.path, ABSENT_STATE)
+            _check_same(at, plan.source, self._present[plan.source])
+            names = at.name(Path(plan.source)), at.name(Path(plan.path))
+            os.rename(*names, src_dir_fd=at.fd, dst_dir_fd=at.fd)
+            self._steps.append((plan.path, lambda: self._rename_back(plan)))
+            if self._present[plan.source].mode != plan.wanted.mode:
+                change_mode(at, plan.path, plan.wanted.mode)
+
+    def _rename_back(self, plan: PathPlan) -> None:
+        with self._folder_of(plan.path) as at:
+            change_mode(at, plan.path, self._present[plan.source].mode)
+            names = at.name(Path(plan.path)), at.name(Path(plan.source))
+            os.rename(*names, src_dir_fd=at.fd, dst_dir_fd=at.fd)
+
+    def _put_back(self, path: str, before: PathState) -> None:
+        if before.kind is not PathKind.ABSENT:
             self._put(path, before)
             return
         with self._folder_of(path) as at:
@@ -134,7 +157,7 @@ class Restorer:
             assert status is not None
             (os.rmdir if stat.S_ISDIR(status.st_mode) else os.unlink)(at.name(Path(path)), dir_fd=at.fd)
 
-    def _put(self, path: str, state: State) -> None:
+    def _put(self, path: str, state: PathState) -> None:
         with self._folder_of(path) as at:
             self._put_in(at, path, state)
 
@@ -142,24 +165,26 @@ class Restorer:
         with self._folder_of(path) as at:
             change_mode(at, path, mode)
 
-    def _put_in(self, at: Held, path: str, state: State) -> None:
+    def _put_in(self, at: Held, path: str, state: PathState) -> None:
         """Have this at a path, whatever file or link is there."""
         match state.kind:
-            case Kind.FOLDER:
+            case PathKind.FOLDER:
                 os.mkdir(at.name(Path(path)), 0o700, dir_fd=at.fd)
                 self._modes[path] = state.mode
-            case Kind.LINK:
+            case PathKind.LINK:
                 hidden = sibling(Path(path))
                 os.symlink(os.fsdecode(state.target), at.name(hidden), dir_fd=at.fd)
                 _rename(at, hidden, path)
-            case Kind.FILE if state.links > 1 and (self._join(at, path, state) or self._write_through(at, path, state)):
+            case PathKind.FILE if state.links > 1 and (
+                self._join(at, path, state) or self._write_through(at, path, state)
+            ):
                 pass
-            case Kind.FILE:
+            case PathKind.FILE:
                 self._write(at, path, state)
             case _:
                 raise Downstream(f"{shown_path(path)} was a {state.kind.value}, which cannot be made again")
 
-    def _write(self, at: Held, path: str, state: State) -> None:
+    def _write(self, at: Held, path: str, state: PathState) -> None:
         name = Path(path)
         with drafted(at, name, mode=0o600) as draft:
             if not self._store.write_contents(state.digest, draft.fd):
@@ -174,7 +199,7 @@ class Restorer:
                 self._linked[written.st_dev, written.st_ino] = path
             draft.put(name, overwrite=True)
 
-    def _write_through(self, at: Held, path: str, state: State) -> bool:
+    def _write_through(self, at: Held, path: str, state: PathState) -> bool:
         """Put the contents into the file that is there, where that is still the one with several names; whether that was done."""
         name = Path(path)
         there = status_of(at, name, missing_ok=True)
@@ -201,7 +226,7 @@ class Restorer:
         self.through.append(path)
         return True
 
-    def _join(self, at: Held, path: str, state: State) -> bool:
+    def _join(self, at: Held, path: str, state: PathState) -> bool:
         """Give another name to the file that this one was a name of, where that is still there as it was; whether that was done."""
         other = self._linked.get((state.device, state.inode))
         if other is None or other == path:
@@ -248,28 +273,28 @@ class Restorer:
 
 def _goes_first(plan: PathPlan) -> bool:
     """True if what is there has to go before something else can be: a file or link takes the place of another at once."""
-    if plan.now.kind is Kind.ABSENT or (plan.now.kind is plan.wanted.kind):
+    if plan.now.kind is PathKind.ABSENT or (plan.now.kind is plan.wanted.kind):
         return False
-    return plan.wanted.kind not in (Kind.FILE, Kind.LINK) or plan.now.kind is Kind.FOLDER
+    return plan.wanted.kind not in (PathKind.FILE, PathKind.LINK) or plan.now.kind is PathKind.FOLDER
 
 
 def is_same_file(plan: PathPlan) -> bool:
     """True if a file with several names is the one that it was."""
     now, wanted = plan.now, plan.wanted
-    if now.kind is not Kind.FILE or wanted.kind is not Kind.FILE or min(now.links, wanted.links) < 2:
+    if now.kind is not PathKind.FILE or wanted.kind is not PathKind.FILE or min(now.links, wanted.links) < 2:
         return False
     return (now.device, now.inode) == (wanted.device, wanted.inode)
 
 
-def _is_file(status: os.stat_result, state: State) -> bool:
+def _is_file(status: os.stat_result, state: PathState) -> bool:
     return stat.S_ISREG(status.st_mode) and (status.st_dev, status.st_ino) == (state.device, state.inode)
 
 
-def _check_same(at: Held, path: str, known: State) -> None:
+def _check_same(at: Held, path: str, known: PathState) -> None:
     """Raise `Downstream` where something else is at a path by now than was planned for."""
     status = status_of(at, Path(path), missing_ok=True)
     if status is None:
-        same = known.kind is Kind.ABSENT
+        same = known.kind is PathKind.ABSENT
     elif stat.S_ISDIR(status.st_mode) or known.links > 1:
         # The time of change of a file with several names is that of all of them.
         same = (known.device, known.inode) == (status.st_dev, status.st_ino)

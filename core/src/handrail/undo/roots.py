@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 
 
-def topmost(names: Iterable[str]) -> tuple[str, ...]:
+def topmost_paths(names: Iterable[str]) -> tuple[str, ...]:
     """The paths, each with the folders that would have to be made for it: the first one that is not there stands for it."""
     found: dict[str, None] = {}
     for name in names:
@@ -17,16 +17,16 @@ def topmost(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def inside(path: str, roots: Sequence[str]) -> bool:
+def is_inside(path: str, roots: Sequence[str]) -> bool:
     """True if the path is one of the roots or below one."""
     return any(path == root or path.startswith(f"{root}/") for root in roots)
 
 
-def overlap(some: Sequence[str], others: Sequence[str]) -> bool:
+def roots_overlap(some: Sequence[str], others: Sequence[str]) -> bool:
     """True if a root of one is, holds or lies in a root of the other."""
-    return any(inside(one, others) for one in some) or any(inside(one, some) for one in others)
+    return any(is_inside(one, others) for one in some) or any(is_inside(one, some) for one in others)
 
 
-def outermost(roots: Sequence[str]) -> list[str]:
+def outermost_roots(roots: Sequence[str]) -> list[str]:
     """The roots that lie in no other."""
-    return [root for root in dict.fromkeys(roots) if not inside(os.path.dirname(root), roots)]
+    return [root for root in dict.fromkeys(roots) if not is_inside(os.path.dirname(root), roots)]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from handrail.judging.verdicts import Route, View
 from handrail.tools.contract import Delete, Input, Run, Write
 from handrail.undo.patterns import fixed_folder, matching_paths
-from handrail.undo.roots import inside
+from handrail.undo.roots import is_inside
 
 if TYPE_CHECKING:
     from handrail.calls.invocation import Invocation
@@ -71,7 +71,7 @@ def _names(verdict: Verdict, roots: tuple[str, ...], *, runs: bool) -> Iterator[
             if touch.kind not in CHANGING or not touch.what.startswith("/"):
                 continue
             name = fixed_folder(touch.what) if runs else touch.what
-            if not runs or inside(name, roots) or (not PASSING.match(name) and _is_plain(name, touch.kind)):
+            if not runs or is_inside(name, roots) or (not PASSING.match(name) and _is_plain(name, touch.kind)):
                 yield name
 
 
@@ -86,5 +86,5 @@ def _relied_on(verdict: Verdict, names: tuple[str, ...], roots: tuple[str, ...])
         return None
     touches = [touch.what for part in verdict.parts for touch in part.touches if touch.kind in CHANGING]
     found = [path for what in touches if what.startswith("/") for path in matching_paths(what)]
-    kept = tuple(dict.fromkeys(path for path in found if inside(path, (*names, *roots))))
+    kept = tuple(dict.fromkeys(path for path in found if is_inside(path, (*names, *roots))))
     return None if any(path in roots for path in kept) else kept

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import stat
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from handrail.errors import Downstream, NotFound
+from handrail.errors import Downstream, HandrailError, NotFound
 from handrail.undo.disk_pass import PassStopped
 from handrail.undo.keeper import UndoKeeper
 from handrail.undo.plans import PathPlan, UndoPlan, against_told, diff_of, plan_of, unfinished_undo
-from handrail.undo.restore import Inode, Restorer
-from handrail.undo.roots import overlap
-from handrail.undo.states import ABSENT, Kind, alike, shown_path
+from handrail.undo.restore import InodeKey, PathRestorer
+from handrail.undo.roots import roots_overlap
+from handrail.undo.states import ABSENT_STATE, PathKind, shown_path, states_alike
 from handrail.undo.store import CallRecord, UndoStore
+
+log = logging.getLogger(__name__)
 
 # The tool whose calls undo others.
 UNDO_TOOL = "undo_call"
@@ -27,7 +30,7 @@ TOLD = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Restored:
+class UndoOutcome:
     """What undo did: `plans` that were carried out; `left`: folders that stay because something else is in them; `amiss`: paths that are not as
     they were to be, though nothing failed. `also`: files with several names that were restored, each with what other names show it.
     """
@@ -58,7 +61,7 @@ def plan_for(keeper: UndoKeeper, call: str | None, roots: Sequence[str], *, stop
             return _plans(keeper, store, [_named(store, call, roots)], stop)[0]
         # What was begun is done first.
         for half in store.half_undone():
-            if overlap(half.roots, roots) and unfinished_undo(store, [half]) is not None:
+            if roots_overlap(half.roots, roots) and unfinished_undo(store, [half]) is not None:
                 plan = _plans(keeper, store, [_named(store, f"{half.session}/{half.root_call}", roots)], stop)[0]
                 if any(path.acts for path in plan.paths):
                     return plan
@@ -83,53 +86,86 @@ def diff_for(keeper: UndoKeeper, plans: Sequence[PathPlan]) -> list[str]:
         return list(diff_of(store, plans))
 
 
-def restore(
+def restore_plan(
     keeper: UndoKeeper, plan: UndoPlan, chosen: Sequence[PathPlan], *, by: int | None, stop: threading.Event
-) -> Restored:
-    """Put back what a plan says, all of it or nothing. `by`: the record of the call that undoes."""
+) -> UndoOutcome:
+    """Put back what a plan says, all of it or nothing. `by`: the record of the call that undoes.
+
+    Once it is put back, it is recorded as undone, whatever fails after that.
+    """
     if by is not None:
         # Written down before the first step, so that a later undo finds it if this one is killed.
         with keeper.step() as store:
             store.mark_undone(plan.ids, -by)
+    work = _Work(tuple(chosen))
     try:
-        return _restored(keeper, plan, chosen, by=by, stop=stop)
-    except BaseException:
-        if by is not None:
+        _put_back(keeper, plan, work, by=by, stop=stop)
+    except BaseException as exc:
+        if work.done or by is not None:
             with keeper.step() as store:
-                for each in plan.records:
-                    store.mark_undone([each.id], each.undone_by)
-        raise
+                if work.done:
+                    _mark_done(store, plan, by)
+                else:
+                    for each in plan.records:
+                        store.mark_undone([each.id], each.undone_by)
+        if not work.done or not isinstance(exc, HandrailError):
+            raise
+        log.warning("undo could not be recorded at once: %s", exc)
+    return _verified(keeper, plan, work, by=by)
 
 
-def _restored(
-    keeper: UndoKeeper, plan: UndoPlan, chosen: Sequence[PathPlan], *, by: int | None, stop: threading.Event
-) -> Restored:
+@dataclass
+class _Work:
+    """The plans that are carried out, as things were when that began, and what did it. `done`: all of it is put back."""
+
+    plans: tuple[PathPlan, ...]
+    left: Sequence[str] = ()
+    through: Sequence[str] = ()
+    done: bool = False
+
+
+def _put_back(keeper: UndoKeeper, plan: UndoPlan, work: _Work, *, by: int | None, stop: threading.Event) -> None:
     def check() -> None:
         if stop.is_set():
             raise PassStopped
 
+    chosen = work.plans
     paths = [each.path for each in chosen]
     with keeper.step() as store:
         record = store.call(by) if by is not None else None
         keeper.look_at(paths, plan.records[0].roots, stop, by=record)
-        now = {path: keeper.manifest.get(path) or ABSENT for path in paths}
-        if changed := [each.path for each in chosen if not alike(each.now, now[each.path])]:
+        now = {path: keeper.manifest.get(path) or ABSENT_STATE for path in paths}
+        if changed := [each.path for each in chosen if not states_alike(each.now, now[each.path])]:
             raise Downstream(
                 f"nothing was undone: {shown_path(changed[0])} was changed in this moment", hint="try again"
             )
-        fresh = [replace(each, now=now[each.path]) for each in chosen]
-        restorer = Restorer(store, _names_of_inodes(keeper, plan, fresh, stop))
-        restorer.apply(fresh, check=check)
-        keeper.look_at(paths, plan.records[0].roots, threading.Event(), by=record)
-        amiss = [
-            each.path
-            for each in fresh
-            if each.path not in restorer.left and not alike(keeper.manifest.get(each.path) or ABSENT, each.wanted)
-        ]
-        store.mark_undone(plan.ids, by if by is not None else 0)
-        store.mark_undone(store.undone_by(plan.ids), None)
-        also = tuple(_other_names(keeper, plan, restorer.through))
-        return Restored(tuple(fresh), tuple(restorer.left), tuple(amiss), also)
+        work.plans = tuple(replace(each, now=now[each.path]) for each in chosen)
+        restorer = PathRestorer(store, _names_of_inodes(keeper, plan, work.plans, stop))
+        restorer.apply(work.plans, check=check)
+        work.left, work.through, work.done = restorer.left, restorer.through, True
+        _mark_done(store, plan, by)
+
+
+def _mark_done(store: UndoStore, plan: UndoPlan, by: int | None) -> None:
+    """Record that a plan was carried out. Within a step."""
+    store.mark_undone(plan.ids, by if by is not None else 0)
+    store.mark_undone(store.undone_by(plan.ids), None)
+
+
+def _verified(keeper: UndoKeeper, plan: UndoPlan, work: _Work, *, by: int | None) -> UndoOutcome:
+    """Look at what was put back; what cannot be looked at counts as amiss."""
+    paths = [each.path for each in work.plans]
+    left = tuple(work.left)
+    try:
+        with keeper.step() as store:
+            record = store.call(by) if by is not None else None
+            keeper.look_at(paths, plan.records[0].roots, threading.Event(), by=record)
+            wrong = [p for p in work.plans if not states_alike(keeper.manifest.get(p.path) or ABSENT_STATE, p.wanted)]
+            amiss = tuple(each.path for each in wrong if each.path not in left)
+            return UndoOutcome(work.plans, left, amiss, tuple(_other_names(keeper, plan, work.through)))
+    except HandrailError as exc:
+        log.warning("what undo has put back could not be looked at: %s", exc)
+        return UndoOutcome(work.plans, left, tuple(paths))
 
 
 def _plans(
@@ -140,7 +176,7 @@ def _plans(
         ids = [record.id for record in records]
         paths = list(dict.fromkeys(change.path for _, change in store.changes_of(ids)))
         keeper.look_at(paths, records[0].roots, stop)
-        found.append(plan_of(store, records, {path: keeper.manifest.get(path) or ABSENT for path in paths}))
+        found.append(plan_of(store, records, {path: keeper.manifest.get(path) or ABSENT_STATE for path in paths}))
     return found
 
 
@@ -155,7 +191,7 @@ def _groups(store: UndoStore, roots: Sequence[str] | None, *, most: int) -> Iter
         before, looked = batch[-1].id, looked + len(batch)
         for record in batch:
             key = record.session, record.root_call
-            if key in seen or (roots is not None and not overlap(record.roots, roots)) or len(seen) >= most:
+            if key in seen or (roots is not None and not roots_overlap(record.roots, roots)) or len(seen) >= most:
                 continue
             records = [
                 each for each in store.calls_named(record.root_call, record.session) if store.changes_of([each.id])
@@ -169,7 +205,7 @@ def _named(store: UndoStore, call: str, roots: Sequence[str]) -> list[CallRecord
     session, slash, id = call.partition("/")
     records = store.calls_named(id if slash else call, session if slash else None)
     if not slash:
-        records = [record for record in records if overlap(record.roots, roots)]
+        records = [record for record in records if roots_overlap(record.roots, roots)]
     records = [record for record in records if store.changes_of([record.id])]
     sessions = list(dict.fromkeys(record.session for record in records))
     if not sessions:
@@ -197,12 +233,14 @@ def _other_names(keeper: UndoKeeper, plan: UndoPlan, through: Sequence[str]) -> 
 
 def _names_of_inodes(
     keeper: UndoKeeper, plan: UndoPlan, chosen: Sequence[PathPlan], stop: threading.Event
-) -> dict[Inode, str]:
+) -> dict[InodeKey, str]:
     """Other names of files that had several, which are there as they were."""
     wanted = {
-        (p.wanted.device, p.wanted.inode): p.wanted for p in chosen if p.wanted.kind is Kind.FILE and p.wanted.links > 1
+        (p.wanted.device, p.wanted.inode): p.wanted
+        for p in chosen
+        if p.wanted.kind is PathKind.FILE and p.wanted.links > 1
     }
-    found: dict[Inode, str] = {}
+    found: dict[InodeKey, str] = {}
     if not wanted:
         return found
     # Any file of the workspace may be the same one.
@@ -211,7 +249,7 @@ def _names_of_inodes(
     for root in plan.records[0].roots:
         for path, state in keeper.manifest.below(root):
             known = wanted.get((state.device, state.inode))
-            if known is None or path in taken or state.kind is not Kind.FILE or state.digest != known.digest:
+            if known is None or path in taken or state.kind is not PathKind.FILE or state.digest != known.digest:
                 continue
             status = os.lstat(path) if os.path.lexists(path) else None
             if status is not None and stat.S_ISREG(status.st_mode) and status.st_ctime_ns == state.changed:

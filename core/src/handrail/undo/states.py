@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -17,7 +17,7 @@ COARSE_NS = 2_100_000_000
 SECOND_NS = 1_000_000_000
 
 
-class Kind(StrEnum):
+class PathKind(StrEnum):
     """Kinds of things that a path can name."""
 
     FILE = "file"
@@ -30,7 +30,7 @@ class Kind(StrEnum):
     ABSENT = "absent"
 
 
-class State(NamedTuple):
+class PathState(NamedTuple):
     """State of one path. A tuple, since a snapshot has many thousands of them.
 
     `mode`: permission bits. `modified` and `changed`: nanoseconds (mtime, ctime). `digest`: sha256 of the contents of a file, empty where they are
@@ -38,7 +38,7 @@ class State(NamedTuple):
     system's clock could not tell a later change from this state. `listed`: everything in the folder is known.
     """
 
-    kind: Kind
+    kind: PathKind
     mode: int = 0
     size: int = 0
     device: int = 0
@@ -58,26 +58,30 @@ class State(NamedTuple):
         return self.device, self.inode, self.size, self.modified
 
 
-ABSENT = State(Kind.ABSENT)
+ABSENT_STATE = PathState(PathKind.ABSENT)
 NO_FILE = "a pipe, socket or device"
 
 
-class Change(NamedTuple):
+class PathChange(NamedTuple):
     """Change of one path from one known state to another."""
 
     path: str
-    before: State
-    after: State
+    before: PathState
+    after: PathState
 
 
-KINDS: Mapping[int, Kind] = {stat.S_IFREG: Kind.FILE, stat.S_IFDIR: Kind.FOLDER, stat.S_IFLNK: Kind.LINK}
+KINDS: Mapping[int, PathKind] = {
+    stat.S_IFREG: PathKind.FILE,
+    stat.S_IFDIR: PathKind.FOLDER,
+    stat.S_IFLNK: PathKind.LINK,
+}
 
 
-def state_of(status: os.stat_result, *, now: int, **more: object) -> State:
+def state_of(status: os.stat_result, *, now: int, **more: object) -> PathState:
     """Return the state that `stat` reports at time `now` (nanoseconds), without contents."""
     changed = status.st_ctime_ns
-    kind = KINDS.get(stat.S_IFMT(status.st_mode), Kind.SPECIAL)
-    return State(
+    kind = KINDS.get(stat.S_IFMT(status.st_mode), PathKind.SPECIAL)
+    return PathState(
         kind,
         stat.S_IMODE(status.st_mode),
         status.st_size,
@@ -86,7 +90,7 @@ def state_of(status: os.stat_result, *, now: int, **more: object) -> State:
         status.st_nlink,
         status.st_mtime_ns,
         changed,
-        why=NO_FILE if kind is Kind.SPECIAL else "",
+        why=NO_FILE if kind is PathKind.SPECIAL else "",
         settled=is_settled(changed, now),
     )._replace(**more)
 
@@ -96,46 +100,62 @@ def is_settled(changed: int, now: int) -> bool:
     return now - changed > (COARSE_NS if changed % SECOND_NS == 0 else TICK_NS)
 
 
-def alike(one: State, other: State) -> bool:
+def states_alike(one: PathState, other: PathState) -> bool:
     """Return True if the two states are the same for undo."""
     kinds = {one.kind, other.kind}
-    if kinds <= {Kind.FOLDER, Kind.LEFT_OUT} and Kind.LEFT_OUT in kinds:
+    if kinds <= {PathKind.FOLDER, PathKind.LEFT_OUT} and PathKind.LEFT_OUT in kinds:
         return (one.device, one.inode) == (other.device, other.inode)
     if len(kinds) > 1:
         return False
     match one.kind:
-        case Kind.FILE:
+        case PathKind.FILE:
             known = bool(one.digest and other.digest)
             same = one.digest == other.digest if known else one.identity == other.identity
             return same and one.mode == other.mode
-        case Kind.FOLDER:
+        case PathKind.FOLDER:
             return one.mode == other.mode
-        case Kind.LINK:
+        case PathKind.LINK:
             return one.target == other.target
-        case Kind.SPECIAL:
+        case PathKind.SPECIAL:
             return (one.device, one.inode, one.mode) == (other.device, other.inode, other.mode)
         case _:
             return True
 
 
-def restorable(state: State) -> bool:
+def is_restorable(state: PathState) -> bool:
     """Return True if the state can be made again from what is kept."""
-    if state.kind is Kind.FILE:
+    if state.kind is PathKind.FILE:
         return bool(state.digest)
-    return state.kind in (Kind.FOLDER, Kind.LINK, Kind.ABSENT)
+    return state.kind in (PathKind.FOLDER, PathKind.LINK, PathKind.ABSENT)
 
 
-def dumped(state: State) -> str:
+def find_renames(changes: Iterable[PathChange]) -> dict[str, str]:
+    """Return which files got another name in their folder: the old name by the new one."""
+    changed = list(changes)
+    gone = {
+        (os.path.dirname(path), before.identity): path
+        for path, before, after in changed
+        if before.kind is PathKind.FILE and after.kind is PathKind.ABSENT
+    }
+    return {
+        path: gone[os.path.dirname(path), after.identity]
+        for path, before, after in changed
+        if before.kind is PathKind.ABSENT and after.kind is PathKind.FILE
+        if (os.path.dirname(path), after.identity) in gone
+    }
+
+
+def dump_state(state: PathState) -> str:
     """Return the state as one line of JSON."""
     values = (*state[:8], state.digest.hex(), state.target.hex(), *state[10:])
     return json.dumps(values, separators=(",", ":"))
 
 
-def loaded(text: str) -> State:
-    """Return the state that `dumped` wrote."""
+def load_state(text: str) -> PathState:
+    """Return the state that `dump_state` wrote."""
     kind, *rest = json.loads(text)
     rest[7], rest[8] = bytes.fromhex(rest[7]), bytes.fromhex(rest[8])
-    return State(Kind(kind), *rest)
+    return PathState(PathKind(kind), *rest)
 
 
 def shown_path(path: str) -> str:

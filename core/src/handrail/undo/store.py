@@ -25,11 +25,11 @@ from handrail.config.settings import UndoSettings
 from handrail.errors import Downstream
 from handrail.files.drafts import write_all
 from handrail.files.locks import is_held, lock, try_lock
-from handrail.undo.states import Change, Kind, State, alike, dumped, loaded
+from handrail.undo.states import PathChange, PathKind, PathState, dump_state, load_state, states_alike
 
 FORMAT = 1
 # Larger contents are files of their own, which the file system can share with the original.
-INLINE = 131_072
+INLINE_BYTES = 131_072
 PIECE = 1_048_576
 # Seconds that one process waits for another that looks at the disk.
 TURN_S = 20.0
@@ -108,6 +108,10 @@ ALL_USED = "undo.max_bytes is reached"
 NO_ROOM = frozenset((DISK_FULL, ALL_USED))
 
 
+class StoreFailure(Downstream):
+    """The store of undo cannot be used."""
+
+
 class StoreFull(Exception):
     """There is no room for more contents; the text says which bound was reached."""
 
@@ -157,7 +161,7 @@ class UndoStore:
                 database.executescript(f"BEGIN; {SCHEMA} PRAGMA user_version={FORMAT}; COMMIT;")
             elif found != FORMAT:
                 database.close()
-                raise Downstream(f"the undo store {str(file)!r} was written by another version of Handrail")
+                raise StoreFailure(f"the undo store {str(file)!r} was written by another version of Handrail")
         return database
 
     def close(self) -> None:
@@ -178,12 +182,12 @@ class UndoStore:
 
     @contextmanager
     def turn(self) -> Generator[None]:
-        """Keep other processes from looking and recording meanwhile. Raises `Downstream` when one of them does not end."""
+        """Keep other processes from looking and recording meanwhile. Raises `StoreFailure` when one of them does not end."""
         if self._held == 0:
             deadline = time.monotonic() + TURN_S
             while not try_lock(self._lock):
                 if time.monotonic() > deadline:
-                    raise Downstream("another session holds the undo store and does not let go of it")
+                    raise StoreFailure("another session holds the undo store and does not let go of it")
                 time.sleep(0.005)
         if self._held == 0:
             self._turn_began = time.time()
@@ -243,7 +247,7 @@ class UndoStore:
 
     def room_for(self, size: int) -> None:
         """Make room, if need be by giving up the oldest. Raises `StoreFull` where there is none."""
-        if size > INLINE:
+        if size > INLINE_BYTES:
             self.check_disk(size)
         if not self.fits(size):
             # What there is is in use, and need not be looked through again for each file.
@@ -338,26 +342,26 @@ class UndoStore:
         """How often states were written."""
         return self._count("version")
 
-    def seen(self, path: str) -> State | None:
+    def seen(self, path: str) -> PathState | None:
         """Return what was last seen at a path; None where nobody has looked."""
         return next((state for _, state in self._states("path = ?", (os.fsencode(path),))), None)
 
-    def seen_below(self, root: str) -> Iterator[tuple[str, State]]:
+    def seen_below(self, root: str) -> Iterator[tuple[str, PathState]]:
         """The same for everything below a folder."""
         return self._states("path > ? AND path < ?", _below(root))
 
-    def seen_since(self, version: int) -> Iterator[tuple[str, State]]:
+    def seen_since(self, version: int) -> Iterator[tuple[str, PathState]]:
         """Yield what was written after that version."""
         return self._states("version > ?", (version,))
 
-    def _states(self, where: str, given: Sequence[object]) -> Iterator[tuple[str, State]]:
+    def _states(self, where: str, given: Sequence[object]) -> Iterator[tuple[str, PathState]]:
         columns = (
             "path, kind, mode, size, device, inode, links, modified, changed, digest, target, why, settled, listed"
         )
         rows: Iterable[Any] = self._database.execute(f"SELECT {columns} FROM seen WHERE {where}", tuple(given))
         for row in rows:
-            state = State(
-                Kind(row[1]),
+            state = PathState(
+                PathKind(row[1]),
                 mode=row[2],
                 size=row[3],
                 device=row[4],
@@ -373,7 +377,7 @@ class UndoStore:
             )
             yield os.fsdecode(row[0]), state
 
-    def write_states(self, states: Mapping[str, State]) -> int:
+    def write_states(self, states: Mapping[str, PathState]) -> int:
         """Record what was seen. Returns its version. Within a transaction."""
         database = self._database
         database.execute("UPDATE counts SET value = value + 1 WHERE name = 'version'")
@@ -457,21 +461,21 @@ class UndoStore:
             told = dict.fromkeys((*json.loads(found[0]), *map(_text, notes)))
             self._database.execute("UPDATE calls SET notes = ? WHERE id = ?", (json.dumps([*told]), call))
 
-    def add_changes(self, call: int, changes: Iterable[Change]) -> None:
+    def add_changes(self, call: int, changes: Iterable[PathChange]) -> None:
         """Take down what became of paths while the call ran. What it does to one path in two steps is one change. Within a transaction."""
         for change in changes:
-            path, before, after = os.fsencode(change.path), dumped(change.before), dumped(change.after)
+            path, before, after = os.fsencode(change.path), dump_state(change.before), dump_state(change.after)
             digests = change.before.digest or None, change.after.digest or None
             known = self._database.execute(
                 "SELECT id, before, after, before_digest FROM changes WHERE call = ? AND path = ? ORDER BY id DESC LIMIT 1",
                 (call, path),
             ).fetchone()
-            if known is None or not alike(loaded(known[2]), change.before):
+            if known is None or not states_alike(load_state(known[2]), change.before):
                 self._database.execute(
                     "INSERT INTO changes(call, path, before, after, before_digest, after_digest) VALUES (?, ?, ?, ?, ?, ?)",
                     (call, path, before, after, *digests),
                 )
-            elif alike(loaded(known[1]), change.after):
+            elif states_alike(load_state(known[1]), change.after):
                 self._database.execute("DELETE FROM changes WHERE id = ?", (known[0],))
             else:
                 self._database.execute(
@@ -502,13 +506,13 @@ class UndoStore:
             return self._calls("root_call = ? ORDER BY id DESC", (call_id,))
         return self._calls("root_call = ? AND session = ? ORDER BY id DESC", (call_id, session))
 
-    def changes_of(self, calls: Sequence[int]) -> list[tuple[int, Change]]:
+    def changes_of(self, calls: Sequence[int]) -> list[tuple[int, PathChange]]:
         """Return what some calls changed, in order, each change with its number."""
         marks = ", ".join("?" * len(calls))
         rows = self._database.execute(
             f"SELECT id, path, before, after FROM changes WHERE call IN ({marks}) ORDER BY id", tuple(calls)
         )
-        return [(row[0], Change(os.fsdecode(row[1]), loaded(row[2]), loaded(row[3]))) for row in rows]
+        return [(row[0], PathChange(os.fsdecode(row[1]), load_state(row[2]), load_state(row[3]))) for row in rows]
 
     def changed_later(self, path: str, *, after: int) -> list[CallRecord]:
         """The calls that changed a path after the change of that number."""

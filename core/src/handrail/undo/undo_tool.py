@@ -14,15 +14,15 @@ from handrail.calls.context import ToolContext
 from handrail.calls.invocation import InfoConfirmation
 from handrail.errors import Denied, Downstream
 from handrail.tools.contract import Delete, Write, tool
-from handrail.undo.states import Kind, shown_path
+from handrail.undo.states import PathKind, shown_path
 
 if TYPE_CHECKING:
     from handrail.judging.verdicts import Verdict
     from handrail.session import Session
     from handrail.undo.plans import PathPlan, UndoPlan
-    from handrail.undo.selection import Restored
+    from handrail.undo.selection import UndoOutcome
 
-TITLE = "Undo a call"
+UNDO_TITLE = "Undo a call"
 # Paths that a result and a question name.
 SHOWN = 20
 # What no path may hold that is judged. A place is judged as if another letter stood there.
@@ -61,7 +61,7 @@ def _confirmation(given: UndoGiven, verdict: Verdict) -> InfoConfirmation:
 
 @tool(
     name="undo_call",
-    title=TITLE,
+    title=UNDO_TITLE,
     effects=[Write("file", arg="writes"), Delete("file", arg="deletes")],
     by_hand=True,
     timeout=600,
@@ -82,7 +82,7 @@ async def undo_call(given: UndoGiven, context: ToolContext) -> Mapping[str, Any]
     _check_judged(chosen, given)
     await context.about_to_change([path.path for path in chosen])
     by = session.changes.record_of(context.call_id)
-    work = engine.submit(lambda keeper: selection.restore(keeper, plan, chosen, by=by, stop=stop))
+    work = engine.submit(lambda keeper: selection.restore_plan(keeper, plan, chosen, by=by, stop=stop))
     waiting = asyncio.wrap_future(work)
     try:
         done = await asyncio.shield(waiting)
@@ -139,9 +139,9 @@ def _check_judged(chosen: Sequence[PathPlan], given: UndoGiven) -> None:
 
 def judged_paths(chosen: Sequence[PathPlan]) -> tuple[list[str], list[str]]:
     """The paths that are judged as written to, and those of links that are judged as deleted; what lies behind such a link goes with it."""
-    deletes = [each.path for each in chosen if each.now.kind is Kind.LINK]
+    deletes = [each.path for each in chosen if each.now.kind is PathKind.LINK]
     behind = tuple(f"{path}/" for path in deletes)
-    writes = [each.path for each in chosen if each.now.kind is not Kind.LINK and not each.path.startswith(behind)]
+    writes = [each.path for each in chosen if each.now.kind is not PathKind.LINK and not each.path.startswith(behind)]
     return [_judged(path) for path in writes], [_judged(path) for path in deletes]
 
 
@@ -149,7 +149,7 @@ def _judged(path: str) -> str:
     return UNJUDGEABLE.sub("\ufffd", path)
 
 
-def _told(plan: UndoPlan, done: Restored) -> dict[str, Any]:
+def _told(plan: UndoPlan, done: UndoOutcome) -> dict[str, Any]:
     chosen = {each.path for each in done.plans}
     rest = [path for path in plan.paths if path.path not in chosen and (path.lost or path.conflict or path.no_redo)]
     told: dict[str, Any] = {

@@ -253,7 +253,7 @@ def _networked(
     sandbox: Confinement, environment: Mapping[str, str], folder: Path, context: ToolContext
 ) -> tuple[Confinement, dict[str, str]]:
     """The sandbox and the environment with what programs need to fetch packages, or to find those that were fetched."""
-    from handrail_cli.networked import fetched_before, networked, showing_registries
+    from handrail_cli.networked import fetched_before, prepare_networked, showing_registries
 
     reach = context.verdict.reach
     if not sandbox.hosts and (reach is None or not reach.hosts or sandbox.view is View.READ):
@@ -271,7 +271,7 @@ def _networked(
     if not sandbox.hosts:
         # It has no network yet: what it lacks is to be the person's registry, not one that it would ask without their settings.
         return showing_registries(sandbox, around), {**environment, **fetched_before(sandbox)}
-    found = networked(sandbox, environment, around, {PurePath(program).name for program in programs})
+    found = prepare_networked(sandbox, environment, around, {PurePath(program).name for program in programs})
     return found.sandbox, dict(found.environment)
 
 

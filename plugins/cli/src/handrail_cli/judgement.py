@@ -146,7 +146,7 @@ def _by_host(weighing: Weighing, judging: Judging, parts: tuple[Part, ...]) -> O
     if not (weighing.network and weighing.hosts and weighing.by_host and _filters(judging)):
         return None
     assert judging.sandbox is not None
-    lost = not_restorable(weighing.losing, judging)
+    lost = not_restorable(weighing.lost, judging)
     if lost is not None:
         # No grant of hosts answers it.
         parts = tuple(replace(part, view=None) for part in parts)
@@ -180,7 +180,7 @@ def _by_host(weighing: Weighing, judging: Judging, parts: tuple[Part, ...]) -> O
 
 
 def _relies_on_undo(weighing: Weighing, judging: Judging) -> bool:
-    return bool(weighing.losing) and judging.undoable
+    return bool(weighing.lost) and judging.undoable
 
 
 def _likely(weighing: Weighing, judging: Judging) -> Reach | None:
@@ -225,5 +225,5 @@ def _withheld(weighing: Weighing, judging: Judging) -> tuple[Reason, ...]:
         return (Reason(NO_SANDBOX, "it changes something, and there is no sandbox (`handrail doctor` says why)"),)
     if weighing.network and not judging.sandbox.network:
         return (Reason("needs_network", "it needs the network, which the sandbox does not give"),)
-    reason = not_restorable(weighing.losing, judging)
+    reason = not_restorable(weighing.lost, judging)
     return (reason,) if reason is not None else ()

@@ -46,16 +46,16 @@ MAX_CERTIFICATES = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Networked:
+class NetworkedSandbox:
     """The sandbox and the environment for one command."""
 
     sandbox: Confinement
     environment: Mapping[str, str]
 
 
-def networked(
+def prepare_networked(
     sandbox: Confinement, environment: Mapping[str, str], around: Circumstances, programs: Collection[str]
-) -> Networked:
+) -> NetworkedSandbox:
     """Return the sandbox and environment for a command that may reach hosts.
 
     `environment` is what the command would get otherwise, and `programs` are the names of those that it starts.
@@ -70,7 +70,7 @@ def networked(
     rehash = Path(around.variable("PYENV_ROOT") or around.home / ".pyenv", PYENV_REHASH)
     shown = sandbox.hiding(rehash) if rehash.is_dir() else sandbox
     shown = shown.reading(*_hidden_inside(certificates.values(), sandbox))
-    return Networked(showing_registries(shown, around), given)
+    return NetworkedSandbox(showing_registries(shown, around), given)
 
 
 def showing_registries(sandbox: Confinement, around: Circumstances) -> Confinement:

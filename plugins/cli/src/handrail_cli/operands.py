@@ -131,6 +131,16 @@ def _delete_tree(weighing: Weighing, operand: Operand, effects: Effects) -> None
     weighing.places.delete(operand.word, effects, text=operand.text, tree=True)
 
 
+def _move(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    """Something that goes away from where it is, and is somewhere else then."""
+    _delete_tree(weighing, operand, effects)
+    if len(operand.use.named) == 2 and operand.text is not None and not operand.word.glob:
+        other = next(other for other in operand.use.named if other is not operand.named)
+        text = operand.words[other.word_index].text if other.role == "dest" and other.value is None else None
+        if text is not None and text.rpartition("/")[2] not in ("", ".", ".."):
+            effects.renamed += weighing.places.renamed(operand.text, text)
+
+
 def _execute(weighing: Weighing, operand: Operand, effects: Effects) -> None:
     weighing.execute(operand.word, operand.text, effects)
 
@@ -237,7 +247,8 @@ ROLES: Mapping[Role, Callable[[Weighing, Operand, Effects], None]] = {
     **dict.fromkeys(("append", "change", "change_tree"), _add),
     "dest": _destination,
     "delete": _delete,
-    **dict.fromkeys(("move", "delete_tree"), _delete_tree),
+    "move": _move,
+    "delete_tree": _delete_tree,
     "execute": _execute,
     "target": _target,
     **dict.fromkeys(("url", "host"), _remote),

@@ -13,6 +13,7 @@ from pathlib import PurePath
 from handrail import Decision, Judging, Reason, Touch, View
 from handrail.files import paths, place_kinds
 from handrail.files.place_kinds import SHARED_TEMPORARY
+from handrail.undo.coverage import REPOSITORY_FOLDERS
 from handrail_cli.commandline import Word
 from handrail_cli.globs import GLOB, fitting_secret
 from handrail_cli.surroundings import Surroundings
@@ -53,6 +54,8 @@ class Effects:
     losing: list[str] = field(default_factory=list[str])
     # Doubts that count only where the line does not run in the sandbox.
     unconfined: list[Doubt] = field(default_factory=list[Doubt])
+    # Those of them that are only given another name.
+    renamed: list[str] = field(default_factory=list[str])
 
     @property
     def view(self) -> View | None:
@@ -194,7 +197,7 @@ class Places:
         real = found.real
         if found.refused is not None:
             effects.ask(found.refused.code, found.refused.text, word)
-        elif (what := place_kinds.secret_in(found)) is not None:
+        elif (what := place_kinds.secret_in(found, self.judging.workspace)) is not None:
             effects.warn("secret", f"{text!r} keeps {what}", word)
         elif self.links and self.behind_link(found):
             effects.ask("unknown_path", f"{text!r} is behind a link that the command makes", word)
@@ -325,6 +328,18 @@ class Places:
             if self.within(path) or not any(path.startswith(f"{root}/") for root in self.temporary):
                 effects.losing.append(path)
 
+    def renamed(self, text: str, other: str) -> Sequence[str]:
+        """The resolved paths of a file of the workspace and of another name in its folder that nothing has yet; else nothing."""
+        sources, targets = self.resolved(text), self.resolved(other)
+        if len(sources) != 1 or len(targets) != 1:
+            return ()
+        source, target = self.itself(sources[0]).real, targets[0].real
+        same = os.path.dirname(source) == os.path.dirname(target) and self.within(source)
+        plain = os.path.isfile(source) and not os.path.islink(source) and not os.path.lexists(target)
+        # Of what has such a name undo keeps nothing.
+        kept = os.path.basename(target) not in REPOSITORY_FOLDERS
+        return (source, target) if same and plain and kept else ()
+
     def itself(self, found: paths.Resolved) -> paths.Resolved:
         """The place of a link itself, whose folder may be reached through links."""
         if not found.linked:
@@ -346,7 +361,7 @@ class Places:
             effects.ask(found.refused.code, found.refused.text, word)
         elif self.judging.protected and (self.keeps(found) or self.loses_own(found, does)):
             effects.warn("own_files", "files by which Handrail judges are named in it", word, Decision.DENY)
-        elif (what := place_kinds.secret_in(found)) is not None:
+        elif (what := place_kinds.secret_in(found, self.judging.workspace)) is not None:
             effects.warn("secret", f"{text!r} keeps {what}", word)
         elif paths.device(real, seen=self.seen) is not None:
             effects.warn("device", f"it {does} the device {real!r}", word)

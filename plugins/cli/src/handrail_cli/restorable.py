@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterable, Iterator, Sequence
 
 from handrail import Judging, Reason
 from handrail.files.git_index import GitIndexes
-from handrail.undo.coverage import REGENERATED, REPOSITORY, Coverage
+from handrail.undo.coverage import REGENERATED_REASONS, REPOSITORY_DATA, FileCoverage
 from handrail.undo.patterns import SOME_BELOW, matching_paths
 
 __all__ = ["NOT_RESTORABLE", "SOME_BELOW", "not_restorable", "unrestorable"]
@@ -22,26 +23,27 @@ def not_restorable(losing: Sequence[str], judging: Judging) -> Reason | None:
     """Return why a command that may overwrite or delete what is at these resolved paths needs approval; None where undo or git keeps that."""
     if not losing or judging.undoable:
         return None
-    lost = next(unrestorable(losing, [os.path.realpath(root) for root in judging.workspace]), None)
+    roots = [os.path.realpath(root) for root in judging.workspace]
+    lost = next(unrestorable(losing, roots, since=judging.began), None)
     if lost is None:
         return None
     return Reason(NOT_RESTORABLE, f"it overwrites or deletes {lost!r}, which neither git nor undo can bring back")
 
 
-def unrestorable(paths: Iterable[str], roots: Sequence[str]) -> Iterator[str]:
+def unrestorable(paths: Iterable[str], roots: Sequence[str], *, since: float = math.inf) -> Iterator[str]:
     """The files among and below these resolved paths and patterns whose present contents git does not have.
 
-    `roots` are those of the workspace. Generated folders can be made again, and count as nothing. A folder with too many files to compare stands
-    for them.
+    `roots` are those of the workspace. Generated folders can be made again, and count as nothing, if that was said before `since` (unix time in
+    seconds). A folder with too many files to compare stands for them.
     """
-    indexes, coverage = GitIndexes(), Coverage((), ())
+    indexes, coverage = GitIndexes(), FileCoverage((), ())
     for path in dict.fromkeys(paths):
         for found in matching_paths(path):
-            if not _is_generated(found, coverage, roots):
-                yield from _below(found, roots, indexes, coverage)
+            if not _is_generated(found, coverage, roots, since):
+                yield from _below(found, roots, indexes, coverage, since)
 
 
-def _below(path: str, roots: Sequence[str], indexes: GitIndexes, coverage: Coverage) -> Iterator[str]:
+def _below(path: str, roots: Sequence[str], indexes: GitIndexes, coverage: FileCoverage, since: float) -> Iterator[str]:
     if os.path.islink(path) or not os.path.isdir(path):
         if not indexes.has_contents(path):
             yield path
@@ -49,9 +51,11 @@ def _below(path: str, roots: Sequence[str], indexes: GitIndexes, coverage: Cover
     count = 0
     for folder, names, files in os.walk(path):
         links = [name for name in names if os.path.islink(f"{folder}/{name}")]
-        whys = {name: coverage.reason_against(f"{folder}/{name}", root=path, is_folder=True) for name in names}
+        whys = {
+            name: coverage.reason_against(f"{folder}/{name}", root=path, is_folder=True, since=since) for name in names
+        }
         if folder not in roots:
-            yield from (f"{folder}/{name}" for name in names if whys[name] == REPOSITORY)
+            yield from (f"{folder}/{name}" for name in names if whys[name] == REPOSITORY_DATA)
         names[:] = [name for name in names if name not in links and not whys[name]]
         for name in (*files, *links):
             count += 1
@@ -62,10 +66,10 @@ def _below(path: str, roots: Sequence[str], indexes: GitIndexes, coverage: Cover
                 yield f"{folder}/{name}"
 
 
-def _is_generated(path: str, coverage: Coverage, roots: Sequence[str]) -> bool:
+def _is_generated(path: str, coverage: FileCoverage, roots: Sequence[str], since: float) -> bool:
     """True for a generated folder of the workspace and for what is in one."""
     while any(path.startswith(f"{root}/") for root in roots):
-        if coverage.reason_against(path, root=path, is_folder=os.path.isdir(path)) in REGENERATED:
+        if coverage.reason_against(path, root=path, is_folder=os.path.isdir(path), since=since) in REGENERATED_REASONS:
             return True
         path = os.path.dirname(path)
     return False

@@ -79,6 +79,7 @@ class Weighing:
         self.losing: list[str] = []
         # As in `Effects`, for all commands together.
         self.unconfined: list[Doubt] = []
+        self.renamed: list[str] = []
         # As in `Effects`, for all commands together; `likely` are hosts that a command may connect to which is not known to need any.
         self.hosts: dict[str, None] = {}
         self.likely: dict[str, None] = {}
@@ -166,6 +167,7 @@ class Weighing:
         self.network = self.network or effects.network
         self.losing += effects.losing
         self.unconfined += effects.unconfined
+        self.renamed += effects.renamed
         (self.hosts if effects.network else self.likely).update(dict.fromkeys(effects.hosts))
         self.by_host = self.by_host and (effects.by_host or not effects.network)
         self.reads = self.reads or effects.files or (effects.program and not effects.inspects and not effects.filters)
@@ -176,6 +178,11 @@ class Weighing:
     def folders(self) -> tuple[str, ...]:
         """The directories that the command at hand may run in."""
         return tuple(map(str, self.places.cwds))
+
+    @property
+    def lost(self) -> list[str]:
+        """What may be lost of what is there now: a file that a line does nothing with but give it another name is not."""
+        return [] if len(self.parts) == 1 and sorted(self.losing) == sorted(self.renamed) else self.losing
 
     @property
     def view(self) -> View:

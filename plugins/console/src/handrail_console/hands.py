@@ -36,7 +36,7 @@ class Hands:
         self._runtime = runtime
         self._opened = opened
         self._sessions: dict[str, Session] = {}
-        # Sessions that were opened to undo calls, which are over by now.
+        # Sessions that undo calls now.
         self._undoing: set[str] = set()
         self._opening = anyio.Lock()
 
@@ -79,9 +79,15 @@ class Hands:
     async def undo(self, call: str, *, force: bool, skip_changed: bool) -> ToolResult:
         """Undo a call (`SESSION/ID`) as `handrail undo` does in the workspace of its session."""
         roots = [Path(root) for root in (await self._plan(call)).records[0].roots]
-        async with self._runtime.session(by_hand=True, cwd=roots[0], workspace=roots) as session:
-            self._undoing.add(session.id)
-            return await session.undo(call, force=force, skip_changed=skip_changed)
+        undoing = ""
+        try:
+            async with self._runtime.session(by_hand=True, cwd=roots[0], workspace=roots) as session:
+                undoing = session.id
+                self._undoing.add(undoing)
+                return await session.undo(call, force=force, skip_changed=skip_changed)
+        finally:
+            # One that is over is not shown among those of agents by itself.
+            self._undoing.discard(undoing)
 
     async def _plan(self, call: str) -> UndoPlan:
         from handrail.undo.selection import plan_for

@@ -225,7 +225,14 @@ class Bubblewrap(Sandbox):
         for name in ETC:
             _copy(Path("/etc", name), etc / name)
         # Users of this machine are no secret, and programs tell who owns a file by them.
-        for name, text in (("hosts", HOSTS), ("resolv.conf", ""), ("passwd", _passwd()), ("group", _group())):
+        hosts = etc / "hosts"
+        named = hosts.exists() and "localhost" in hosts.read_text(errors="replace").split()
+        for name, text in (
+            ("hosts", "" if named else HOSTS),
+            ("resolv.conf", ""),
+            ("passwd", _passwd()),
+            ("group", _group()),
+        ):
             _complete(etc / name, text)
         with (etc / "gitattributes").open("a") as file:
             file.write(f"\n{secret_attributes()}")
