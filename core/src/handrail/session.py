@@ -419,11 +419,16 @@ class Session:
         try:
             if self._confines is not None:
                 await anyio.to_thread.run_sync(self._confines.prepare_host_run, run)
+            if run.unheld:
+                raise Denied(
+                    "nothing runs on the host now: sandboxed commands still run, and can be neither paused nor ended",
+                    hint="wait for them, or end them by stop_process",
+                )
             if run.left:
                 raise Denied(
-                    f"nothing runs on the host while this is there: {', '.join(run.left)}; a sandboxed command may have left it for programs "
-                    "to run unasked, and it could not be renamed or looked into",
-                    hint="look at it, then remove it, rename it or give its folder permissions to read",
+                    f"nothing runs on the host while this is there: {', '.join(run.left)}; a sandboxed command may have left or changed it for "
+                    "programs to run unasked, and it could not be renamed or looked into, or was replaced while the command ran",
+                    hint="look at it, then remove it, rename it, save it again or give its folder permissions to read",
                     details={"not_put_aside": list(run.left)},
                 )
         except BaseException:
@@ -434,6 +439,8 @@ class Session:
     def end_host_run(self, run: HostRun) -> None:
         """The call is over: let sandboxed commands run on."""
         self._host_runs.remove(run)
+        if self._confines is not None:
+            self._confines.end_detached(run)
         run.hold.release()
 
     # Desktop, services, backend

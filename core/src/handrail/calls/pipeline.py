@@ -369,6 +369,18 @@ def _with_hosts(verdict: Verdict, hosts: Sequence[str], denied: ToolResult, view
     )
 
 
+async def _check_still(session: Session, invocation: Invocation, verdict: Verdict) -> None:
+    """Raise `Denied` if a call is no longer about what it was judged for: sandboxed commands, which are paused now, may have moved that."""
+    now = await session.court.judge(invocation)
+    if [(part.argv, part.touches, part.folders) for part in now.parts] != [
+        (part.argv, part.touches, part.folders) for part in verdict.parts
+    ]:
+        raise Denied(
+            f"{invocation.tool.name} was not run: a sandboxed command that still runs has changed where its paths lead since it was judged",
+            hint="call it again, or end that command first by stop_process",
+        )
+
+
 def judged(session: Session, invocation: Invocation, verdict: Verdict) -> Verdict:
     """The verdict, when those who listen have been told."""
     if session.bus.listening:
@@ -394,6 +406,8 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
     try:
         if sandbox is None and tool.confinable:
             on_host = await session.begin_host_run(verdict.view)
+            if on_host is not None and on_host.hold.held:
+                await _check_still(session, invocation, verdict)
         if sandbox is not None and recorded is not None:
             sandbox = sandbox.protecting(recorded.protected)
         context = ToolContext(session, invocation, running, verdict=verdict, sandbox=sandbox)

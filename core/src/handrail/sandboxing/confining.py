@@ -6,6 +6,8 @@ import contextlib
 import os
 import re
 import stat
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,6 +31,10 @@ from handrail.sandboxing.toolchains import named_folders, toolchains
 from handrail.undo.coverage import REPOSITORY_FOLDERS
 
 MEGABYTE = 2**20
+# Where files are bound, one that is replaced on the host is bound no longer.
+BINDS = sys.platform == "linux"
+# So many of the places that a command is kept from are watched; each takes a descriptor while it runs.
+MAX_BOUND = 200
 # Places of the system: a workspace that is or holds one of them cannot be opened to a sandbox.
 OF_THE_SYSTEM = (
     "/usr",
@@ -219,6 +225,37 @@ class _Started:
     over: bool = False
     # The process of the host that it is, once that is known.
     pid: int | None = None
+    # What it is kept from, each open: a number of a file that is gone would be given to another one.
+    bound: dict[Path, int] = field(default_factory=dict[Path, int])
+    # What of that was replaced while it ran.
+    replaced: list[Path] = field(default_factory=list[Path])
+    # It ends in another thread.
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self) -> None:
+        """Take down what it is kept from. What takes such a file's place on the host, it is not kept from."""
+        for place in (*self.given.bounds.kept, *self.given.bounds.masked)[:MAX_BOUND]:
+            with contextlib.suppress(OSError):
+                self.bound[place] = os.open(place, os.O_PATH | os.O_NOFOLLOW)
+
+    def look(self) -> bool:
+        """Look whether something that it was kept from was replaced while it ran."""
+        with self.lock:
+            self.replaced = [place for place, fd in self.bound.items() if not _is_same(place, fd)] or self.replaced
+            return bool(self.replaced)
+
+    def end(self) -> None:
+        """Take down that it is over, and changes nothing any more."""
+        self.look()
+        self.over = True
+        self.forget()
+
+    def forget(self) -> None:
+        """Close what it was kept from."""
+        with self.lock:
+            for fd in self.bound.values():
+                os.close(fd)
+            self.bound.clear()
 
 
 class Confines:
@@ -253,6 +290,8 @@ class Confines:
         self._unsearched = False
         # What commands have left and could not be put aside.
         self._left: dict[Path, None] = {}
+        # Files that were replaced while a command ran which was kept from them, and when that was noticed.
+        self._doubted: dict[Path, int] = {}
         # What the bounds of the last command that only reads were made from.
         self._read: tuple[object, Bounds] | None = None
 
@@ -265,6 +304,8 @@ class Confines:
         """Return the command so that its start and its end are known here, too."""
         # The same call may be given more to read or to see: its traffic is what stays the same.
         started = self._started[id(given.traffic)] = _Started(given)
+        if BINDS:
+            started.begin()
         self._first_ns = self._first_ns or time.time_ns()
         self._unsearched = True
 
@@ -272,11 +313,11 @@ class Confines:
             started.pid = pid
             if not given.bounds.network:
                 for run in self._host_runs:
-                    run.hold.hold([pid])
+                    run.unheld = not run.hold.hold([pid]) or run.unheld
             confined.started(pid)
 
         def over() -> str | None:
-            started.over = True
+            started.end()
             return confined.ended()
 
         return replace(confined, started=begun, ended=over)
@@ -286,18 +327,43 @@ class Confines:
 
         With the whole network inside, nothing is held: what runs on the host may have to talk to it.
         """
-        if not self._unsearched and not self._started and not self._left:
+        if not self._unsearched and not self._started and not self._left and not self._doubted:
             return
         started = list(self._started.values())
         running = [one for one in started if not one.over and not one.given.bounds.network]
-        run.hold.hold([one.pid for one in running if one.pid is not None])
+        run.unheld = not run.hold.hold([one.pid for one in running if one.pid is not None])
+        for one in started:
+            self._doubt_replaced(one)
+        self.end_detached(run)
         aside = [name for one in started for name in self.put_aside(one.given)]
         search = Search(self._survey, self._first_ns)
         search.look(self._workspace)
         aside += self._renamed((*search.found, *self._left), self._workspace)
         self._unsearched = bool(self._started) or not search.whole
         run.aside, run.whole = aside, search.whole
-        run.left = (*self.left, *map(str, search.kept_back))
+        run.left = (*self.left, *map(str, search.kept_back), *self._still_doubted())
+
+    def end_detached(self, run: HostRun) -> None:
+        """End what runs in the sandbox and is no longer kept from a file, since another one took its place on the host."""
+        # They may end meanwhile.
+        for one in list(self._started.values()):
+            if not one.over and one.pid is not None and one.look():
+                run.hold.end([one.pid])
+                one.forget()
+                one.replaced.clear()
+
+    def _doubt_replaced(self, one: _Started) -> None:
+        """Take down the files that a command was kept from and may have changed, as they were replaced while it ran."""
+        now_ns = time.time_ns()
+        one.look()
+        self._doubted |= {place: now_ns for place in one.replaced if place in one.given.bounds.kept}
+
+    def _still_doubted(self) -> list[str]:
+        """Return the files that a sandboxed command may have changed, and that nobody has saved since or removed."""
+        for place, since_ns in list(self._doubted.items()):
+            if not os.path.lexists(place) or os.lstat(place).st_ctime_ns > since_ns:
+                del self._doubted[place]
+        return [str(place) for place in self._doubted]
 
     @property
     def is_running(self) -> bool:
@@ -384,6 +450,7 @@ class Confines:
             aside = self._renamed(self._suspects(given, opened), given.bounds.writable)
         started = self._started.get(id(given.traffic))
         if started is not None and started.over:
+            self._doubt_replaced(started)
             del self._started[id(given.traffic)]
         return aside
 
@@ -570,6 +637,14 @@ def _changed_ns(folder: Path) -> int:
         return os.stat(folder).st_ctime_ns
     except OSError:
         return 0
+
+
+def _is_same(place: Path, fd: int) -> bool:
+    """Return True if what is at a place is what this descriptor is open for."""
+    try:
+        return os.path.samestat(os.lstat(place), os.fstat(fd))
+    except OSError:
+        return False
 
 
 def _real(path: Path) -> Path:

@@ -10,8 +10,9 @@ import contextlib
 import errno
 import os
 import signal
+import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -28,7 +29,12 @@ MAX_SEARCH_S = 20.0
 REPOSITORY = ".git"
 # A clock that a file system stamps its changes with may be this much behind ours.
 COARSE_CLOCK_NS = 50_000_000
-MAX_HOLD_ROUNDS = 50
+# How long processes may take to stop, and to end where they do not.
+HOLD_S = 2.0
+END_S = 5.0
+LOOK_S = 0.002
+# States of a thread that runs only when another one wakes it, or not again.
+STILL = ("T", "t", "Z", "X")
 
 
 @dataclass(slots=True)
@@ -109,38 +115,110 @@ def _changed_since(place: Path, since_ns: int) -> bool:
 class Hold:
     """Processes of running sandboxes, stopped until `release`: meanwhile they change nothing that a program on the host reads.
 
-    `held`: anything was stopped.
+    `held`: anything was stopped. `ended`: some woke one another, and were ended.
     """
 
     def __init__(self) -> None:
-        self._stopped: set[int] = set()
+        # With what they are, where that can be told.
+        self._stopped: dict[int, processes.Process | None] = {}
         self.held = False
+        self.ended = False
 
-    def hold(self, pids: Sequence[int]) -> None:
-        """Stop these processes and all that they have started."""
-        for pid in pids:
-            self._stop(pid)
-        for _ in range(MAX_HOLD_ROUNDS):
-            # One that was just forked is stopped in the next round; a stopped one forks no more.
-            table = processes.table()
-            living = processes.descendants(set(pids), table) - self._stopped
-            if not living:
-                return
-            for pid in living:
+    def hold(self, pids: Sequence[int]) -> bool:
+        """Stop these processes and all that they have started; end them where they do not stop. Return False if they do neither."""
+        if sys.platform != "linux":
+            for pid in pids:
                 self._stop(pid)
+            return True
+        deadline = time.monotonic() + HOLD_S
+        while time.monotonic() < deadline:
+            if _are_still(pids):
+                return True
+            for pid in _tree(pids):
+                self._stop(pid)
+            time.sleep(LOOK_S)
+        return self.end(pids)
+
+    def end(self, pids: Sequence[int]) -> bool:
+        """End these processes and all that they have started. Return False if some are still there after a time."""
+        deadline = time.monotonic() + END_S
+        self.ended = True
+        while living := [pid for pid in _tree(pids) if not _is_over(pid)]:
+            if time.monotonic() > deadline:
+                return False
+            for pid in living:
+                _signal(pid, signal.SIGKILL)
+            time.sleep(LOOK_S)
+        return True
 
     def _stop(self, pid: int) -> None:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(pid, signal.SIGSTOP)
-        self._stopped.add(pid)
+        self._stopped[pid] = processes.process(pid)
+        _signal(pid, signal.SIGSTOP)
         self.held = True
 
     def release(self) -> None:
         """Let them run on."""
-        for pid in self._stopped:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(pid, signal.SIGCONT)
+        for pid, known in self._stopped.items():
+            if known is None or processes.alive(pid, known.started):
+                _signal(pid, signal.SIGCONT)
         self._stopped.clear()
+
+
+def _are_still(pids: Sequence[int]) -> bool:
+    """Return True if none of these processes, and nothing that came from them, can run before something outside wakes it.
+
+    Two looks find the same threads, all stopped, that were not switched to in between; and nothing was started on this machine meanwhile,
+    so that there are no others: one that starts its successor and ends is seen by no list.
+    """
+    started = _last_started()
+    found = _stopped_threads(pids)
+    return found is not None and found == _stopped_threads(pids) and started == _last_started()
+
+
+def _last_started() -> str:
+    """Return the id of the process or thread that was started last."""
+    with open("/proc/loadavg", encoding="ascii") as file:
+        return file.read().split()[-1]
+
+
+def _tree(pids: Sequence[int]) -> list[int]:
+    """Return the ids of these processes and of all that came from them, those that are there."""
+    found = list(pids)
+    for pid in found:
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{thread}/children", encoding="ascii") as file:
+                    found += map(int, file.read().split())
+    return found
+
+
+def _stopped_threads(pids: Sequence[int]) -> Mapping[str, Sequence[str]] | None:
+    """Return how often each thread was switched to and from; None where one is not stopped."""
+    found: dict[str, Sequence[str]] = {}
+    for pid in _tree(pids):
+        try:
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{thread}/status", encoding="utf-8", errors="replace") as file:
+                    lines = dict(line.split(":", 1) for line in file.read().splitlines())
+                if lines["State"].split()[0] not in STILL:
+                    return None
+                found[thread] = (lines["voluntary_ctxt_switches"], lines["nonvoluntary_ctxt_switches"])
+        except FileNotFoundError:
+            # It is over. What it has started is found with another parent by the next look.
+            continue
+        except (OSError, KeyError):
+            return None
+    return found
+
+
+def _is_over(pid: int) -> bool:
+    found = processes.process(pid)
+    return found is None or found.state == "Z"
+
+
+def _signal(pid: int, sign: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, sign)
 
 
 @dataclass(slots=True)
@@ -152,11 +230,15 @@ class HostRun:
     whole: bool = True
     # What is still there under names that programs obey. Nothing may run on the host then.
     left: Sequence[str] = ()
+    # Sandboxed commands that go on, and could neither be paused nor ended. Nothing may run on the host then either.
+    unheld: bool = False
 
     def notes(self) -> Iterator[str]:
         """Yield what the caller should know."""
         if self.hold.held:
             yield "Sandboxed commands that still run were paused while this ran on the host."
+        if self.hold.ended:
+            yield "Sandboxed commands that still ran were ended: they woke one another, or what they may not change was replaced."
         if not self.whole:
             yield (
                 "Not all of the workspace could be searched for files that a sandboxed command has left and that programs run unasked: "

@@ -6,6 +6,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from handrail.errors import HandrailError
+from handrail.files import opened
+
 # Where the system's programs are; a sandbox shows these anyway.
 SYSTEM = ("/usr", "/bin", "/sbin")
 # What lies beside `bin` when that belongs to a toolchain, and not to somebody's project.
@@ -29,6 +32,8 @@ OF_LOCAL = (".local/lib", ".local/share/uv", ".local/share/pipx", ".local/share/
 # Toolchains that name their place by a variable.
 NAMED_BY = ("VIRTUAL_ENV", "CONDA_PREFIX", "JAVA_HOME", "GOROOT", "RUSTUP_HOME", "PYENV_ROOT", "NVM_DIR", "SDKMAN_DIR")
 VIRTUALENVS = (".venv", "venv")
+# How much of a virtual environment's settings is read, in bytes.
+MAX_SETTINGS = 10_000
 
 
 def named_folders(texts: Sequence[str], *, workspace: Sequence[Path], home: Path) -> tuple[Path, ...]:
@@ -72,15 +77,28 @@ def _pythons(environment: Mapping[str, str], roots: Sequence[Path]) -> Iterator[
     """The installations that the virtual environments in use were made from."""
     active = environment.get("VIRTUAL_ENV")
     for venv in (*((Path(active),) if active else ()), *(root / name for root in roots for name in VIRTUALENVS)):
-        try:
-            lines = (venv / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")[:10_000].splitlines()
-        except OSError:
-            continue
-        for line in lines:
+        for line in _settings_of(venv):
             key, _, value = line.partition("=")
             installed = Path(value.strip())
-            if key.strip() == "home" and installed.is_absolute() and installed.name == "bin":
+            # Whoever wrote the file, what it names is shown only where it is what it should be.
+            if key.strip() == "home" and installed.is_absolute() and _is_python(installed.parent):
                 yield installed.parent
+
+
+def _settings_of(venv: Path) -> Sequence[str]:
+    try:
+        with opened.reading(Path(os.path.realpath(venv / "pyvenv.cfg"))) as file:
+            return os.read(file.fd, MAX_SETTINGS).decode(errors="replace").splitlines()
+    except (HandrailError, OSError):
+        return ()
+
+
+def _is_python(prefix: Path) -> bool:
+    """True for an installation of Python of its own: its standard library is there."""
+    try:
+        return any(path.is_file() for path in prefix.glob("lib/python3*/os.py"))
+    except OSError:
+        return False
 
 
 def _covers(path: Path, home: Path) -> bool:

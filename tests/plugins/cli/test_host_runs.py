@@ -1,0 +1,192 @@
+"""Commands that a person approved and that run on the host, while sandboxed ones run beside them that try to lead them astray."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Callable
+from pathlib import Path
+
+import pytest
+from tests.plugins.cli.conftest import Run
+
+import handrail
+from handrail import Session
+from handrail.asking.confirm import Answer, Approval, Choice
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
+
+# Each wakes all others as soon as it runs, writes that it ran, and starts its own successor.
+WAKING = """
+import os, signal, time
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+for each in range(4):
+    if os.fork() == 0:
+        break
+while True:
+    try:
+        os.kill(-1, signal.SIGCONT)
+    except OSError:
+        pass
+    with open("ran", "a") as file:
+        file.write("%f\\n" % time.time())
+    time.sleep(0.002)
+    if os.fork():
+        os._exit(0)
+"""
+WRITING = """
+import time
+while True:
+    try:
+        with open(".git/config", "a") as file:
+            file.write("[core]\\n\\tfsmonitor = touch MARKER; false\\n")
+        open("written", "w").close()
+    except OSError:
+        pass
+    open("tried", "w").close()
+    time.sleep(0.01)
+"""
+
+
+class Person:
+    """Approves everything unless told otherwise, and does something else first."""
+
+    def __init__(self) -> None:
+        self.before: Callable[[], object] = lambda: None
+        self.answer = Choice.ONCE
+
+    async def __call__(self, approval: Approval) -> Answer:
+        self.before()
+        return Answer(self.answer)
+
+
+@pytest.fixture
+def person() -> Person:
+    return Person()
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    work = tmp_path / "home/project"
+    work.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q"], cwd=work, check=True)
+    return work
+
+
+@pytest.fixture
+async def session(work: Path, person: Person) -> AsyncGenerator[Session, None]:
+    environment = {**os.environ, "HOME": str(work.parent)}
+    async with handrail.open(cwd=work, confirm=person, environment=environment) as opened:
+        yield opened
+
+
+@pytest.fixture
+def run(session: Session) -> Run:
+    async def run(command: str, **args: object):
+        return await session.call("execute_cli", {"command": command, **args})
+
+    return run
+
+
+async def there(path: Path) -> None:
+    while not path.exists():
+        await asyncio.sleep(0.01)
+
+
+async def test_sandboxed_processes_that_wake_one_another_do_nothing_while_a_command_runs_on_the_host(
+    run: Run, work: Path
+) -> None:
+    """If this fails, they write what the command on the host obeys once it was searched for that."""
+    (work / "waking.py").write_text(WAKING)
+    await run("python3 waking.py", background=True)
+    await there(work / "ran")
+    result = await run("git status --no-such-option; date +%s.%N; sleep 0.5; date +%s.%N")
+    began, ended = map(float, result["stdout"].split())
+    assert not [at for at in map(float, (work / "ran").read_text().split()) if began < at < ended]
+
+
+async def test_what_could_not_write_to_a_file_is_ended_when_a_command_on_the_host_replaces_it(
+    run: Run, work: Path
+) -> None:
+    """If this fails, a background command writes to `.git/config` once git has replaced it, and the next git obeys that."""
+    marker = work.parent / "marker"
+    (work / "writing.py").write_text(WRITING.replace("MARKER", str(marker)))
+    started = await run("python3 writing.py", background=True)
+    await there(work / "tried")
+    result = await run("git status --no-such-option; git config user.name a")
+    assert "were ended" in result["note"]
+    await run("git status --no-such-option; git status")
+    assert not (work / "written").exists()
+    assert not marker.exists()
+    assert started["sandbox"] == "bubblewrap"
+
+
+async def test_nothing_runs_on_the_host_while_it_would_obey_a_file_that_was_replaced_beside_a_sandboxed_command(
+    run: Run, work: Path
+) -> None:
+    config = work / ".git/config"
+    (work / "writing.py").write_text(WRITING)
+    await run("python3 writing.py", background=True)
+    await there(work / "tried")
+    (work / "new").write_text(config.read_text())
+    (work / "new").rename(config)
+    await there(work / "written")
+    command = "git status --no-such-option; git status"
+    result = await run(command)
+    assert result["error"]["details"]["not_put_aside"] == [str(config)]
+    config.write_text("[core]\n\trepositoryformatversion = 0\n")
+    result = await run(command)
+    assert "On branch" in result["stdout"]
+
+
+@pytest.mark.parametrize(
+    ("command", "cwd"),
+    [
+        pytest.param("git status --no-such-option; rm letter", "place", id="where-it-runs"),
+        pytest.param("git status --no-such-option; rm place/letter", ".", id="what-it-deletes"),
+    ],
+)
+async def test_what_was_approved_touches_nothing_else_when_a_folder_becomes_a_link(
+    run: Run, work: Path, person: Person, command: str, cwd: str
+) -> None:
+    outside = work.parent / "documents"
+    for folder in (work / "place", outside):
+        folder.mkdir()
+        (folder / "letter").write_text("dear")
+    await run("touch y; sleep 60", background=True)
+
+    def exchange() -> None:
+        if not (work / "place").is_symlink():
+            (work / "place").rename(work / "was")
+            (work / "place").symlink_to(outside)
+
+    person.before = exchange
+    result = await run(command, cwd=cwd)
+    assert result["status"] == "denied"
+    assert "has changed where its paths lead" in result["error"]["message"]
+    assert (outside / "letter").exists()
+
+
+@pytest.mark.parametrize("deep", ["", "deploy"])
+async def test_settings_of_a_virtual_environment_show_no_other_folder(
+    run: Run, work: Path, person: Person, deep: str
+) -> None:
+    person.answer = Choice.DENY
+    letters = work.parent / "letters" / deep
+    letters.mkdir(parents=True)
+    (letters / "secret.txt").write_text("canary")
+    (work / ".venv").mkdir()
+    (work / ".venv/pyvenv.cfg").write_text(f"home = {work.parent}/letters/bin\n")
+    result = await run("touch x; cat ../letters/*.txt ../letters/*/*.txt")
+    assert "canary" not in str(result)
+
+
+async def test_settings_of_a_virtual_environment_that_never_end_hold_nothing_up(run: Run, work: Path) -> None:
+    (work / ".venv").mkdir()
+    os.mkfifo(work / ".venv/pyvenv.cfg")
+    (work / "venv").mkdir()
+    (work / "venv/pyvenv.cfg").symlink_to("/dev/zero")
+    result = await run("cat .git/HEAD")
+    assert result["exit_code"] == 0
