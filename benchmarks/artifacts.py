@@ -12,6 +12,7 @@ from benchmarks.measure import Absent, Effort, take_turns
 from benchmarks.report import Row, compare
 from handrail.artifacts.searching import Pattern, hits
 from handrail.artifacts.store import Artifacts, Text
+from handrail.running.programs import own_programs
 from handrail_files.find import ripgrep
 
 LINES = 400_000
@@ -44,7 +45,7 @@ async def store(effort: Effort) -> Row:
 
 async def grep(effort: Effort) -> Row:
     """A pattern that few of 400,000 lines fit."""
-    program = ripgrep()
+    program = ripgrep(own_programs())
     if program is None:
         raise Absent("ripgrep is not installed")
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as folder:

@@ -43,9 +43,11 @@ from handrail.plugins.loading import Plugins, check_required, load_here
 from handrail.plugins.opened import Opened
 from handrail.plugins.registering import CORE, register_all, validated
 from handrail.plugins.services import Closable, Ending, Scope, Service, close
+from handrail.running.programs import HostPrograms, temporary_folders
 from handrail.running.traces import Traces
 from handrail.sandboxing.choosing import Chosen, choose
 from handrail.sandboxing.sandboxes import Sandbox
+from handrail.sandboxing.toolchains import named_folders
 from handrail.session import Session
 from handrail.tools.contract import Tool, Toolset
 from handrail.tools.registry import Registry
@@ -95,6 +97,8 @@ class Runtime:
         # The last answer of `opened_folders`, under what it depends on.
         self._opened_folders: dict[object, tuple[tuple[Path, ...], tuple[Path, ...]]] = {}
         self._choosing = anyio.Lock()
+        # The last answer of `programs`, under what it depends on.
+        self._programs: tuple[object, HostPrograms] | None = None
         # Made now and not when `watch` gets its turn: a change in between would go unnoticed.
         self._following = Following(self, reload)
         self._obeying = Obeying(self._services_of)
@@ -177,6 +181,19 @@ class Runtime:
     def _trusts(self, plugin: str) -> bool:
         return plugin == CORE or plugin in self.settings.security.trust
 
+    # Programs
+
+    @property
+    def programs(self) -> HostPrograms:
+        """The programs that may be started for Handrail's own purposes: none from a workspace, or from another folder that agents may write."""
+        roots = {root for session in self.sessions for root in session.workspace} or {self.cwd}
+        key = frozenset(roots), self.settings.sandbox.writable
+        if self._programs is None or self._programs[0] != key:
+            home = home_folder(self.environment)
+            written = named_folders(self.settings.sandbox.writable, workspace=(self.cwd,), home=home)
+            self._programs = key, HostPrograms(self.environment, (*sorted(roots), *written, *temporary_folders()))
+        return self._programs[1]
+
     # Sandboxes
 
     async def sandbox(self) -> Chosen:
@@ -184,7 +201,7 @@ class Runtime:
         if self._sandbox is None:
             async with self._choosing:
                 if self._sandbox is None:
-                    self._sandbox = await choose(self.sandboxes, self.settings)
+                    self._sandbox = await choose(self.sandboxes, self.settings, lambda: self.programs)
         return self._sandbox
 
     async def offer(self, judging: Judging, settings: Settings | None = None) -> Offer | None:
@@ -209,7 +226,7 @@ class Runtime:
         path = judging.environment.get("PATH")
         key = judging.workspace, judging.home, here, path, wanted.readable, wanted.writable
         if key not in self._opened_folders:
-            from handrail.sandboxing.toolchains import named_folders, toolchains
+            from handrail.sandboxing.toolchains import toolchains
 
             found = toolchains(judging.environment, home=judging.home, roots=judging.workspace) if here else ()
             named = [

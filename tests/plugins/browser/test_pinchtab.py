@@ -28,6 +28,7 @@ from tests.plugins.browser.working import Hands, browsers_of, browsing, command
 from handrail import Denied, Downstream, InvalidArguments, NotFound, StaleElement, TimedOut, ToolError, ToolUnavailable
 from handrail.net.connecting import system_resolver
 from handrail.net.web import Limits, Web
+from handrail.running.programs import HostPrograms
 from handrail.testing import ScriptedConfirmer
 from handrail_browser.browsing.service import Browsers
 from handrail_browser.chromium.launching import PREFIX, program as chromium_program
@@ -215,7 +216,7 @@ def test_nothing_is_left_when_handrail_is_killed(site: Site, tmp_path: Path) -> 
 @asynccontextmanager
 async def theirs(folder: Path, mode: str, **security: Any) -> AsyncGenerator[tuple[str, str], None]:
     """A PinchTab at work, with rules of its own; its address and its token."""
-    chromium = chromium_program(None, os.environ)
+    chromium = chromium_program(None, HostPrograms(os.environ))
     config = folder / "theirs.json"
     config.write_text(
         json.dumps(

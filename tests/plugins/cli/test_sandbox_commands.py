@@ -119,6 +119,30 @@ async def test_a_folder_that_is_only_in_the_sandbox_is_not_kept(run: Run, sessio
     assert session.cwd == before
 
 
+MODES = """
+import os
+def tried(*do):
+    for each in do:
+        try: each()
+        except PermissionError as exc: print(exc.errno, end=' ')
+        else: print('done', end=' ')
+tried(lambda: os.chmod('f', 0o4755), lambda: os.chmod('f', 0o2755), lambda: os.mknod('n', 0o104755))
+tried(lambda: os.close(os.open('g', os.O_CREAT | os.O_WRONLY, 0o4755)))
+"""
+
+
+async def test_no_command_leaves_a_file_that_runs_as_its_owner(run: Run, session: Session) -> None:
+    (session.cwd / "modes.py").write_text(MODES)
+    assert (await run("touch f; python3 modes.py; chmod 755 f"))["stdout"].split() == ["1"] * 4
+    assert (session.cwd / "f").stat().st_mode & 0o7777 == 0o755
+    assert not (session.cwd / "g").exists()
+
+
+async def test_ordinary_modes_are_copied_packed_and_unpacked(run: Run, session: Session) -> None:
+    command = "mkdir d x; touch d/f; chmod 750 d; chmod 640 d/f; cp -a d c; tar cf a.tar d; tar xpf a.tar -C x; stat -c %a c c/f x/d x/d/f"
+    assert (await run(command))["stdout"].split() == ["750", "640"] * 2
+
+
 async def test_one_private_tmp_lasts_for_the_session(run: Run, session: Session) -> None:
     assert (await run("echo once > /tmp/handrail_once; cat /var/tmp/handrail_once")).ok
     assert (await run("cat /tmp/handrail_once"))["stdout"] == "once\n"

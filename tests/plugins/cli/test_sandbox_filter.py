@@ -57,6 +57,17 @@ def outcome(machine: str, call: str | int, *args: int, network: bool = False, au
         pytest.param("ioctl", (0, 0x5412), REFUSED, id="TIOCSTI"),
         pytest.param("ioctl", (0, 0xFFFFFFFF_00005412), REFUSED, id="TIOCSTI-with-a-high-half"),
         pytest.param("ioctl", (0, 0x541C), REFUSED, id="TIOCLINUX"),
+        pytest.param("openat", (0, 0, 0o100, 0o644), ALLOW, id="a-new-file"),
+        pytest.param("openat", (0, 0, 0o100, 0o4755), REFUSED, id="a-new-file-that-runs-as-its-owner"),
+        pytest.param("openat", (0, 0, 0o20200002, 0o2755), REFUSED, id="a-file-without-a-name-that-runs-as-its-group"),
+        pytest.param("openat", (0, 0, 0o2, 0o6000), ALLOW, id="a-mode-that-is-none-without-a-new-file"),
+        pytest.param("fchmod", (0, 0o1777), ALLOW, id="sticky"),
+        pytest.param("fchmod", (0, 0o4755), REFUSED, id="fchmod"),
+        pytest.param("fchmodat", (0, 0, 0o2755), REFUSED, id="fchmodat"),
+        pytest.param("fchmodat2", (0, 0, 0o6755, 0), REFUSED, id="fchmodat2"),
+        pytest.param("mknodat", (0, 0, 0o104755, 0), REFUSED, id="mknodat"),
+        pytest.param("mknodat", (0, 0, 0o010644, 0), ALLOW, id="a-pipe"),
+        pytest.param("mkdirat", (0, 0, 0o755), ALLOW, id="a-folder"),
         pytest.param("socket", (1, 1, 0), ALLOW, id="unix"),
         pytest.param("socket", (2, 1, 0), ALLOW, id="inet"),
         pytest.param("socket", (10, 1, 0), ALLOW, id="inet6"),
@@ -94,3 +105,11 @@ def test_ordinary_calls_pass(machine: str) -> None:
 
 def test_a_machine_that_is_not_known_has_no_filter() -> None:
     assert program(network=False, machine="sparc") is None
+
+
+@pytest.mark.parametrize(
+    ("call", "args"), [("chmod", (0, 0o4755)), ("creat", (0, 0o2755)), ("open", (0, 0o101, 0o4755))]
+)
+def test_calls_of_one_machine_alone_make_no_file_that_runs_as_its_owner(call: str, args: tuple[int, ...]) -> None:
+    assert outcome("x86_64", call, *args) == REFUSED
+    assert outcome("x86_64", call, *args[:-1], 0o755) == ALLOW

@@ -16,6 +16,7 @@ import pytest
 
 from handrail import Downstream, InvalidArguments, ToolUnavailable
 from handrail.running.ledger import Ledger
+from handrail.running.programs import HostPrograms
 from handrail_cli.config import HostLimits
 from handrail_cli.family import family
 from handrail_cli.process import Launch, Process
@@ -163,7 +164,7 @@ def test_there_is_no_terminal_and_no_limit_that_a_job_has_not(tmp_path: Path) ->
 
 def test_without_gits_bash_it_is_cmd_and_one_line(tmp_path: Path) -> None:
     starter = WindowsStarter(contain, lambda _: False)
-    assert starter.shell({"PATH": r"C:\Windows\System32"}) == ""
+    assert starter.shell(HostPrograms({"PATH": r"C:\Windows\System32"})) == ""
     with pytest.raises(InvalidArguments, match="one line"):
         starter.start(Launch("", "echo a\necho b", tmp_path, {}), "m")
 

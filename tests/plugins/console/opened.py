@@ -21,6 +21,7 @@ from typing import Any
 
 import anyio
 
+from handrail.running.programs import own_programs
 from handrail_browser.chromium.launching import launch, program
 
 HANDRAIL = Path(sys.executable).with_name("handrail")
@@ -253,7 +254,7 @@ class Page:
 @asynccontextmanager
 async def browser() -> AsyncGenerator[Callable[[], Any]]:
     """A headless Chromium; what is given opens a page in it."""
-    executable = program(None, os.environ)
+    executable = program(None, own_programs())
     assert executable is not None, "there is no Chromium"
     running = await launch(
         executable, proxy="direct://", environment=os.environ, profile=None, headless=True, window=(1280, 900)

@@ -24,6 +24,7 @@ from tests.plugins.documents.pdf_files import line, pdf
 import handrail
 from handrail import Service, Session, Tool, ToolResult, hookimpl
 from handrail.asking.confirm import yes
+from handrail.running.programs import HostPrograms
 from handrail.testing import open_test_session
 from handrail_documents import hooks, office
 from handrail_documents.convert_tool import convert_tool
@@ -55,7 +56,7 @@ class Bare:
 
     @hookimpl
     def handrail_register_tools(self) -> list[Tool]:
-        return [convert_tool(lambda environment: office.program(environment, places=()))]
+        return [convert_tool(lambda programs: office.program(programs, places=()))]
 
     @hookimpl
     def handrail_register_services(self) -> Iterable[Service]:
@@ -93,7 +94,9 @@ async def test_a_host_sees_the_tool_once_it_is_loaded(tmp_path: Path) -> None:
 
 
 def test_libreoffice_is_here() -> None:
-    assert office.program({"PATH": "/usr/bin"}), "If this fails, install libreoffice-calc and libreoffice-writer."
+    assert office.program(HostPrograms({"PATH": "/usr/bin"})), (
+        "If this fails, install libreoffice-calc and libreoffice-writer."
+    )
 
 
 async def test_a_workbook_becomes_a_pdf_beside_it(session: Session, book: Path) -> None:

@@ -18,19 +18,20 @@ from hypothesis import given, settings, strategies as st
 import handrail
 from handrail import Tool, ToolResult, hookimpl
 from handrail.asking.confirm import yes
+from handrail.running.programs import own_programs
 from handrail.testing import open_test_session
 from handrail_files import find, globbing
 from handrail_files.read import read_file
 
 Find = Callable[..., Awaitable[ToolResult]]
-REAL = find.ripgrep()
+REAL = find.ripgrep(own_programs())
 
 
 class Files:
     """The plugin, searching by a program of the test's choice."""
 
     def __init__(self, program: str | None, seconds: float = find.DEADLINE_S) -> None:
-        self._find = find.find_tool(lambda: program, seconds=seconds)
+        self._find = find.find_tool(lambda programs: program, seconds=seconds)
 
     @hookimpl
     def handrail_register_tools(self) -> list[Tool]:
@@ -335,3 +336,35 @@ async def test_a_pattern_that_nothing_below_can_fit_is_refused(found: Find, patt
     result = await found(pattern=pattern)
     assert result.error_code == "invalid_arguments"
     assert "`path`" in result["error"]["message"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="only POSIX has pipes with names")
+@pytest.mark.parametrize("name", [".gitignore", "sub/.ignore", "sub/.rgignore", "../.gitignore", ".git/info/exclude"])
+@pytest.mark.parametrize("by", [{"pattern": "*.txt"}, {"search_text": "needle"}])
+async def test_an_ignore_file_that_is_a_pipe_is_not_waited_for(
+    found: Find, folder: Path, name: str, by: dict[str, str]
+) -> None:
+    write(folder, {"sub/a.txt": "needle\n"})
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    os.mkfifo(folder / name)
+    with anyio.fail_after(10):
+        result = await found(**by)
+        # Python reads ordinary files only; ripgrep would wait.
+        assert result.ok or "no ordinary file" in result["error"]["message"]
+        assert paths(await found(**by, ignore=False)) == ["sub/a.txt"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there is no endless device")
+async def test_an_ignore_file_that_leads_to_an_endless_device_is_not_read(found: Find, folder: Path) -> None:
+    write(folder, {"a.txt": ""})
+    (folder / ".ignore").symlink_to("/dev/zero")
+    with anyio.fail_after(10):
+        result = await found(pattern="*.txt")
+    assert result.ok or "no ordinary file" in result["error"]["message"]
+
+
+async def test_python_takes_no_module_from_the_folder_that_is_searched(folder: Path) -> None:
+    write(folder, {"json.py": "open('ran', 'w')", "handrail_files.py": "open('ran', 'w')", "a.txt": ""})
+    async with open_test_session(plugins={"files": Files(None)}, folder=folder.parent, confirm=yes) as session:
+        assert paths(await session.call("find_files", {"pattern": "*.txt"})) == ["a.txt"]
+    assert not (folder / "ran").exists()

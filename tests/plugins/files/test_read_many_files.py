@@ -59,3 +59,14 @@ async def test_secrets_are_skipped(folder: Path) -> None:
         result = await alone.call("read_many_files", {"paths": ["*"]})
     assert [file["path"] for file in result["files"]] == ["a"]
     assert "KEY" not in str(result)
+
+
+async def test_a_pattern_that_fits_what_is_left_out_alone_says_so(folder: Path) -> None:
+    (folder / ".env").write_text("TOKEN=x")
+    (folder / ".hidden").write_text("x")
+    async with handrail.open(cwd=folder) as alone:
+        result = await alone.call("read_many_files", {"paths": [".[e]nv", ".hid*", "no*"]})
+    reasons = {skipped["path"]: skipped["reason"] for skipped in result["skipped"]}
+    assert "secrets" in reasons[".[e]nv"]
+    assert "hidden" in reasons[".hid*"]
+    assert reasons["no*"] == "no file fits it"

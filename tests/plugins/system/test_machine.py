@@ -16,6 +16,7 @@ import pytest
 
 import handrail_system.hooks
 from handrail import Rect, Tool
+from handrail.running.programs import HostPrograms
 from handrail.testing import FakeScreen, ToolContract, fake_service, open_test_session
 from handrail_system.graphics import graphics, listed, parsed
 from handrail_system.limits import Limits, limits
@@ -227,8 +228,8 @@ async def test_nvidias_program_is_asked_and_one_that_hangs_is_not_waited_for(
     program = tmp_path / "nvidia-smi"
     program.write_text(f"#!/bin/sh\n{body}\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    path = {"PATH": f".:{tmp_path}:{os.environ['PATH']}"}
-    found = await graphics(path, root=tmp_path, seconds=0.5 if "sleep" in body else 10)
+    programs = HostPrograms({"PATH": f".:{tmp_path}:{os.environ['PATH']}"})
+    found = await graphics(programs, root=tmp_path, seconds=0.5 if "sleep" in body else 10)
     assert len(found) == count
 
 

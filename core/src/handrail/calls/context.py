@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from handrail.desktops.desktop import Desktop
     from handrail.judging.verdicts import Touching, Verdict
     from handrail.results.values import ToolResult
+    from handrail.running.programs import HostPrograms
     from handrail.sandboxing.confining import Confinement
     from handrail.session import Session
     from handrail.vision.observation import Observations
@@ -98,6 +99,11 @@ class ToolContext:
     def host_environment(self) -> Mapping[str, str]:
         """The environment that Handrail itself was started with."""
         return self.session.runtime.environment
+
+    @property
+    def programs(self) -> HostPrograms:
+        """The programs that may be started for Handrail's own purposes, which nobody is asked about."""
+        return self.session.runtime.programs
 
     @property
     def workspace(self) -> tuple[Path, ...]:

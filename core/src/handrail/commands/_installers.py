@@ -44,7 +44,7 @@ def installer(prefix: Path, *, find: Callable[[str], str | None]) -> Installer:
     if metadata.is_file() and (pipx := find("pipx")) is not None:
         return Pipx(pipx, prefix, json.loads(metadata.read_text(encoding="utf-8")))
     if importlib.util.find_spec("pip") is not None:
-        return Pip((sys.executable, "-m", "pip", "--disable-pip-version-check"), (), ("-y",))
+        return Pip((sys.executable, "-P", "-m", "pip", "--disable-pip-version-check"), (), ("-y",))
     if (uv := find("uv")) is not None:
         return Pip((uv, "pip"), ("--python", sys.executable), ())
     raise HandrailError("neither pip nor uv is here", hint=f"{sys.executable} -m ensurepip")

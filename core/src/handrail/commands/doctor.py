@@ -240,7 +240,7 @@ async def _sandboxes(runtime: Runtime) -> AsyncGenerator[Check]:
             network = "with" if runtime.settings.sandbox.network and sandbox.networks else "without"
             yield Check(f"sandbox {name}", True, f"is used, {network} the network", needed=False)
         elif name not in refused:
-            made = await tried(sandbox, runtime.settings)
+            made = await tried(sandbox, runtime.settings, lambda: runtime.programs)
             why = made if isinstance(made, str) else None
             yield Check(f"sandbox {name}", why is None, why or "works, and is not used", _cure(why), needed=False)
             if not isinstance(made, str):

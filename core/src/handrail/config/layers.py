@@ -19,6 +19,7 @@ from handrail.config.places import MARK, Places
 from handrail.config.settings import Settings
 from handrail.config.trust import is_trusted
 from handrail.errors import ConfigError
+from handrail.files.holding import QUIET
 from handrail.plain import is_object
 from handrail.words import nearest
 
@@ -152,11 +153,13 @@ def placed(rule: dict[str, Any], file: Path, index: int, start: Path | None) -> 
 def read(file: Path) -> str:
     """The text of a configuration file."""
     try:
-        found = file.stat()
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
-            raise ConfigError(f"{file} is not a file of at most {MAX_BYTES:,} bytes", hint="put a text file there")
-        # Editors on Windows put a mark first.
-        return file.read_bytes().decode("utf-8-sig")
+        # Opened before it is looked at: a pipe that came in between would be waited for.
+        with open(os.open(file, os.O_RDONLY | QUIET), "rb") as text:
+            found = os.fstat(text.fileno())
+            if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+                raise ConfigError(f"{file} is not a file of at most {MAX_BYTES:,} bytes", hint="put a text file there")
+            # Editors on Windows put a mark first.
+            return text.read(MAX_BYTES).decode("utf-8-sig")
     except FileNotFoundError as exc:
         from handrail.files.naming import near
 

@@ -13,6 +13,7 @@ from handrail.calls.invocation import PLACES
 from handrail.config.checking import line_of
 from handrail.config.rule_settings import RuleSettings
 from handrail.errors import ConfigError
+from handrail.files.small_texts import read_small_text
 from handrail.judging.rules import Rule, rule_of, runs_commands
 from handrail.judging.verdicts import Decision, Route
 from handrail.plugins.loading import Plugins
@@ -66,7 +67,7 @@ class Lines:
         path = ("policy", "rules", index, key) if key else ("policy", "rules", index)
         try:
             if source not in self._texts:
-                self._texts[source] = Path(source).read_text(encoding="utf-8-sig")
+                self._texts[source] = (read_small_text(Path(source)) or "").removeprefix("\ufeff")
             return f"{source}:{line_of(path, self._texts[source])}"
         except (OSError, ValueError):
             return source

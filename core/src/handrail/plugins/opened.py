@@ -15,6 +15,7 @@ from handrail.desktops.desktop import Desktop
 from handrail.errors import DesktopError
 
 if TYPE_CHECKING:
+    from handrail.running.programs import HostPrograms
     from handrail.runtime import Runtime
     from handrail.session import Session
 
@@ -42,8 +43,12 @@ class Opened:
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The environment that Handrail was started with."""
-        return self.runtime.environment
+        """The environment that Handrail was started with, its PATH without the folders that agents write."""
+        return self.programs.environment
+
+    @property
+    def programs(self) -> HostPrograms:
+        return self.runtime.programs
 
     @property
     def network(self) -> NetworkSettings:

@@ -14,6 +14,7 @@ from handrail.desktops.desktop import Desktop
 
 if TYPE_CHECKING:
     from handrail.calls.context import ToolContext
+    from handrail.running.programs import HostPrograms
     from handrail.session import Session
 
 log = logging.getLogger(__name__)
@@ -46,7 +47,12 @@ class ServiceContext(Protocol):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """The environment that Handrail was started with."""
+        """The environment that Handrail was started with, its PATH without the folders that agents write: for programs that it starts itself."""
+        ...
+
+    @property
+    def programs(self) -> HostPrograms:
+        """The programs that may be started for Handrail's own purposes, which nobody is asked about."""
         ...
 
     @property

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from handrail.config.settings import NO_SANDBOXES, Settings
 from handrail.errors import HandrailError
 from handrail.plugins.registering import validated
+from handrail.running.programs import HostPrograms, own_programs
 from handrail.sandboxing.sandboxes import WHOLE, Sandbox
 from handrail.words import nearest
 
@@ -38,8 +39,10 @@ def in_order(registered: Mapping[str, type[Sandbox]], settings: Settings) -> Seq
     return wanted or tuple(registered)
 
 
-async def choose(registered: Mapping[str, type[Sandbox]], settings: Settings) -> Chosen:
-    """Try one after another; each one's smallest command is started."""
+async def choose(
+    registered: Mapping[str, type[Sandbox]], settings: Settings, programs: Callable[[], HostPrograms] = own_programs
+) -> Chosen:
+    """Try one after another; each one's smallest command is started. `programs`: those that may be, asked for each time."""
     if NO_SANDBOXES in settings.sandbox.use:
         return Chosen(None, ((NO_SANDBOXES, 'the configuration wants none (sandbox.use = ["none"])'),))
     refused: list[tuple[str, str]] = []
@@ -48,18 +51,21 @@ async def choose(registered: Mapping[str, type[Sandbox]], settings: Settings) ->
         if found is None:
             refused.append((name, f"no plugin supplies it{nearest(name, registered)}"))
             continue
-        made = await tried(found, settings)
+        made = await tried(found, settings, programs)
         if isinstance(made, Sandbox):
             return Chosen(made, tuple(refused))
         refused.append((name, made))
     return Chosen(None, tuple(refused))
 
 
-async def tried(found: type[Sandbox], settings: Settings) -> Sandbox | str:
+async def tried(
+    found: type[Sandbox], settings: Settings, programs: Callable[[], HostPrograms] = own_programs
+) -> Sandbox | str:
     """The sandbox, which has started a command; else why it is not used."""
     if (why := lacks(found)) is not None:
         return why
     made = found(validated(found.Config, settings.sandboxes.get(found.name, {}), table=f"sandboxes.{found.name}"))
+    made.programs = programs
     return await _check(made) or made
 
 

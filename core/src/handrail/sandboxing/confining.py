@@ -15,6 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from handrail.config.settings import SandboxSettings
+from handrail.errors import NoSandbox
 from handrail.files import known_places
 from handrail.judging.verdicts import View
 from handrail.records.redaction import is_credential
@@ -146,7 +147,7 @@ class Confinement:
         Raises `NoSandbox` when that cannot be done; then nothing may be run.
         """
         given = self.environment(environment)
-        confined = self.sandbox.confine(argv, cwd=cwd, environment=given, bounds=self.bounds)
+        confined = self._located(self.sandbox.confine(argv, cwd=cwd, environment=given, bounds=self.bounds))
         if confined.channel is not None:
             proxy = self.connections.proxy_to(self.hosts, self.traffic)
             confined = Gateway(confined.channel, proxy).around(confined)
@@ -154,6 +155,20 @@ class Confinement:
             # It can leave nothing in the workspace that would have to be looked for.
             return confined
         return self.confines.following(self, confined)
+
+    def _located(self, confined: Confined) -> Confined:
+        """The same by the absolute path of its program: a bare name would mean a file of the current folder, or one that agents put on PATH."""
+        name, *words = confined.argv
+        if os.path.isabs(name):
+            return confined
+        programs = self.sandbox.programs()
+        found = programs.find(name)
+        if found is None:
+            for descriptor in confined.pass_fds:
+                os.close(descriptor)
+            confined.ended()
+            raise NoSandbox(programs.why_missing(name))
+        return replace(confined, argv=(found, *words))
 
     def environment(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables of `environment` that a command gets inside."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from pydantic import BaseModel
 
+from handrail.running.programs import HostPrograms, own_programs
 from handrail.vision.backend import NoSettings
 
 if TYPE_CHECKING:
@@ -74,6 +75,8 @@ def _ran() -> str | None:
 @dataclass(frozen=True, slots=True)
 class Confined:
     """A command ready to be started: its words, its whole environment, and the descriptors that it must inherit (closed by who starts it).
+
+    The first word is the program; one without a folder is looked up by `Sandbox.programs`.
 
     Who starts it calls `started` with its process id at once, and `ended` in a thread once it is over, also when it could not be started:
     that gives everything back and says why the sandbox did not come about, so that nothing ran in it; None when it did.
@@ -141,6 +144,8 @@ class Sandbox(ABC):
     # Whether /tmp and /var/tmp inside are `Bounds.temporary`, so that file tools find there what commands have made, and the other way round.
     private_tmp: ClassVar[bool] = False
     Config: ClassVar[type[BaseModel]] = NoSettings
+    # The programs that it may start on the host: asked for each time, because what agents may write changes with the sessions.
+    programs: Callable[[], HostPrograms] = staticmethod(own_programs)
 
     def __init__(self, config: BaseModel | None = None) -> None:
         self.config = config if config is not None else self.Config()

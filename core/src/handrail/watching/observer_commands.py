@@ -10,14 +10,12 @@ import contextlib
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Literal
 
@@ -26,7 +24,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from handrail.calls.invocation import CANONICAL, Invocation
 from handrail.errors import Downstream
-from handrail.files import paths
 from handrail.plain import is_mapping, is_object, is_sequence
 from handrail.records.redaction import without_credentials
 from handrail.results.values import BASE64
@@ -36,6 +33,7 @@ from handrail.watching.observers import Change, Observer, Remark
 if TYPE_CHECKING:
     from handrail.config.settings import ObserverSettings
     from handrail.judging.verdicts import Verdict
+    from handrail.running.programs import HostPrograms
     from handrail.session import Session
     from handrail.tools.contract import Tool
 
@@ -135,7 +133,7 @@ class CommandObserver(Observer):
         environment = without_credentials(self._session.runtime.environment)
         program, *arguments = self._settings.command
         ran = await _run(
-            [_found(program, environment, self._session.workspace), *arguments],
+            [_found(program, self._session.runtime.programs), *arguments],
             text.encode("utf-8", "surrogatepass"),
             cwd=str(self._session.cwd),
             environment=environment,
@@ -144,13 +142,11 @@ class CommandObserver(Observer):
         return _heard(ran)
 
 
-def _found(program: str, environment: Mapping[str, str], workspace: Sequence[Path]) -> str:
+def _found(program: str, programs: HostPrograms) -> str:
     """Where a program is that is named without a folder: in none that depends on where we are, or that agents write."""
     if "/" in program or os.sep in program:
         return program
-    folders = [os.path.realpath(f) for f in environment.get("PATH", os.defpath).split(os.pathsep) if os.path.isabs(f)]
-    kept = os.pathsep.join(folder for folder in folders if not paths.inside(folder, workspace))
-    found = shutil.which(program, path=kept)
+    found = programs.find(program)
     if found is None:
         raise Downstream(f"{program!r} is in no folder of PATH outside the workspace: name it by its whole path")
     return found

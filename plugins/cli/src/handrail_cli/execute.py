@@ -167,7 +167,7 @@ async def run_words(
     """Run a program for another tool, as `execute_cli` runs a command; the session's folder and variables stay as they are."""
     from handrail_cli.waiting import Attention
 
-    command = Command(command=processes.command_line(argv, context.host_environment), timeout=timeout)
+    command = Command(command=processes.command_line(argv, context.programs), timeout=timeout)
     launch = await _launch(command, context, processes, keeps=False, answered=False)
     if context.sandbox is not None:
         launch = replace(launch, sandbox=(launch.sandbox or context.sandbox).reading(*readable))
@@ -199,9 +199,9 @@ async def _launch(
 
     if "\0" in command.command:
         raise InvalidArguments("execute_cli: the command holds a NUL character, which no command can")
-    bash = processes.shell(context.host_environment)
+    bash = processes.shell(context.programs)
     if bash is None:
-        raise ToolUnavailable("bash is not on PATH", hint="install bash")
+        raise ToolUnavailable(context.programs.why_missing("bash"), hint="install bash")
     environment = processes.host_environment(context.host_environment)
     apart = context.verdict.view in (View.SYSTEM, View.FILES)
     folder = processes.directory_for(context) if apart else _folder(command, context)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-import shutil
 import signal
 import struct
 import sys
 import termios
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,6 +25,7 @@ from handrail_cli.shell import STATE, arguments
 
 if TYPE_CHECKING:
     from handrail import Confined, PreparedSandbox
+    from handrail.running.programs import HostPrograms
 
 # What a command does at these is its own affair, whatever Handrail does: `nohup handrail …` ignores the first, Python the last two, and a program
 # that writes into a closed pipe has to end.
@@ -37,14 +37,10 @@ class PosixStarter:
 
     def __init__(self) -> None:
         self._strange = inheritable_descriptors()
-        self._bash: tuple[str | None, str | None] = (None, None)
 
-    def shell(self, environment: Mapping[str, str]) -> str | None:
-        """Where bash is on the host's PATH; None when it is not there."""
-        path = environment.get("PATH")
-        if self._bash[0] != path or self._bash[1] is None:
-            self._bash = (path, shutil.which("bash", path=path))
-        return self._bash[1]
+    def shell(self, programs: HostPrograms) -> str | None:
+        """Return where bash is: no folder that agents write counts, since most commands are run by it unasked. None when it is not there."""
+        return programs.find("bash")
 
     def start(self, launch: Launch, mark: str) -> PosixProcess:
         """Start bash in a session of its own, or the sandbox that runs it; `Downstream` when that fails.

@@ -25,6 +25,7 @@ from handrail_cli.warden import Warden
 
 if TYPE_CHECKING:
     from handrail import ToolContext
+    from handrail.running.programs import HostPrograms
 
 # A command that runs no longer than this is not told to the warden.
 UNWATCHED_S = 0.02
@@ -35,7 +36,7 @@ KEPT_ENDED = 32
 class Starter(Protocol):
     """Starts commands on one system."""
 
-    def shell(self, environment: Mapping[str, str]) -> str | None:
+    def shell(self, programs: HostPrograms) -> str | None:
         """Where the bash is that runs commands, empty where the system's own shell does; None when there is neither."""
         ...
 
@@ -100,13 +101,13 @@ class Processes:
             os.chmod(self._empty.name, 0o500)
         return Path(self._empty.name)
 
-    def shell(self, environment: Mapping[str, str]) -> str | None:
+    def shell(self, programs: HostPrograms) -> str | None:
         """Where the bash is that runs commands, empty where the system's own shell does; None when there is neither."""
-        return self._starter.shell(environment)
+        return self._starter.shell(programs)
 
-    def command_line(self, argv: Sequence[str], environment: Mapping[str, str]) -> str:
+    def command_line(self, argv: Sequence[str], programs: HostPrograms) -> str:
         """The command that runs a program with these words in the shell that is there; `InvalidArguments` where that cannot be said in it."""
-        if self.shell(environment) != "":
+        if self.shell(programs) != "":
             return shlex.join(argv)
         from handrail_cli.windows_start import line_for_cmd
 

@@ -28,6 +28,7 @@ from handrail_cli.shell import MAX_STATE, Left, parse_left_by_cmd, parse_left_on
 from handrail_cli.windows_start import HEADER, Start, alone, by_bash, by_cmd, find_bash, leaving_by_cmd
 
 if TYPE_CHECKING:
+    from handrail.running.programs import HostPrograms
     from handrail_cli.config import HostLimits
     from handrail_cli.sandboxes.windows_job import Job
 
@@ -229,9 +230,9 @@ class WindowsStarter:
         self._contain = contain if contain is not None else _in_job
         self._is_file = is_file
 
-    def shell(self, environment: Mapping[str, str]) -> str | None:
+    def shell(self, programs: HostPrograms) -> str | None:
         """Where Git's bash is; empty without one: cmd.exe is always there."""
-        return find_bash(environment, self._is_file) or ""
+        return find_bash(programs.environment, self._is_file) or ""
 
     def start(self, launch: Launch, mark: str) -> WindowsProcess:
         """Start a command in a job of its own; `Downstream` when that fails."""

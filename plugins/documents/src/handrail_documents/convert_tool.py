@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from handrail import Downstream, InvalidArguments, NotFound, Read, Tool, ToolContext, ToolError, Write, tool
 from handrail.files import opened
 from handrail.files.opened import Expected, Opened
+from handrail.running.programs import HostPrograms
 
 if TYPE_CHECKING:
     from handrail.parsing.process import Parsers
@@ -101,14 +102,14 @@ class Made:
     notes: Sequence[str] = ()
 
 
-# Where LibreOffice is, by the host's environment; None where it is not installed.
-Suite = Callable[[Mapping[str, str]], str | None]
+# Where LibreOffice is, of the programs that may be started; None where it is not installed.
+Suite = Callable[[HostPrograms], str | None]
 
 
-def _installed(environment: Mapping[str, str]) -> str | None:
+def _installed(programs: HostPrograms) -> str | None:
     from handrail_documents import office
 
-    return office.program(environment)
+    return office.program(programs)
 
 
 def convert_tool(suite: Suite = _installed) -> Tool:
@@ -207,10 +208,10 @@ class _Work:
         if (application := office_com.application(suffix, to)) is not None:
             with office_com.opened(application) as com:
                 return await self._by_office(com, "office")
-        program = None if to == "csv" and suffix in BY_COMMAS else self._suite(self._context.host_environment)
+        program = None if to == "csv" and suffix in BY_COMMAS else self._suite(self._context.programs)
         if program is None:
             return await self._by_python()
-        with office.opened(program, self._context.host_environment) as prepared:
+        with office.opened(program, self._context.programs.environment) as prepared:
             return await self._by_office(prepared, "libreoffice")
 
     async def _by_python(self) -> Made:

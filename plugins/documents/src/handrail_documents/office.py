@@ -13,11 +13,15 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
 import anyio.to_thread
 
 from handrail import Downstream
+
+if TYPE_CHECKING:
+    from handrail.running.programs import HostPrograms
 
 PROGRAMS = ("soffice", "libreoffice")
 PLACES = ("/usr/lib/libreoffice/program/soffice", "/Applications/LibreOffice.app/Contents/MacOS/soffice")
@@ -45,9 +49,9 @@ PROFILE = (
 )
 
 
-def program(environment: Mapping[str, str], places: Sequence[str] = PLACES) -> str | None:
+def program(programs: HostPrograms, places: Sequence[str] = PLACES) -> str | None:
     """The program on the path or at one of its usual places; None where it is not installed."""
-    found = (shutil.which(name, path=environment.get("PATH")) for name in PROGRAMS)
+    found = map(programs.find, PROGRAMS)
     there = next((name for name in (*found, *places) if name and os.path.isfile(name)), None)
     if there is None:
         return None

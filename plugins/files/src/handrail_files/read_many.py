@@ -72,8 +72,18 @@ async def _matching(pattern: str, context: ToolContext) -> tuple[list[str], str 
         return [], str(result["error"]["message"])
     names = sorted(os.path.normpath(match["path"]) for match in result["matches"])
     if not names:
-        return [], "no file fits it"
+        return [], await _why_none(args, context)
     return names, f"only {len(names)} of {result['total']} files are taken" if result["truncated"] else None
+
+
+async def _why_none(args: Mapping[str, Any], context: ToolContext) -> str:
+    """Why a pattern gives no file: none fits, or those that do are left out."""
+    result = await context.call("find_files", {**args, "ignore": False})
+    if result.ok and result["matches"]:
+        return "what fits it is hidden or ignored; name the file"
+    if result.ok and result.get("withheld"):
+        return f"what fits it ({result['withheld']}) may not be read, as files with secrets may not"
+    return "no file fits it"
 
 
 def _why_not(result: ToolResult) -> str | None:

@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from handrail.files.small_texts import read_small_bytes
 from handrail_files.globbing import translate
 
 BY_TOOL = (".rgignore", ".ignore")
 BY_GIT = ".gitignore"
 EXCLUDE = ".git/info/exclude"
+# Bytes of an ignore file that are read; a larger one is none.
+MAX_RULES = 4_194_304
 # Bytes that ripgrep looks at together.
 BUFFER = 65_536
 BOMS = (b"\xff\xfe", b"\xfe\xff")
@@ -129,11 +132,9 @@ def _first(file: str, found: list[tuple[Level, str]], *, any_git: bool, folder: 
 def _level(folder: str, base: str) -> Level:
     rules: dict[str, tuple[Rule, ...]] = {}
     for file in (*BY_TOOL, BY_GIT, EXCLUDE):
-        try:
-            text = Path(folder, file).read_text(errors="surrogateescape")
-        except OSError:
-            continue
-        rules[file] = rules_of(text.removeprefix("\ufeff"))
+        data = read_small_bytes(Path(folder, file), most=MAX_RULES)
+        if data is not None:
+            rules[file] = rules_of(data.decode("utf-8", "surrogateescape").removeprefix("\ufeff"))
     return Level(base, rules, Path(folder, ".git").exists())
 
 

@@ -108,7 +108,7 @@ async def examine(session: Session) -> Sequence[Finding]:
     desktop = await session.desktop()
     if not is_wayland(desktop):
         return ()
-    environment = {**session.runtime.environment, **desktop.environment}
+    environment = {**session.runtime.programs.environment, **desktop.environment}
     windows = Finding("Wayland: windows, pointer, keys, pictures", False, f"this is {CLOSED}", CURE)
     return [windows, await _clipboard(environment), await _portals(environment)]
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
+
+if TYPE_CHECKING:
+    from handrail.running.programs import HostPrograms
 
 PROGRAM = "nvidia-smi"
 QUERY = ("--query-gpu=name,memory.total,memory.used,driver_version", "--format=csv,noheader,nounits")
@@ -35,31 +37,31 @@ MAKERS: Mapping[str, str] = {
 
 
 async def graphics(
-    environment: Mapping[str, str], *, root: Path = Path("/"), seconds: float = DEADLINE_S
+    programs: HostPrograms, *, root: Path = Path("/"), seconds: float = DEADLINE_S
 ) -> list[dict[str, Any]]:
     """Each graphics processor: name, and memory_bytes, memory_used_bytes and driver where they are known. A program has so many `seconds`."""
-    found = await _nvidia(environment, seconds)
+    found = await _nvidia(programs, seconds)
     # What the maker's program tells says more than the kernel's list.
     others = [gpu for gpu in listed(root) if not (found and gpu["name"].startswith("NVIDIA"))]
     return [*found, *others]
 
 
-async def _nvidia(environment: Mapping[str, str], seconds: float) -> list[dict[str, Any]]:
-    program = shutil.which(PROGRAM, path=_absolute(environment.get("PATH", os.defpath)))
+async def _nvidia(programs: HostPrograms, seconds: float) -> list[dict[str, Any]]:
+    program = programs.find(PROGRAM)
     if program is None:
         return []
     with suppress(OSError, TimeoutError):
         with anyio.fail_after(seconds):
             done = await anyio.run_process(
-                [program, *QUERY], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment, check=False
+                [program, *QUERY],
+                stdin=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env=programs.environment,
+                cwd="/",
+                check=False,
             )
         return list(parsed(done.stdout.decode("utf-8", "replace"))) if done.returncode == 0 else []
     return []
-
-
-def _absolute(path: str) -> str:
-    """Search folders that mean the same wherever we are."""
-    return os.pathsep.join(folder for folder in path.split(os.pathsep) if os.path.isabs(folder))
 
 
 def parsed(text: str) -> Iterator[dict[str, Any]]:

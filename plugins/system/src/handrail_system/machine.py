@@ -36,7 +36,7 @@ async def system_info(*, context: ToolContext) -> Mapping[str, Any]:
     machine = await anyio.to_thread.run_sync(_machine, places, abandon_on_cancel=True)
     displays, why_none = await _displays(context)
     result: dict[str, Any] = {**machine, "displays": displays}
-    if gpus := await graphics(context.host_environment):
+    if gpus := await graphics(context.programs):
         result["gpu"] = gpus
     return {**result, "note": why_none} if why_none else result
 

@@ -15,6 +15,7 @@ from handrail import Finding, HandrailError, Service, ServiceContext, ToolUnavai
 from handrail.desktops.desktop import without_screen
 from handrail.net.connecting import Resolver, system_resolver
 from handrail.records.redaction import redact_text
+from handrail.running.programs import HostPrograms
 from handrail_browser.config import BrowserConfig
 from handrail_browser.domains import Domains
 
@@ -60,7 +61,8 @@ class Browsers:
         session: Session | None = None,
     ) -> None:
         self._config = config
-        self._environment = environment
+        self._programs = HostPrograms(environment, session.workspace if session is not None else ())
+        self._environment = self._programs.environment
         self._resolver = resolver
         self._data = data
         self._release = release
@@ -110,7 +112,7 @@ class Browsers:
                 )
         from handrail_browser.chromium.launching import missing
 
-        if (lacking := missing(config.executable, self._environment)) is not None:
+        if (lacking := missing(config.executable, self._programs)) is not None:
             told = "PinchTab works a Chromium too: " if config.driver == "pinchtab" else ""
             raise ToolUnavailable(told + lacking, hint=INSTEAD)
         return self._pinchtab() if config.driver == "pinchtab" else Choice("chromium", self._profile_asks())
@@ -177,7 +179,7 @@ class Browsers:
         from handrail_browser.pinchtab.opening import opened
 
         program = program or await self._fetched(allow_private, upstream)
-        browser = chromium(self._config.executable, self._environment)
+        browser = chromium(self._config.executable, self._programs)
         assert browser is not None
         around = await self._around()
         proxy = await self._proxy(allow_private, upstream)
@@ -232,7 +234,7 @@ class Browsers:
         from handrail_browser.chromium.launching import launch, program
 
         config = self._config
-        executable = program(config.executable, self._environment)
+        executable = program(config.executable, self._programs)
         assert executable is not None
         around = await self._around()
         proxy = await self._proxy(allow_private, upstream)
@@ -308,6 +310,7 @@ async def examine(session: Session) -> Sequence[Finding]:
 
 
 def _missing() -> str | None:
+    from handrail.running.programs import own_programs
     from handrail_browser.chromium.launching import missing
 
-    return missing(None, os.environ)
+    return missing(None, own_programs())

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from handrail import Downstream, ToolUnavailable
 from handrail_browser.chromium.cdp import Connection, Pipe
 from handrail_browser.chromium.keeping import Keeper, kept
+
+if TYPE_CHECKING:
+    from handrail.running.programs import HostPrograms
 
 PROGRAMS = (
     "chromium",
@@ -77,22 +80,22 @@ class Running:
         await self.keeper.end(self.connection.close)
 
 
-def program(named: Path | None, environment: Mapping[str, str]) -> str | None:
+def program(named: Path | None, programs: HostPrograms) -> str | None:
     """The browser to run: the one that is configured, else the first that is installed; None when there is none."""
     if named is not None:
         return str(named) if os.access(named, os.X_OK) else None
-    found = (shutil.which(name, path=environment.get("PATH", os.defpath)) for name in PROGRAMS)
+    found = map(programs.find, PROGRAMS)
     on_macos = (path for path in ON_MACOS if sys.platform == "darwin" and os.access(path, os.X_OK))
     return next((each for each in (*found, *on_macos) if each is not None), None)
 
 
-def missing(named: Path | None, environment: Mapping[str, str]) -> str | None:
+def missing(named: Path | None, programs: HostPrograms) -> str | None:
     """Why no browser of our own can be started here, with the cure; None when one can."""
     if os.name != "posix":
         return (
             "a browser of Handrail's own is started on Linux and macOS only; connect_cdp reaches one that you started"
         )
-    if program(named, environment) is None:
+    if program(named, programs) is None:
         return (
             f"{str(named)!r} is no program; {CURE}"
             if named is not None

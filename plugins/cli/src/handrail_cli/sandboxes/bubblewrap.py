@@ -21,6 +21,7 @@ import anyio
 
 from handrail import Bounds, Confined, NoSandbox, PreparedSandbox, Sandbox
 from handrail.files.place_kinds import SHARED_TEMPORARY
+from handrail.running.programs import own_programs
 from handrail.sandboxing.sandboxes import WHOLE
 from handrail.sandboxing.scratch import Scratch
 from handrail_cli.descriptors import inheritable_descriptors
@@ -74,8 +75,8 @@ class Bubblewrap(Sandbox):
         """A system without it, or settings that keep it from working."""
         if sys.platform != "linux":
             return f"it works on Linux, and this is {sys.platform}"
-        if shutil.which(PROGRAM) is None:
-            return f"the program {PROGRAM} is not on PATH; {INSTALL}"
+        if (programs := own_programs()).find(PROGRAM) is None:
+            return f"{programs.why_missing(PROGRAM)}; {INSTALL}"
         if seccomp.program(network=False) is None:
             return f"the system calls of {platform.machine()!r} are not known to it; use another sandbox"
         return None if os.geteuid() == 0 else _namespaces_forbidden()
@@ -191,11 +192,12 @@ class Bubblewrap(Sandbox):
     def _groups(self) -> limits.Groups:
         return limits.Groups()
 
-    @cached_property
+    @property
     def _program(self) -> str:
-        found = shutil.which(PROGRAM)
+        programs = self.programs()
+        found = programs.find(PROGRAM)
         if found is None:
-            raise NoSandbox(f"the program {PROGRAM} is not on PATH", hint=INSTALL)
+            raise NoSandbox(programs.why_missing(PROGRAM), hint=INSTALL)
         return found
 
     @cached_property

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ import anyio
 from pydantic import BaseModel, ConfigDict, Field
 
 from handrail import Bounds, Confined, NoSandbox, Sandbox
+from handrail.running.programs import own_programs
 from handrail.sandboxing.sandboxes import WHOLE
 from handrail.sandboxing.scratch import Scratch
 
@@ -60,7 +60,8 @@ class Docker(Sandbox):
         """A system without a client, or on which paths of the host mean nothing to the engine."""
         if sys.platform == "win32":
             return "paths of Windows are not mounted by it; use WSL"
-        return None if shutil.which(cls.client) else f"the program {cls.client} is not on PATH; {INSTALL}"
+        programs = own_programs()
+        return None if programs.find(cls.client) else f"{programs.why_missing(cls.client)}; {INSTALL}"
 
     async def check(self) -> None:
         """Whether an engine answers and has the image."""
@@ -74,8 +75,10 @@ class Docker(Sandbox):
             raise NoSandbox(f"the folder {str(cwd)!r} is not shown in the sandbox, so nothing was run")
         name = f"handrail-{secrets.token_hex(8)}"
         inside = {**environment, "HOME": "/tmp", "TMPDIR": "/tmp", "PATH": os.defpath}
-        words = (self.client, *self.options(bounds, cwd, name, inside), self._settings.image, *argv)
-        return Confined(words, dict(os.environ), ended=lambda: self._remove(name, bounds.temporary / f".{name}"))
+        words = (self._program, *self.options(bounds, cwd, name, inside), self._settings.image, *argv)
+        return Confined(
+            words, self.programs().environment, ended=lambda: self._remove(name, bounds.temporary / f".{name}")
+        )
 
     def options(self, bounds: Bounds, cwd: Path, name: str, environment: Mapping[str, str]) -> Iterator[str]:
         """The client's words before the image."""
@@ -127,6 +130,14 @@ class Docker(Sandbox):
         return file
 
     @property
+    def _program(self) -> str:
+        programs = self.programs()
+        found = programs.find(self.client)
+        if found is None:
+            raise NoSandbox(programs.why_missing(self.client), hint=INSTALL)
+        return found
+
+    @property
     def _settings(self) -> Settings:
         assert isinstance(self.config, Settings)
         return self.config
@@ -139,7 +150,12 @@ class Docker(Sandbox):
         ):
             try:
                 done = subprocess.run(
-                    [self.client, *words], capture_output=True, timeout=ANSWER_S, check=False, stdin=subprocess.DEVNULL
+                    [self._program, *words],
+                    capture_output=True,
+                    timeout=ANSWER_S,
+                    check=False,
+                    stdin=subprocess.DEVNULL,
+                    env=self.programs().environment,
                 )
             except (OSError, subprocess.TimeoutExpired) as exc:
                 raise NoSandbox(wrong, hint=cure) from exc
@@ -148,9 +164,15 @@ class Docker(Sandbox):
 
     def _remove(self, name: str, began: Path) -> str | None:
         """Remove the container if it is still there, since its client may have been killed; why there was none."""
-        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-            words = [self.client, "rm", "--force", name]
-            subprocess.run(words, capture_output=True, timeout=ANSWER_S, check=False, stdin=subprocess.DEVNULL)
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired, NoSandbox):
+            subprocess.run(
+                [self._program, "rm", "--force", name],
+                capture_output=True,
+                timeout=ANSWER_S,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                env=self.programs().environment,
+            )
         try:
             began.unlink()
         except OSError:

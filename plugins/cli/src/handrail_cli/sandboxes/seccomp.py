@@ -1,7 +1,7 @@
 """A filter of system calls for sandboxed commands, as the program that the kernel takes (classic BPF, seccomp(2)).
 
 What it refuses is of no use to a build or a test, and has been the way out of other sandboxes: tracing, keys, mounting, new namespaces, loading
-code into the kernel, rare kinds of sockets, typing into the terminal. Numbers are those of Linux's syscall tables.
+code into the kernel, rare kinds of sockets, typing into the terminal, files that run as their owner. Numbers are those of Linux's syscall tables.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ MAX_STEPS = 4096
 # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 NEW_NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+# S_ISUID, S_ISGID: whoever runs the file on the host later does so as its owner. O_CREAT, and the bit of its own in O_TMPFILE.
+AS_ITS_OWNER = 0o6000
+MAKES_A_FILE = 0o100 | 0o20000000
 AF_UNIX, AF_INET, AF_INET6, AF_NETLINK = 1, 2, 10, 16
 
 
@@ -64,12 +67,20 @@ REFUSED: Mapping[str, tuple[int | None, int | None]] = {
 }  # fmt: skip
 # Calls that are said not to exist, so that programs take their older way: its arguments cannot be looked at, or it goes around this filter.
 UNKNOWN: Mapping[str, tuple[int | None, int | None]] = {
-    "clone3": (435, 435), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
+    "openat2": (437, 437), "clone3": (435, 435), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
 }  # fmt: skip
 # Calls that are refused by an argument.
 LOOKED_AT: Mapping[str, tuple[int | None, int | None]] = {
     "clone": (56, 220), "ioctl": (16, 29), "socket": (41, 198), "socketpair": (53, 199),
+    "openat": (257, 56), "open": (2, None), "creat": (85, None),
+    "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
+    "mkdir": (83, None), "mkdirat": (258, 34), "mknod": (133, None), "mknodat": (259, 33),
 }  # fmt: skip
+# Which argument is the mode of a file. Of calls that open one, it is a mode only with a flag that makes the file, one argument before it.
+MODES: Mapping[str, int] = {
+    "chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mkdir": 1, "mkdirat": 2, "mknod": 1, "mknodat": 2,
+}  # fmt: skip
+MODES_OF_NEW: Mapping[str, int] = {"openat": 3, "open": 2}
 MACHINES: Mapping[str, Machine] = {
     name: Machine(
         audit,
@@ -114,6 +125,11 @@ def program(*, network: bool, local_sockets: bool = True, machine: str | None = 
     if found.x32:
         made.add(JUMP_AT_LEAST, X32_BIT, otherwise=1)
         made.refuse(errno.ENOSYS)
+    # First what is called most.
+    for call, argument in MODES_OF_NEW.items():
+        _mode(made, found, call, argument, only_new=True)
+    for call, argument in MODES.items():
+        _mode(made, found, call, argument)
     for call in REFUSED:
         _refuse(made, found, call, errno.EPERM)
     for call in UNKNOWN:
@@ -139,6 +155,20 @@ def _on_call(made: _Program, number: int, body: Sequence[tuple[int, int, int, in
     made.add(JUMP_EQUAL, number, otherwise=len(body) + 1)
     made.steps.extend(body)
     made.add(LOAD, NUMBER)
+
+
+def _mode(made: _Program, machine: Machine, call: str, argument: int, *, only_new: bool = False) -> None:
+    """Refuse to make or to change a file that runs as its owner or group, as systemd does for RestrictSUIDSGID."""
+    if call not in machine.calls:
+        return
+    refusing = [
+        (LOAD, 0, 0, ARGUMENTS + 8 * argument),
+        (JUMP_ANY_BIT, 0, 1, AS_ITS_OWNER),
+        (RETURN, 0, 0, ERRNO | errno.EPERM),
+        (RETURN, 0, 0, ALLOW),
+    ]
+    flags = [(LOAD, 0, 0, ARGUMENTS + 8 * (argument - 1)), (JUMP_ANY_BIT, 1, 0, MAKES_A_FILE), (RETURN, 0, 0, ALLOW)]
+    _on_call(made, machine.calls[call], [*flags, *refusing] if only_new else refusing)
 
 
 def _clone(made: _Program, number: int) -> None:

@@ -18,6 +18,7 @@ from typing import Any
 
 from handrail import Desktop, DesktopError
 from handrail.config.places import DESKTOP_PLACES, Places
+from handrail.running.programs import own_programs
 from handrail_gui.private.parts import mark_of
 
 START_S = 20.0
@@ -31,11 +32,10 @@ ACCESSIBILITY = "dbus-1/services/org.a11y.Bus.service"
 
 def missing() -> str | None:
     """What a private desktop lacks on this machine, with the cure; None when nothing."""
-    from shutil import which
-
     if sys.platform != "linux":
         return "private desktops need Linux with an X server (Xvfb)"
-    absent = {program: package for program, package in PROGRAMS.items() if which(program) is None}
+    programs = own_programs()
+    absent = {program: package for program, package in PROGRAMS.items() if programs.find(program) is None}
     if not _has_accessibility():
         absent["at-spi-bus-launcher"] = "at-spi2-core"
     if not absent:
@@ -100,7 +100,8 @@ class PrivateDesktop:
             )
         if (lacks := missing()) is not None:
             raise DesktopError(lacks)
-        own = dict(os.environ if environment is None else environment)
+        # A service is given one whose PATH holds no folder that agents write.
+        own = dict(own_programs().environment if environment is None else environment)
         process = _supervisor(own, pass_descriptors, detached=detached)
         token = secrets.token_hex(16)
         started = cls(Desktop(name, None, private=True), width, height, process, token)

@@ -96,7 +96,9 @@ class Servers:
                 # Servers are there before any desktop is; of a private one they learn nothing, and of the person's own neither.
                 shown = session.settings.desktop == "current"
                 environment = self._environment if shown else without_screen(self._environment)
-                around = Surroundings(environment, session.cwd, session.workspace, session.secrets.take)
+                around = Surroundings(
+                    environment, session.runtime.programs, session.cwd, session.workspace, session.secrets.take
+                )
                 self._connections[name] = Connection(name, settings, around, self._changed)
                 self._connections[name].start()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -12,9 +13,11 @@ import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from handrail import Downstream
 from handrail.calls.named_secrets import NAMED
 from handrail.config.settings import ServerSettings
 from handrail.records.redaction import without_credentials
+from handrail.running.programs import HostPrograms
 from handrail_mcp.client.process import MAX_MESSAGE, Streams, program
 
 # Seconds for one step of HTTP: connecting, sending, and the first word of an answer.
@@ -30,6 +33,8 @@ class Surroundings:
     """What a server gets of the session that uses it."""
 
     environment: Mapping[str, str]
+    # Those that may be started: a server runs before anybody is asked about its tools.
+    programs: HostPrograms
     cwd: Path
     workspace: tuple[Path, ...]
     # The value of a secret by its name; an error for one that there is not.
@@ -42,7 +47,8 @@ async def ways(settings: ServerSettings, around: Surroundings, ended: Callable[[
         own = {name: await _filled(value, around) for name, value in settings.env.items()}
         environment = {**without_credentials(around.environment), **own}
         cwd = str(around.cwd / Path(settings.cwd or ".").expanduser())
-        return [lambda: program(settings.command, environment=environment, cwd=cwd, ended=ended)]
+        command = _found(settings.command, around.programs)
+        return [lambda: program(command, environment=environment, cwd=cwd, ended=ended)]
     headers = {name: await _filled(value, around) for name, value in settings.headers.items()}
     url = settings.url or ""
     http: Way = lambda: _http(url, headers)  # noqa: E731
@@ -54,6 +60,17 @@ async def ways(settings: ServerSettings, around: Surroundings, ended: Callable[[
             return [sse]
         case _:
             return [http, sse]
+
+
+def _found(command: Sequence[str], programs: HostPrograms) -> Sequence[str]:
+    """The command with the absolute path of its program, where that is named without a folder; `Downstream` for one that is not to be had."""
+    name, *arguments = command
+    if "/" in name or os.sep in name:
+        return command
+    found = programs.find(name)
+    if found is None:
+        raise Downstream(f"{programs.why_missing(name)}, nor named by its whole path")
+    return (found, *arguments)
 
 
 async def _filled(text: str, around: Surroundings) -> str:
