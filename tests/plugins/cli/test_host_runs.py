@@ -190,3 +190,63 @@ async def test_settings_of_a_virtual_environment_that_never_end_hold_nothing_up(
     (work / "venv/pyvenv.cfg").symlink_to("/dev/zero")
     result = await run("cat .git/HEAD")
     assert result["exit_code"] == 0
+
+
+PLANTED = [
+    pytest.param("ln -s ../../file .git/COMMIT_EDITMSG", ".git/COMMIT_EDITMSG", id="a-link-that-git-writes-to"),
+    pytest.param("ln -s ../../../../file .git/logs/refs/x", ".git/logs/refs/x", id="a-link-of-a-log"),
+    pytest.param("mkdir .git/remotes; echo URL: ../evil > .git/remotes/origin", ".git/remotes/origin", id="a-remote"),
+    pytest.param("echo ../x > .git/objects/info/alternates", ".git/objects/info/alternates", id="objects-elsewhere"),
+    pytest.param(
+        "git init -q --bare .git/zz; echo 'touch ran' > .git/zz/hooks/pre-receive", ".git/zz", id="a-repository"
+    ),
+    pytest.param(
+        "git init -q --bare .git/modules/s; git -C .git/modules/s config core.fsmonitor 'touch ran'",
+        ".git/modules/s",
+        id="a-submodule-with-a-program",
+    ),
+]
+
+
+@pytest.mark.parametrize(("command", "place"), PLANTED)
+async def test_what_leads_git_elsewhere_is_put_aside_before_it_runs_on_the_host(
+    run: Run, work: Path, command: str, place: str
+) -> None:
+    """If this fails, an approved git writes through a link, or runs the hooks of a repository that a sandboxed command made."""
+    (work / ".git/logs/refs").mkdir(parents=True)
+    (work / "plant.sh").write_text(command)
+    await run("sh plant.sh")
+    result = await run("git status --no-such-option; git status")
+    assert result["put_aside"] == [str(work / place)]
+
+
+async def test_a_submodule_and_branches_that_came_from_the_sandbox_stay(run: Run, work: Path) -> None:
+    script = """
+    set -e
+    git init -q other; cd other; git commit -q --allow-empty -m x; cd ..
+    git -c protocol.file.allow=always submodule --quiet add ./other sub
+    git commit -qm sub; git branch remotes/x; git update-ref refs/remotes/origin/branches/y HEAD
+    """
+    (work / "add.sh").write_text(script)
+    (work.parent / ".gitconfig").write_text("[user]\n\tname = a\n\temail = a@b\n")
+    added = await run("sh add.sh")
+    assert added["exit_code"] == 0, added
+    result = await run("git status --no-such-option; git status")
+    assert "put_aside" not in result
+    assert (work / ".git/modules/sub/HEAD").exists()
+
+
+def add_submodule(work: Path) -> None:
+    source = work.parent / "source"
+    here = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always"]
+    subprocess.run(["git", "init", "-q", str(source)], check=True)
+    subprocess.run([*here, "commit", "-q", "--allow-empty", "-m", "x"], cwd=source, check=True)
+    subprocess.run([*here, "submodule", "--quiet", "add", str(source), "sub"], cwd=work, check=True)
+
+
+async def test_the_folder_of_submodules_is_not_renamed_in_the_sandbox(run: Run, work: Path, person: Person) -> None:
+    person.answer = Choice.DENY
+    add_submodule(work)
+    (work / "move.sh").write_text("mv .git/modules .git/moved")
+    await run("sh move.sh")
+    assert (work / ".git/modules/sub/config").exists()

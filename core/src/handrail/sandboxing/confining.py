@@ -572,7 +572,8 @@ class Confines:
     def _repositories_elsewhere(self, found: Found) -> set[Path]:
         """Return the repositories outside the workspace that worktrees and submodules in it belong to."""
         gits = [place for place in found.autorun if place.name == ".git" and not _repository(place)]
-        return {folder for place in gits for folder in repositories.elsewhere(place)}
+        folders = {folder for place in gits for folder in repositories.elsewhere(place)}
+        return {folder for folder in folders if not _below(folder, self._workspace)}
 
     def _found_toolchains(self) -> tuple[Path, ...]:
         if self._toolchains is None:

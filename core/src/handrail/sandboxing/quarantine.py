@@ -77,8 +77,12 @@ class Search:
             with os.scandir(folder) as entries:
                 for entry in entries:
                     names.append(entry.name)
-                    if entry.name != REPOSITORY and entry.is_dir(follow_symlinks=False):
+                    if not entry.is_dir(follow_symlinks=False):
+                        continue
+                    if entry.name != REPOSITORY:
                         below.append(entry.path)
+                    else:
+                        self.found += repositories.leading_elsewhere(Path(entry.path), self._has_changed)
         except OSError as exc:
             # What cannot be listed cannot be told to be harmless.
             self.whole = False
@@ -96,6 +100,12 @@ class Search:
         for name in names:
             if (everything or known_places.is_notable(name)) and paths.autorun(PurePosixPath(*around, name)):
                 yield from self._if_changed(Path(folder, name))
+
+    def _has_changed(self, place: Path) -> bool:
+        try:
+            return os.lstat(place).st_ctime_ns >= self.since_ns - COARSE_CLOCK_NS
+        except OSError:
+            return False
 
     def _if_changed(self, place: Path) -> Iterator[Path]:
         """Yield a place that may have come from a sandboxed command, unless it is a repository that names no program."""

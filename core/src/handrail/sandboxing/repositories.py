@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from pathlib import Path
 
+from handrail.files import known_places
 from handrail.sandboxing.aside import is_left
 
 # Within the folder of a repository, a submodule's or a worktree's: programs, and names of programs and of folders that hold them.
@@ -15,6 +16,10 @@ OBEYED = ("hooks", "config", "config.worktree", "commondir", "gitdir")
 # What is left to do of a rebase that stopped, below the folder of a repository, a submodule or a worktree; and the lines in it that run a command.
 REBASE, TODO = "rebase-merge", "git-rebase-todo"
 EXECUTED = re.compile(r"^[ \t]*(?:exec|x)(?:[ \t].*)?$", re.MULTILINE)
+# Folders of a repository whose files are remotes by their names.
+NAMING_REMOTES = ("remotes", "branches")
+# Below the folder of a repository, the file that names others whose objects are its own, too.
+ALTERNATES = ("objects", "info", "alternates")
 MAX_BYTES = 64_000
 MAX_MODULES = 100
 MAX_HOOKS = 200
@@ -119,6 +124,59 @@ def harmless(git: Path) -> bool:
         return text is not None and all(PLAIN_SETTINGS.fullmatch(key) for key, _ in _settings(text))
     except ValueError:
         return False
+
+
+def leading_elsewhere(git: Path, has_changed: Callable[[Path], bool]) -> Iterator[Path]:
+    """The places in a `.git` folder that have changed and have git write to, read from or obey what is elsewhere.
+
+    Links, remotes and objects that a file names, and repositories beside those of submodules that name no program.
+    """
+    waiting = [git]
+    while waiting:
+        folder = waiting.pop()
+        try:
+            with os.scandir(folder) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        new = folder != git and any(has_changed(folder / name) for name in OBEYED)
+        if new and _may_name_programs(folder, {entry.name for entry in found}, git):
+            yield folder
+            continue
+        # A branch may have such a name, too.
+        names_remotes = folder.name in NAMING_REMOTES and (folder.parent / "objects").exists()
+        for entry in found:
+            path = Path(entry.path)
+            named = names_remotes or path.parts[-3:] == ALTERNATES
+            if entry.is_dir(follow_symlinks=False):
+                # Objects themselves lie in folders of two letters.
+                if folder.name != "objects" or entry.name in ("info", "pack"):
+                    waiting.append(path)
+            elif (entry.is_symlink() or named) and has_changed(path):
+                yield path
+
+
+def _may_name_programs(folder: Path, names: Set[str], git: Path) -> bool:
+    """True for another repository in a `.git` folder, unless nothing in it has git run a program."""
+    another = known_places.is_repository(known_places.REPOSITORY_NAMES.intersection(names))
+    return another and not harmless(folder) and not _is_submodule(folder, git)
+
+
+def _is_submodule(folder: Path, git: Path) -> bool:
+    """True for the repository of a submodule that names no program, and no work tree outside that of the one it is in."""
+    if not folder.is_relative_to(git / "modules") or (text := _text(folder / "config")) is None:
+        return False
+    rest = [(key, value) for key, value in _told(text) if not PLAIN_SETTINGS.fullmatch(key)]
+    inside = all(
+        key == "core.worktree" and Path(os.path.realpath(folder / value)).is_relative_to(git.parent)
+        for key, value in rest
+    )
+    hooks = folder / "hooks"
+    return (
+        inside
+        and not hooks.is_symlink()
+        and not (hooks.is_dir() and any(not n.endswith(".sample") for n in os.listdir(hooks)))
+    )
 
 
 def _named(file: Path, *, work: Path, depth: int) -> Iterator[Path]:

@@ -25,6 +25,7 @@ MAX_STEPS = 4096
 # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 NEW_NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
+F_SETSIG, SIGCONT = 10, 18
 # S_ISUID, S_ISGID: whoever runs the file on the host later does so as its owner. O_CREAT, and the bit of its own in O_TMPFILE.
 AS_ITS_OWNER = 0o6000
 MAKES_A_FILE = 0o100 | 0o20000000
@@ -67,6 +68,8 @@ REFUSED: Mapping[str, tuple[int | None, int | None]] = {
 }  # fmt: skip
 # Calls that are said not to exist, so that programs take their older way: its arguments cannot be looked at, or it goes around this filter.
 UNKNOWN: Mapping[str, tuple[int | None, int | None]] = {
+    # They can have the kernel send SIGCONT, to a process that is stopped while a program runs on the host.
+    "timer_create": (222, 107), "mq_notify": (244, 184),
     "openat2": (437, 437), "clone3": (435, 435), "io_uring_setup": (425, 425), "io_uring_enter": (426, 426), "io_uring_register": (427, 427),
 }  # fmt: skip
 # Calls that are refused by an argument.
@@ -74,7 +77,7 @@ LOOKED_AT: Mapping[str, tuple[int | None, int | None]] = {
     "clone": (56, 220), "ioctl": (16, 29), "socket": (41, 198), "socketpair": (53, 199),
     "openat": (257, 56), "open": (2, None), "creat": (85, None),
     "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452),
-    "mkdir": (83, None), "mkdirat": (258, 34), "mknod": (133, None), "mknodat": (259, 33),
+    "fcntl": (72, 25), "mkdir": (83, None), "mkdirat": (258, 34), "mknod": (133, None), "mknodat": (259, 33),
 }  # fmt: skip
 # Which argument is the mode of a file. Of calls that open one, it is a mode only with a flag that makes the file, one argument before it.
 MODES: Mapping[str, int] = {
@@ -136,6 +139,7 @@ def program(*, network: bool, local_sockets: bool = True, machine: str | None = 
         _refuse(made, found, call, errno.ENOSYS)
     _clone(made, found.calls["clone"])
     _ioctl(made, found.calls["ioctl"])
+    _fcntl(made, found.calls["fcntl"])
     named = () if network or not local_sockets else (AF_UNIX,)
     _socket(made, found.calls["socket"], families=(*named, AF_INET, AF_INET6))
     _socket(made, found.calls["socketpair"], families=(AF_UNIX,), netlink=False)
@@ -186,6 +190,19 @@ def _ioctl(made: _Program, number: int) -> None:
         for step in ((JUMP_EQUAL, 0, 1, request), (RETURN, 0, 0, ERRNO | errno.EPERM))
     ]
     _on_call(made, number, [(LOAD, 0, 0, ARGUMENTS + 8), *requests])
+
+
+def _fcntl(made: _Program, number: int) -> None:
+    """Refuse to have SIGCONT sent for what happens to a file: it would wake a process that is stopped."""
+    steps = [
+        (LOAD, 0, 0, ARGUMENTS + 8),
+        (JUMP_EQUAL, 0, 3, F_SETSIG),
+        (LOAD, 0, 0, ARGUMENTS + 16),
+        (JUMP_EQUAL, 0, 1, SIGCONT),
+        (RETURN, 0, 0, ERRNO | errno.EPERM),
+        (RETURN, 0, 0, ALLOW),
+    ]
+    _on_call(made, number, steps)
 
 
 def _socket(made: _Program, number: int, *, families: Sequence[int], netlink: bool = True) -> None:
