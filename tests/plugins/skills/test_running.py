@@ -95,6 +95,16 @@ async def test_a_script_runs_in_the_sandbox_in_the_sessions_folder(tmp_path: Pat
     assert (tmp_path / "work" / "made.txt").read_text() == "x"
 
 
+async def test_a_script_that_nobody_approved_cannot_change_what_undo_does_not_keep(tmp_path: Path) -> None:
+    write(own(tmp_path), scripts__run_dot_py="import os\nos.remove('large.bin')")
+    enable(tmp_path, "tidy")
+    async with session_in(tmp_path, undo={"enabled": True, "max_file_bytes": 1_000_000}) as session:
+        (tmp_path / "work/large.bin").write_bytes(bytes(2_000_000))
+        done = await session.call("run_skill_script", {"skill_name": "tidy", "file_path": "scripts/run.py"})
+    assert done["exit_code"] == 1
+    assert (tmp_path / "work/large.bin").exists()
+
+
 async def test_without_a_sandbox_a_script_is_asked_about(tmp_path: Path) -> None:
     write(own(tmp_path), scripts__run_dot_py=SCRIPT)
     enable(tmp_path, "tidy")

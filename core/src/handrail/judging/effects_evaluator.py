@@ -30,7 +30,7 @@ from handrail.calls.invocation import Invocation, paths_in
 from handrail.files import paths
 from handrail.judging import path_opinions
 from handrail.judging.opinions import allowed, asked, combined, kept, touching
-from handrail.judging.verdicts import Decision, Evaluator, Judging, Opinion, Reason, Route, Touch, Touching
+from handrail.judging.verdicts import Decision, Evaluator, Judging, Opinion, Reason, Route, Touch, Touching, View
 from handrail.tools.contract import Delete, Effect, Input, Read, Run, Send, Write
 
 HARMLESS = allowed("harmless")
@@ -181,7 +181,7 @@ def _of_running(effect: Effect, invocation: Invocation, judging: Judging) -> Opi
     if effect.what == "shell":
         return None
     if invocation.tool.confinable and judging.sandbox is not None:
-        return replace(touching(SHUT_IN, Touch("execute", effect.what)), route=Route.SANDBOX)
+        return replace(touching(SHUT_IN, Touch("execute", effect.what)), route=Route.SANDBOX, view=View.WORK)
     return touching(CODE, Touch("execute", effect.what))
 
 

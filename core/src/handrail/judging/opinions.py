@@ -68,5 +68,6 @@ def combined(views: Sequence[Opinion | None]) -> Opinion | None:
             harmless=_lets_pass(suggestion, floor),
         ),
         remember=words.pop() if len(words) == 1 else None,
+        view=next((o.view for o in opinions if o.view is not None), None),
         relies_on_undo=any(o.relies_on_undo for o in opinions),
     )
