@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -15,7 +16,6 @@ from pathlib import Path
 from handrail.commands._installers import Command, Installer, installer, normal
 from handrail.errors import HandrailError
 from handrail.plugins.loading import DISTRIBUTION, UNKNOWN, installed
-from handrail.running.programs import own_programs
 from handrail.words import nearest
 
 METAPACKAGE = "handrail"
@@ -48,7 +48,7 @@ def upgrade(packages: Sequence[str]) -> list[str]:
 def removal() -> str:
     """The command that removes core and all plugins."""
     try:
-        chosen = installer(Path(sys.prefix), find=own_programs().find)
+        chosen = installer(Path(sys.prefix), find=shutil.which)
     except HandrailError as exc:
         return f"what made the environment {sys.prefix} ({exc})"
     return shlex.join(map(str, chosen.removing(sorted(_versions()))))
@@ -121,4 +121,4 @@ def _checked(packages: Sequence[str]) -> Installer:
             f"the environment {sys.prefix} is managed by the system's own package manager",
             hint="install Handrail into an environment of its own: python3 -m venv ~/handrail, or `uv tool install` or `pipx`",
         )
-    return installer(Path(sys.prefix), find=own_programs().find)
+    return installer(Path(sys.prefix), find=shutil.which)

@@ -16,7 +16,7 @@ COMMENTS = re.compile(rf"{STRING}|//[^\n]*|/\*.*?\*/", re.DOTALL)
 # A comma with nothing before it is none of these, and is taken first.
 LAST_COMMAS = re.compile(rf"{STRING}|[{{\[]\s*,|,(?=\s*[}}\]])", re.DOTALL)
 # What may follow a member on its line without being of the next.
-REST_OF_LINE = re.compile(r"(?:[ \t]|/\*(?:[^*\n]|\*(?!/))*+\*/)*+(?://[^\n]*)?(?=\n|\Z)")
+REST_OF_LINE = re.compile(r"(?:[ \t]|/\*(?:[^*\n]|\*(?!/))*\*/)*(?://[^\n]*)?(?=\n|\Z)")
 SPACE = re.compile(r"\s*")
 DECODER = json.JSONDecoder()
 
