@@ -32,10 +32,10 @@ COMPUTING = frozenset(("test", "[", "[[", "printf", "export", "command", "builti
 PRINTING = frozenset(("echo", "true", "false", ":", "pwd"))
 # Text without any expansion. A comment may hold half of a pair of quotes, so that there is none.
 PLAIN = r"[^$`\\'\"#]|\\[^\n]|'[^']*'"
-LITERAL = re.compile(rf"(?:{PLAIN}|\"(?:[^$`\\\"]|\\[^\n])*\")*+", re.DOTALL)
+LITERAL = re.compile(rf"(?:{PLAIN}|\"(?:[^$`\\\"]|\\[^\n])*\")*", re.DOTALL)
 # Text in which every expansion is that of a plain variable, or of a plain word in its place: no substitution, no arithmetic, no other operator.
-VALUE = r"\$\w+|\$\{\w+(?::?[-+][\w ./:,@%+-]*)?\}|\$[?#$!]"
-PRINTED = re.compile(rf"(?:{PLAIN}|{VALUE}|\"(?:[^$`\\\"]|\\[^\n]|{VALUE})*\")*+", re.ASCII | re.DOTALL)
+VALUE = r"\$\w++|\$\{\w+(?::?[-+][\w ./:,@%+-]*)?\}|\$[?#$!]"
+PRINTED = re.compile(rf"(?:{PLAIN}|{VALUE}|\"(?:[^$`\\\"]|\\[^\n]|{VALUE})*\")*", re.ASCII | re.DOTALL)
 
 
 def is_spelled_out(analysis: Analysis) -> bool:

@@ -32,7 +32,7 @@ LABELS = ("label", "text", "text_content", "name", "title", "caption", "descript
 ROLES = ("role", "type", "control_type", "kind")
 
 # Nothing in these is given back once it is taken, so the time is that of one reading, whatever the answer is.
-NUMBER = r"-?\d++(?:\.\d++)?+"
+NUMBER = r"-?\d++(?:\.\d++)?"
 NEXT = r"(?:\s*+,\s*+|\s++)"
 BOTH = rf"({NUMBER}){NEXT}({NUMBER})"
 NUMBERS = re.compile(NUMBER)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from handrail_cli.variables import RISKY
 
 ATOM = r"[\w \t+*/%<>=!&|^~?:,-]|\$\w++|\$\{#?\w++(?:\[[@*]\])?\}|\$\#"
-TERMS = rf"(?:{ATOM}|\((?:{ATOM})*+\))*+"
+TERMS = rf"(?:{ATOM}|\((?:{ATOM})*\))*"
 # `((…))`, and the three parts of `for ((…; …; …))`.
 COMPUTED = re.compile(rf"\(\({TERMS}\)\)", re.ASCII)
 HEADER = re.compile(rf"\(\({TERMS};{TERMS};{TERMS}\)\)", re.ASCII)
@@ -27,7 +27,7 @@ ASSIGNING = re.compile(r"\+\+|--|(?<![<>=!])=(?!=)|[<>]{2}=")
 VALUE = r"(?:-?\d+|\"-?\d+\"|'-?\d+')(?=[ \t\n;&|)]|\Z)"
 ASSIGNED = re.compile(rf"(?<![\w$])([A-Za-z_]\w*)={VALUE}", re.ASCII)
 LISTED = re.compile(r"\bfor[ \t]+([A-Za-z_]\w*)[ \t]+in(?:[ \t]+(?:-?\d+|\{-?\d+\.\.-?\d+\}))+[ \t]*[;\n]", re.ASCII)
-READ = re.compile(r"\bread\b((?:'[^']*'|\"[^\"]*\"|\\.|[<>][&|]|[^;\n|&'\"\\])*+)")
+READ = re.compile(r"\bread\b((?:'[^']*'|\"[^\"]*\"|\\.|[<>][&|]|[^;\n|&'\"\\])*)")
 EACH = re.compile(r"\bfor\s+([A-Za-z_]\w*)", re.ASCII)
 SET_OTHERWISE = re.compile(rf"(?<![\w$])([A-Za-z_]\w*)(?:\[|\+?=(?!{VALUE}))", re.ASCII)
 # What may set variables in ways that are not followed here, and names of commands that are not plain letters.
