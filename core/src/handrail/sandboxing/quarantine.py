@@ -30,7 +30,7 @@ REPOSITORY = ".git"
 # A clock that a file system stamps its changes with may be this much behind ours.
 COARSE_CLOCK_NS = 50_000_000
 # How long processes may take to stop, and to end where they do not.
-HOLD_S = 2.0
+HOLD_S = 5.0
 END_S = 5.0
 LOOK_S = 0.002
 # States of a thread that runs only when another one wakes it, or not again.
