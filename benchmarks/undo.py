@@ -1,4 +1,4 @@
-"""What undo costs: the calls that it keeps, with it and without, and a workspace of many files."""
+"""Cost of undo: recorded calls with and without it, and a workspace of many files."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def _looks(count: int, rounds: int) -> tuple[float, float, Timing]:
     with tempfile.TemporaryDirectory(prefix="handrail-bench-") as name:
         work = _filled(Path(name, "work"), count)
         keeper = UndoKeeper(Path(name, "undo"), UndoSettings(), ())
-        scope, never = CallScope((str(work),), anywhere=True, confined=True), threading.Event()
+        scope, never = CallScope((str(work),), anywhere=True, confined=True, named=True), threading.Event()
         numbers = itertools.count()
 
         def begin() -> int:

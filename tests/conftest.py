@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Callable, Generator, Iterator
@@ -16,8 +17,13 @@ from hypothesis import settings
 settings.register_profile("unhurried", settings.get_profile(settings.get_current_profile_name()), deadline=None)
 settings.load_profile("unhurried")
 
-# A test that reached the person's own screen, session bus or configuration would be a test that acts on their desktop.
-PERSONAL = ("DISPLAY", "WAYLAND_DISPLAY", "DBUS_SESSION_BUS_ADDRESS", "AT_SPI_BUS_ADDRESS", "XAUTHORITY")
+# All that a test may know of the machine: who and where, and what toolchains need to find programs and package indexes. The person's screen,
+# session bus and settings would be acted on, and what a CI runner exports (`CI`, `GNUPGHOME`) would decide what a test sees.
+OF_THE_MACHINE = re.compile(
+    r"PATH|HOME|USER|LOGNAME|SHELL|PWD|TERM|TZ|LANG|LANGUAGE|TMPDIR|LC_\w+|XDG_(DATA|CACHE)_HOME|LD_LIBRARY_PATH"
+    r"|(PIP|UV|NPM|NODE|PYENV|RUSTUP|CARGO|PYTHON|PYTEST|COVERAGE|COV|HYPOTHESIS)_?\w*|\w+_PROXY|\w*(CERT|CA_|CAINFO)\w*",
+    re.IGNORECASE,
+)
 
 
 @pytest.fixture
@@ -52,9 +58,9 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The folder that HANDRAIL_HOME names during the tests; nothing of the person's desktop is in the environment."""
+    """The folder that HANDRAIL_HOME names during the tests; nothing of the person's own is in the environment."""
     before = dict(os.environ)
-    for name in [name for name in os.environ if name in PERSONAL or name.startswith("HANDRAIL_")]:
+    for name in [name for name in os.environ if not OF_THE_MACHINE.fullmatch(name)]:
         del os.environ[name]
     home = tmp_path_factory.mktemp("handrail-home")
     os.environ["HANDRAIL_HOME"] = str(home)

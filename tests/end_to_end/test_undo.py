@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import stat
 import subprocess
+import sys
 from collections.abc import AsyncGenerator, Iterable
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import handrail
 from handrail import Session, ToolResult
 from handrail.asking.confirm import yes
 
-pytestmark = pytest.mark.skipif(not shutil.which("bwrap"), reason="the commands run in bubblewrap")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
 
 State = dict[str, tuple[Any, ...]]
 
@@ -442,6 +442,29 @@ async def test_code_is_asked_about_once_calls_have_made_too_many_files_for_undo(
         session.confirmer = yes
         assert (await session.undo()).ok
     assert (work / "notes/n.txt").read_text() == "mine"
+
+
+async def test_a_script_that_makes_too_many_files_and_deletes_others_is_undone_by_a_later_session(
+    work: Path, tmp_path: Path
+) -> None:
+    (work / "notes").mkdir()
+    (work / "notes/n.txt").write_text("mine")
+    (work / "plain.txt").write_text("mine, too")
+    code = "import shutil\nfor number in range(120): open(f'{number}', 'w')\n"
+    (work / "flood.py").write_text(f"{code}shutil.rmtree('notes')\nopen('plain.txt', 'w').write('gone')\n")
+    before = seen(work)
+    config = tmp_path / "handrail.toml"
+    config.write_text("[undo]\nmax_files = 100\n")
+    async with handrail.open(cwd=work, config=config) as session:
+        await run(session, "touch first; rm first")
+        flooded = await run(session, "python3 flood.py")
+        assert (flooded["undo"]["kept"], "files that it made are not covered" in flooded["note"]) == (True, True)
+        assert (await session.call("execute_cli", {"command": "python3 flood.py"})).error_code == "not_undoable"
+    async with handrail.open(cwd=work, config=config, confirm=yes) as session:
+        (plan, *_) = await session.undo_plans()
+        assert any("files that it made are not covered" in note for note in plan.wire()["notes"])
+        assert (await session.undo()).ok
+    assert {path: state for path, state in seen(work).items() if not path.isdecimal()} == before
 
 
 async def test_code_is_asked_about_once_calls_have_made_too_many_large_files(work: Path, tmp_path: Path) -> None:

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         Rule as Rule,
     )
     from handrail.judging.verdicts import (
+        CommandStep as CommandStep,
         Decision as Decision,
         Evaluator as Evaluator,
         Focus as Focus,
@@ -235,6 +236,7 @@ _HOMES = {
     "hookspecs": ("hookimpl",),
     "judging.rules": ("Rule",),
     "judging.verdicts": (
+        "CommandStep",
         "Decision",
         "Evaluator",
         "Focus",

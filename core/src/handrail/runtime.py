@@ -33,17 +33,19 @@ from handrail.errors import (
     HandrailError,
     ToolUnavailable,
 )
+from handrail.files import paths
 from handrail.judging.grantbook import GrantBook
 from handrail.judging.grants import Grant
 from handrail.judging.rules import Origin, Rule
 from handrail.judging.supposing import Supposing
 from handrail.judging.verdicts import Decision, Evaluator, Judging, Mode, Offer, Seat
+from handrail.plain import is_sequence
 from handrail.plugins.lacking import lacking
 from handrail.plugins.loading import Plugins, check_required, load_here
 from handrail.plugins.opened import Opened
 from handrail.plugins.registering import CORE, register_all, validated
 from handrail.plugins.services import Closable, Ending, Scope, Service, close
-from handrail.running.programs import HostPrograms, temporary_folders
+from handrail.running.programs import HostPrograms, named_files, temporary_folders
 from handrail.running.traces import Traces
 from handrail.sandboxing.choosing import Chosen, choose
 from handrail.sandboxing.sandboxes import Sandbox
@@ -218,7 +220,9 @@ class Runtime:
         wanted = (settings or self.settings).sandbox
         writable = tuple(map(str, self.opened_folders(judging, wanted)[1]))
         network = wanted.network and sandbox.networks
-        return Offer(sandbox.name, network, writable, sandbox.private_tmp, sandbox.filters, wanted.hosts)
+        return Offer(
+            sandbox.name, network, writable, sandbox.private_tmp, sandbox.filters, wanted.hosts, sandbox.own_processes
+        )
 
     def opened_folders(self, judging: Judging, wanted: SandboxSettings) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
         """Return the folders beside the workspace that sandboxed commands can read, and those that they can write, as real paths."""
@@ -490,16 +494,39 @@ def _judging(runtime: Runtime) -> Judging:
         platform=runtime.platform,
         mode=runtime.settings.mode,
         keys=(runtime.places.state,),
-        protected=(*runtime.places.all, *runtime.config.files, *_observing(runtime.settings)),
+        protected=(*runtime.places.all, *runtime.config.files, *_configured_files(runtime)),
         undoable=runtime.undo.undoable,
         allow_private=runtime.settings.network.allow_private,
     )
 
 
-def _observing(settings: Settings) -> Iterator[Path]:
-    """The files that observers are, where their commands name them by a whole path."""
+def _configured_files(runtime: Runtime) -> Iterator[Path]:
+    """The files that commands of observers name, and those of the workspace that commands of servers name."""
+    settings, folder = runtime.settings, runtime.cwd
+    home = home_folder(runtime.environment)
+    roots = named_folders((".", *settings.workspace, *settings.sandbox.writable), workspace=(folder,), home=home)
+
+    def is_written(file: Path) -> bool:
+        # A program of the system, also behind a link in the workspace, stays what others run.
+        return paths.inside(Path(os.path.realpath(file)), roots, platform=runtime.platform)
+
     for observer in settings.observers:
-        yield from (path for path in map(Path, observer.command) if path.is_absolute() and path.is_file())
+        program, *arguments = named_files(observer.command, observer.cwd, folder)
+        yield from (file for file in (program, *arguments) if file and is_written(file))
+        yield from (file for file in arguments if file)
+    for command, named in _server_commands(settings):
+        yield from (file for file in named_files(command, named, folder) if file and is_written(file))
+
+
+def _server_commands(settings: Settings) -> Iterator[tuple[Sequence[str], str | None]]:
+    """The commands of servers, and the folders that they are to run in."""
+    for server in settings.mcp.servers.values():
+        if server.command:
+            yield server.command, server.cwd
+    for table in settings.backends.values():
+        command, named = table.get("command"), table.get("cwd")
+        if is_sequence(command) and command and all(isinstance(word, str) for word in command):
+            yield tuple(map(str, command)), named if isinstance(named, str) else None
 
 
 def _roots(folder: Path, names: Iterable[str]) -> Iterator[Path]:

@@ -215,7 +215,7 @@ class Session:
         return await pipeline.run_call(self, made)
 
     async def undo_plans(self, *, most: int = 20, everywhere: bool = False) -> list[UndoPlan]:
-        """What undoing each of the newest calls that changed files in this workspace, or `everywhere`, would do; newest first."""
+        """Return undo plans for the newest calls that changed files in this workspace, or `everywhere`; newest first."""
         from handrail.undo.selection import plans_for
 
         await self.changes.settle()
@@ -223,7 +223,7 @@ class Session:
         return await self.runtime.undo.run(lambda keeper: plans_for(keeper, roots, most=most, stop=stop))
 
     async def undo_plan(self, call: str | None = None, *, diff: bool = False) -> tuple[UndoPlan, Sequence[str]]:
-        """What undoing one call would do, and where `diff` is wanted the lines of one. Raises `NotFound` where there is no such call."""
+        """Return the undo plan of one call and, if `diff` is set, the lines of a diff. Raises `NotFound` for an unknown call."""
         from handrail.undo.selection import diff_for, plan_for
 
         await self.changes.settle()
@@ -350,7 +350,7 @@ class Session:
         return self._confines.temporary if self._confines else None
 
     async def confinement(self, tool: Tool, view: View | None = None, *, hosts: Sequence[str] = ()) -> Confinement:
-        """What a call of the tool is given to run in the sandbox; `NoSandbox` says why there is none and the cure.
+        """Return the confinement of a call of the tool; `NoSandbox` says why there is none and the cure.
 
         `hosts` are those that the call may connect to, and no others.
         """
@@ -369,6 +369,8 @@ class Session:
                 raise NoSandbox(
                     f"nothing was run: {why}", hint="put the folder back, or open a session in the other one"
                 )
+        if view is not View.READ and not self.settings.sandbox.network:
+            await self._own_confines().wait_for_host()
         fresh = self.temporary is None
         given = self._own_confines().confinement(
             chosen.sandbox, self.settings.sandbox, view or View.WORK, hosts=hosts, connections=self._connections()
@@ -392,6 +394,8 @@ class Session:
 
     def _own_confines(self) -> Confines:
         from handrail.sandboxing.confining import Confines
+        from handrail.sandboxing.shared_runs import SharedRuns
+        from handrail.sandboxing.started_commands import BINDS
 
         if self._confines is None:
             self._confines = Confines(
@@ -400,6 +404,7 @@ class Session:
                 environment=self.runtime.environment,
                 protected=self.runtime.judging.protected,
                 host_runs=self._host_runs,
+                shared=SharedRuns(self.runtime.places.state, self.workspace) if BINDS else None,
                 renamed=self.changes.look_past,
             )
         return self._confines
@@ -417,8 +422,7 @@ class Session:
         # From here on, what starts in the sandbox waits for the call to end.
         self._host_runs.append(run)
         try:
-            if self._confines is not None:
-                await anyio.to_thread.run_sync(self._confines.prepare_host_run, run)
+            await anyio.to_thread.run_sync(self._own_confines().prepare_host_run, run)
             if run.unheld:
                 raise Denied(
                     "nothing runs on the host now: sandboxed commands still run, and can be neither paused nor ended",
@@ -439,9 +443,7 @@ class Session:
     def end_host_run(self, run: HostRun) -> None:
         """The call is over: let sandboxed commands run on."""
         self._host_runs.remove(run)
-        if self._confines is not None:
-            self._confines.end_detached(run)
-        run.hold.release()
+        self._own_confines().end_host_run(run)
 
     # Desktop, services, backend
 
@@ -559,6 +561,8 @@ class Session:
                 await anyio.sleep(0.005)
         await self.vision.close()
         self.ended = await self.runtime.close_services(session=self)
+        if self._confines is not None:
+            await anyio.to_thread.run_sync(self._confines.finish)
         await self.changes.close()
         if self._confines is not None:
             await anyio.to_thread.run_sync(self._confines.close)

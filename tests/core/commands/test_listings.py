@@ -212,6 +212,14 @@ def test_config_names_what_an_untrusted_folder_did_not_get_until_it_is_trusted(h
     assert "handrail trust" in handrail("config").stderr
 
 
+def test_trust_of_a_folder_without_a_file_says_that_it_is_to_be_trusted_again_with_one(handrail):
+    assert "trust the folder again" in handrail("trust").stderr
+    (handrail.folder / "handrail.toml").write_text('backend = "ocr"\n')
+    assert "handrail trust" in handrail("config").stderr
+    assert handrail("trust").stderr == ""
+    assert handrail("config").stderr == ""
+
+
 def test_trust_of_a_folder_that_is_not_there_is_an_error(handrail):
     assert handrail("trust", "nowhere").returncode == 1
 

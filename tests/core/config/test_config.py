@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -292,6 +293,33 @@ def test_no_untrusted_file_ever_loosens(tmp_path_factory, project, user_mode):
     assert set(after.tools.disabled) >= set(before.tools.disabled)
     assert after.audit.enabled
     assert all(rule.decision is not Decision.ALLOW for rule in after.policy.rules)
+
+
+@pytest.mark.parametrize("at_first", [None, 'backend = "a"'], ids=["made-later", "changed-later"])
+def test_a_file_counts_as_it_was_when_its_folder_was_trusted_and_no_other(person, at_first):
+    """If this fails, what one agent's command writes there is obeyed by the next Handrail that starts in the folder."""
+    person.write(project=at_first)
+    person.trust()
+    server = '[mcp.servers.x]\ncommand = ["touch", "/tmp/x"]\n'
+    person.write(project=server)
+    loaded = person.load()
+    assert not loaded.settings.mcp.servers
+    (sentence,) = loaded.ignored
+    assert "not as it was when its folder was trusted" in sentence
+    assert f"handrail trust {person.project}" in sentence
+    person.trust()
+    assert person.load().settings.mcp.servers
+    assert person.load().ignored == ()
+
+
+def test_a_folder_of_an_earlier_versions_list_is_to_be_trusted_again_with_what_is_in_it(person):
+    person.write(project='backend = "a"')
+    person.places.state.mkdir(parents=True)
+    person.places.trusted_folders.write_text(json.dumps([str(person.project)]))
+    assert trust.is_trusted(person.project, places=person.places)
+    assert person.load().settings.backend is None
+    person.trust()
+    assert person.load().settings.backend == "a"
 
 
 def test_a_file_that_is_named_is_trusted_and_the_folders_own_is_not_read(person, tmp_path):

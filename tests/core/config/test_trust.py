@@ -60,7 +60,7 @@ def test_a_folder_that_is_not_there_cannot_be_trusted(places, folder):
         trust.trust(folder / "nowhere", places=places)
 
 
-@pytest.mark.parametrize("text", ["{", "{}", "[1]", "\udcff"])
+@pytest.mark.parametrize("text", ["{", '{"/shop": 1}', "[1]", "\udcff"])
 def test_a_broken_list_trusts_nobody_and_is_not_overwritten(places, folder, text):
     places.state.mkdir(parents=True)
     places.trusted_folders.write_bytes(text.encode(errors="surrogateescape"))

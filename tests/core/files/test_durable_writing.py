@@ -36,7 +36,7 @@ def test_a_full_disk_leaves_the_old_file(small_disk: Path, names: int) -> None:
     if names > 1:
         os.link(file, small_disk / "b")
     with pytest.raises(Downstream, match="No space left"):
-        opened.replace(file, bytes(NEW))
+        opened.replace(file, bytes(NEW), within=[small_disk])
     assert file.read_bytes() == OLD
     assert len(os.listdir(small_disk)) == names
 
@@ -51,7 +51,7 @@ def test_a_limit_of_size_leaves_the_old_file(tmp_path: Path, names: int) -> None
     resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, hard))
     try:
         with pytest.raises(Downstream, match="too large"):
-            opened.replace(file, bytes(1_000_000))
+            opened.replace(file, bytes(1_000_000), within=[tmp_path])
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert file.read_bytes() == OLD
@@ -64,7 +64,8 @@ from pathlib import Path
 from handrail.files import opened
 print("ready", flush=True)
 for letter in b"ab" * 1_000:
-    opened.replace(Path(sys.argv[1]), bytes([letter]) * 4_000_000)
+    file = Path(sys.argv[1])
+    opened.replace(file, bytes([letter]) * 4_000_000, within=[file.parent])
 """
 
 

@@ -252,6 +252,14 @@ def test_the_same_names_elsewhere_are_not_start_up_files(path: str) -> None:
 def test_files_that_a_program_obeys_are_known() -> None:
     assert paths.autorun(WORK / ".git/hooks/pre-commit") == "git"
     assert paths.autorun(WORK / ".envrc") == "direnv"
+    for folder in (".hg", ".svn", ".jj", ".bzr"):
+        assert paths.autorun(WORK / folder / "store/new") == "a version control system"
+    for name in (".qwen/settings.json", "QWEN.md", "WARP.md", ".goosehints", ".aider.model.settings.yml"):
+        assert paths.autorun(WORK / name) == "an agent"
+    assert paths.autorun(WORK / ".vs/tasks.vs.json") == "an editor"
+    assert paths.autorun(WORK / ".lfsconfig") == "git"
+    assert paths.autorun(WORK / ".ansible.cfg") == "a program that connects"
+    assert paths.autorun(WORK / "_vimrc") == "an editor"
     assert paths.autorun(WORK / ".GITHUB/Workflows/ci.yml") == "a builder"
     assert paths.autorun(WORK / "a/.vscode/tasks.json") == "an editor"
     assert paths.autorun(WORK / "x.pth") == "Python"

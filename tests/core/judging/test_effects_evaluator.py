@@ -471,7 +471,8 @@ def test_a_repository_by_any_name_is_kept_as_it_is(judging: Judging) -> None:
 
 
 @pytest.mark.parametrize(
-    "place", ["tools/hooks/pre-commit", "tools/gitconfig", "scripts/hook", "shared/env", "docs/agent.md"]
+    "place",
+    ["tools/hooks/pre-commit", "tools/gitconfig", "scripts/hook", "shared/env", "docs/agent.md", "own/pre-push"],
 )
 def test_what_an_obeyed_place_leads_to_is_kept_like_it(judging: Judging, place: str) -> None:
     """If this fails, a file that git or an editor obeys is changed by its other name."""
@@ -481,6 +482,7 @@ def test_what_an_obeyed_place_leads_to_is_kept_like_it(judging: Judging, place: 
     (work / ".git/hooks/pre-push").symlink_to("../../scripts/hook")
     (work / ".envrc").symlink_to("shared/env")
     (work / "CLAUDE.md").symlink_to("docs/agent.md")
+    (judging.home / ".gitconfig").write_text("[core]\n\thooksPath = own\n")
     kept = replace(judging, undoable=True)
     assert decided(kept, Write("file", arg="path"), path=place) == (Decision.CONFIRM, Decision.CONFIRM)
     assert decided(kept, Write("file", arg="path"), path="docs/other.md")[1] is None

@@ -118,6 +118,11 @@ def test_commands_are_narrowed_to_what_their_judge_says() -> None:
     assert both == [EXACT, "commands that start with git push and npm 'a b'"]
 
 
+@pytest.mark.parametrize("touch", [Touch("network"), Touch("unknown", "tool"), Touch("write")])
+def test_a_beginning_is_not_offered_where_it_is_not_known_what_is_touched(touch: Touch) -> None:
+    assert offered(run, Part(("gh", "run", "list"), (touch,)), narrowed=(("gh", "run"),)) == [EXACT]
+
+
 def test_nothing_is_offered_where_a_yes_may_not_be_remembered() -> None:
     assert offered(change, grantable=False) == []
 
@@ -277,6 +282,11 @@ def test_a_grant_for_always_ends() -> None:
     assert Grant.given(GrantOption("", "edit"), HERE, always=True).expires is None
 
 
+LOG = (Touch("read", "/work/a"),)
+# The unknown host was shown, too: what is not known is never the same.
+SHOWN = GrantOption("", "run", commands=(("log",),), touches=(*LOG, Touch("network")))
+
+
 @pytest.mark.parametrize(
     ("option", "covered", "expected"),
     [
@@ -285,6 +295,15 @@ def test_a_grant_for_always_ends() -> None:
             GrantOption("", "run", commands=(("git", "log"),)), Part(("git", "logs")), False, id="whole-words"
         ),
         pytest.param(GrantOption("", "run", commands=(("git",),)), Part(("/tmp/git", "x")), False, id="a-path"),
+        pytest.param(SHOWN, Part(("log",), LOG), True, id="what-was-shown"),
+        pytest.param(SHOWN, Part(("log", "-v")), True, id="less-than-was-shown"),
+        pytest.param(SHOWN, Part(("log",), (Touch("write", "/work/a"),)), False, id="a-change-of-what-was-read"),
+        pytest.param(
+            SHOWN, Part(("log",), (*LOG, Touch("read", "/work/b"))), False, id="another-file-of-the-workspace"
+        ),
+        pytest.param(SHOWN, Part(("log",), (*LOG, Touch("execute", "sh"))), False, id="a-program"),
+        pytest.param(SHOWN, Part(("log",), (Touch("network"),)), False, id="a-host-that-is-not-known"),
+        pytest.param(SHOWN, Part(("PAGER=x",)), False, id="a-variable"),
         pytest.param(GrantOption("", "edit", paths=("/w/a",)), part(("write", "/w/a")), True, id="a-file"),
         pytest.param(GrantOption("", "edit", paths=("/w/a",)), part(("write", "/w/ab")), False, id="another-file"),
         pytest.param(GrantOption("", "edit", paths=("/w",)), part(("write", "/w/x/y")), True, id="a-folder"),

@@ -140,6 +140,17 @@ def test_hosts_never_take_a_call_to_the_host() -> None:
     assert policy.decide(call(), [both], HERE).decision is Decision.CONFIRM
 
 
+def test_a_grant_takes_nothing_to_the_host_that_is_allowed_as_it_is() -> None:
+    search = Part(("grep", "x", "/srv/log"), (Touch("read", "/srv/log"),))
+    grant = Grant.given(options(call(), Policy().decide(call(), [_asked(search)], HERE))[1], HERE)
+    less = Part(("grep", "x"), view=View.READ)
+    opinion = Opinion("shell", Decision.ALLOW, route=Route.SANDBOX, parts=(less,), view=View.READ)
+    policy = Policy(grants=[grant])
+    verdict = policy.decide(call("grep x"), [opinion], HERE)
+    assert (verdict.decision, verdict.route, verdict.view) == (Decision.ALLOW, Route.SANDBOX, View.READ)
+    assert policy.decide(call(), [_asked(search)], HERE).route is Route.HOST
+
+
 def _asked(part: Part) -> Opinion:
     return Opinion("shell:x", Decision.CONFIRM, reasons=(Reason("x", "x"),), parts=(part,), narrowed=(part.argv[:2],))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from handrail.config import loading as config
+from handrail.config import loading as config, trust
 from handrail.config.places import Places
 from handrail.plugins.loading import load
 from handrail.runtime import open_runtime
@@ -71,3 +71,22 @@ async def test_a_broken_file_is_reported_and_the_rules_from_before_stay(
             while said not in caplog.text:
                 await anyio.sleep(0.02)
         assert "wait" not in [tool.name for tool in await session.tools()]
+
+
+async def test_a_projects_file_that_changes_tells_what_of_it_does_not_count_until_it_is_trusted_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    project = tmp_path / "handrail.toml"
+    project.write_text("")
+    places = Places.of({"HANDRAIL_HOME": str(tmp_path / "state")})
+    trust.trust(tmp_path, places=places)
+    async with session_in(tmp_path) as (session, _):
+        project.write_text(f'[tools]\nprofile = "files"\n{DENY_WAITING}')
+        await until(lambda names: "wait" not in names, session)
+        assert f"tools.profile; read the file, then run: handrail trust {tmp_path}" in caplog.text
+        assert session.settings.tools.profile != "files"
+        trust.trust(tmp_path, places=places)
+        with anyio.fail_after(30):
+            while session.settings.tools.profile != "files":
+                await anyio.sleep(0.02)
+                await session.tools()

@@ -214,6 +214,20 @@ def test_any_sandbox_route_counts() -> None:
     assert verdict(suggest(ALLOW), sandbox=BOX).route is Route.HOST
 
 
+def test_permissive_mode_runs_what_nobody_knows_in_the_sandbox_or_asks() -> None:
+    inside = Opinion("view", CONFIRM, route=Route.SANDBOX, unknown_effects=True)
+    outside = Opinion("view", CONFIRM, unknown_effects=True)
+    decided = verdict(inside, mode=Mode.PERMISSIVE, sandbox=BOX)
+    assert (decided.decision, decided.route) == (ALLOW, Route.SANDBOX)
+    assert verdict(inside, mode=Mode.PERMISSIVE).decision is CONFIRM
+    assert verdict(outside, mode=Mode.PERMISSIVE, sandbox=BOX).decision is CONFIRM
+    assert verdict(outside, mode=Mode.PERMISSIVE, sandbox=BOX).grantable
+    allowed = Policy((Rule(("edit",), ALLOW),))
+    assert verdict(outside, mode=Mode.PERMISSIVE, sandbox=BOX, policy=allowed).decision is ALLOW
+    trust = (True, False)
+    assert verdict(suggest(CONFIRM), outside, mode=Mode.PERMISSIVE, sandbox=BOX, trusted=trust).decision is CONFIRM
+
+
 @pytest.mark.parametrize("policy", [Policy(), Policy((Rule(("edit",), ALLOW, route=Route.SANDBOX),))])
 def test_what_would_be_sandboxed_is_asked_about_where_no_sandbox_is(policy: Policy) -> None:
     decided = verdict(suggest(ALLOW, route=Route.SANDBOX), policy=policy)

@@ -174,6 +174,16 @@ async def test_a_body_is_handed_on_and_nothing_behind_it(server: Server, *, chun
     assert server.heard[0].endswith(b"3\r\nabc\r\n0\r\n\r\n" if chunked else b"abc")
 
 
+@pytest.mark.parametrize("name", ["Content-Length", "transfer-encoding", "HOST"])
+async def test_a_header_that_every_hop_needs_is_not_left_out(server: Server, name: str) -> None:
+    target = f"good.example:{server.port}"
+    head = f"POST http://{target}/a HTTP/1.1\r\nHost: {target}\r\nConnection: close, {name}\r\nContent-Length: 3\r\n\r\nabc"
+    async with proxying(target) as way:
+        answer = await way.say(head.encode())
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert not server.heard
+
+
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("certificate") / "both.pem"
@@ -192,7 +202,7 @@ async def secure(certificate: Path) -> AsyncGenerator[Server]:
 
 
 async def through_tls(way: Way, authority: str, certificate: Path, *, name: str | None) -> bytes:
-    """What a server answers through a tunnel to `authority`, when it is asked for under this name."""
+    """Return a server's answer through a tunnel to `authority`, asked for under this name."""
     context = ssl.create_default_context(cafile=str(certificate))
     if name is None:
         context.check_hostname = False
@@ -469,10 +479,16 @@ async def test_what_the_host_exempts_from_its_proxy_is_reached_directly(server: 
 async def test_a_proxy_of_another_kind_is_named_and_not_passed_by(server: Server) -> None:
     host = f"good.example:{server.port}"
     async with proxying(host, environment={"ALL_PROXY": "socks5://127.0.0.1:9"}) as way:
-        answer = await way.get(f"http://{host}/x")
+        answer = await way.asked_for(host)
     assert answer.startswith(b"HTTP/1.1 502 ")
-    assert b"socks5" in answer
+    assert "socks5" in way.refused[0].text
     assert not server.heard
+
+
+async def test_a_request_to_a_server_that_is_not_there_gets_no_answer_and_is_told_of() -> None:
+    async with proxying("good.example:9") as way:
+        assert await way.get("http://good.example:9/x") == b""
+    assert [(each.place, each.why) for each in way.refused] == [("good.example:9", "unreachable")]
 
 
 async def test_a_private_place_is_refused_whatever_proxy_there_is() -> None:

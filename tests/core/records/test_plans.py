@@ -91,6 +91,10 @@ def test_values_are_found_by_dotted_paths(path: str, found: Any) -> None:
         ({"text": {"contains": "ell"}}, True),
         ({"text": {"contains": 5}}, False),
         ({"text": {"matches": "^h.*o$"}}, True),
+        ({"lines": {"matches": "done$"}}, True),
+        ({"lines": {"matches": "first$"}}, False),
+        ({"lines": {"matches": "(?m)first$"}}, True),
+        ({"odd": {"matches": "é."}}, True),
         ({"items": {"any": {"n": 2}}}, True),
         ({"items": {"any": {"n": 3}}}, False),
         ({"items": {"contains": {"n": 1}}}, True),
@@ -102,7 +106,13 @@ def test_values_are_found_by_dotted_paths(path: str, found: Any) -> None:
     ],
 )
 def test_expectations(wanted: dict[str, Any], holds: bool) -> None:
-    assert (unmet(wanted, {"text": "hello", "items": [{"n": 1}, {"n": 2}]}) is None) is holds
+    found = {"text": "hello", "items": [{"n": 1}, {"n": 2}], "lines": "first\ndone\n", "odd": "é\udcff"}
+    assert (unmet(wanted, found) is None) is holds
+
+
+def test_no_pattern_of_a_plan_takes_longer_than_its_text_is_long() -> None:
+    # If this test takes minutes, patterns have begun to go back in the text.
+    assert unmet({"text": {"matches": "(a+)+b"}}, {"text": "a" * 10_000}) is not None
 
 
 async def run(*steps: dict[str, Any], **plan: Any) -> list[StepDone]:

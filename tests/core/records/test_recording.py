@@ -199,6 +199,20 @@ async def test_calls_that_failed_are_left_out_and_the_file_is_for_its_owner(tmp_
         recording.write(file)
 
 
+@pytest.mark.parametrize("linked", ["plan.pictures", "plan.pictures/1.png"])
+def test_pictures_are_not_written_through_a_link(tmp_path: Path, linked: str) -> None:
+    """If this fails, what an agent has put beside the file overwrites files elsewhere."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "1.png").write_bytes(b"mine")
+    work = tmp_path / "work"
+    (work / linked).parent.mkdir(parents=True)
+    (work / linked).symlink_to(tmp_path / "mine" / "1.png" if linked.endswith("png") else tmp_path / "mine")
+    content = {"name": "x", "steps": [{"tool": "wait", "args": {"seconds": 1}, "picture": "1.png"}]}
+    with pytest.raises(HandrailError, match="link"):
+        Recording(content, {"1.png": b"PNG"}, []).write(work / "plan.yaml")
+    assert (tmp_path / "mine" / "1.png").read_bytes() == b"mine"
+
+
 async def test_a_session_that_did_nothing_gives_no_plan() -> None:
     async with open_test_session(tools=TOOLS) as session:
         with pytest.raises(ConfigError, match="nothing was done"):

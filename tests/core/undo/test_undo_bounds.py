@@ -1,8 +1,9 @@
-"""What undo does not keep, and that somebody is told of it."""
+"""Files that undo does not keep, and the notes that say so."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import sqlite3
 import time
@@ -52,7 +53,10 @@ async def test_a_call_of_which_nothing_is_kept_says_so(opened: OpenSession, work
         assert "It cannot be undone" in result["note"]
 
 
-async def test_the_oldest_go_first_when_the_store_is_full(opened: OpenSession, work: Path) -> None:
+async def test_the_oldest_go_first_when_the_store_is_full(
+    opened: OpenSession, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("handrail.undo.store.SPARED_S", 0)
     async with opened(settings={"undo": {"max_bytes": 1_000_000}}) as session:
         for number in range(12):
             (work / "big.bin").write_bytes(os.urandom(200_000))
@@ -64,6 +68,31 @@ async def test_the_oldest_go_first_when_the_store_is_full(opened: OpenSession, w
             sum(file.stat().st_size for file in store.rglob("*") if file.parent.parent.name == "contents") <= 1_000_000
         )
         assert (await session.undo()).ok
+
+
+async def test_what_a_call_makes_takes_no_room_from_what_was_there_before(opened: OpenSession, work: Path) -> None:
+    crowd = "import os; [open(f'new{n}', 'wb').write(os.urandom(90_000)) for n in range(30)]"
+    async with opened(settings={"undo": {"max_bytes": 1_000_000}}) as session:
+        assert (await session.call("take", {"path": "sub"}))["undo"] == {"kept": True}
+        for _ in range(3):
+            await session.call("act", {"code": crowd})
+        assert (await session.undo("c1")).ok
+    assert (work / "sub/three.txt").read_text() == "three"
+
+
+async def test_what_calls_made_goes_before_what_was_there_when_the_store_is_full(
+    opened: OpenSession, work: Path
+) -> None:
+    kept = os.urandom(150_000)
+    (work / "big.bin").write_bytes(kept)
+    change = "import os; open('big.bin', 'wb').write(os.urandom(150_000))"
+    async with opened(settings={"undo": {"max_bytes": 1_000_000}}) as session:
+        for _ in range(30):
+            assert (await session.call("act", {"code": change}))["undo"] == {"kept": True, "covers": "workspace"}
+        assert len(await session.undo_plans(most=50)) < 30
+        assert (await session.undo()).ok
+        assert (await session.undo("c1", force=True)).ok
+    assert (work / "big.bin").read_bytes() == kept
 
 
 async def test_a_workspace_in_use_is_not_given_up_for_its_own_new_files(
@@ -183,7 +212,103 @@ async def test_what_a_person_makes_meanwhile_is_kept_before_a_call_marks_it(open
 async def test_a_call_that_makes_too_many_files_says_that_it_cannot_be_undone(opened: OpenSession) -> None:
     async with opened(settings={"undo": {"max_files": 50}}) as session:
         result = await session.call("act", {"code": "[open(f'{n}', 'w') for n in range(60)]"})
-        assert result["undo"] == {"kept": False, "why": "the workspace holds more files than undo.max_files"}
+        why = "the workspace holds more files than undo.max_files: files that it made are not covered"
+        assert result["undo"] == {"kept": False, "why": why}
+
+
+# Calls that pass a bound while they run
+
+CROWDS = "[open(f'new{n}', 'w').close() for n in range(60)]"
+
+
+async def test_what_was_kept_before_is_put_back_after_a_call_that_makes_too_many_files(
+    opened: OpenSession, work: Path
+) -> None:
+    (work / "link").symlink_to("one.txt")
+    (work / "box/deep").mkdir(parents=True)
+    (work / "box/deep/four.txt").write_text("four")
+    (work / "other").mkdir()
+    (work / "other/five.txt").write_text("five")
+    (work / "gone.txt").write_text("gone")
+    before = seen(work)
+    code = (
+        "import os, shutil; open('one.txt', 'w').write('x'); os.chmod('two.txt', 0o600); shutil.rmtree('sub');"
+        "os.remove('link'); os.symlink('two.txt', 'link'); os.remove('gone.txt');"
+        "shutil.rmtree('box'); os.rename('other', 'box'); [open(f'box/{n}', 'w').close() for n in range(60)]"
+    )
+    async with opened(settings={"undo": {"max_files": 50}}) as session:
+        await session.call("act", {"code": "pass"})
+        result = await session.call("act", {"code": code})
+        why = "the workspace holds more files than undo.max_files: files that it made are not covered"
+        assert result["undo"] == {"kept": True, "why": why, "covers": "workspace"}
+        assert f"Undo covers it in part: {why}." in result["note"]
+        (plan,) = await session.undo_plans()
+        assert why in plan.wire()["notes"]
+        assert (await session.undo()).ok
+        made = {f"box/{n}" for n in range(60)} | {"box/five.txt"}
+        assert {path: state for path, state in seen(work).items() if path not in made} == before
+        assert (work / "box/59").exists()
+
+
+async def test_a_folder_with_new_files_in_the_place_of_a_file_keeps_nothing_else_from_being_put_back(
+    opened: OpenSession, work: Path
+) -> None:
+    code = f"import os, shutil; shutil.rmtree('sub'); os.remove('one.txt'); os.mkdir('one.txt'); open('one.txt/new', 'w'); {CROWDS}"
+    async with opened(settings={"undo": {"max_files": 50}}) as session:
+        await session.call("act", {"code": "pass"})
+        await session.call("act", {"code": code})
+        assert "one.txt: a folder is there, and undo does not cover what is in it" in str((await session.undo()).wire())
+        assert (await session.undo("c2", skip_changed=True)).ok
+        assert (work / "sub/three.txt").read_text() == "three"
+        shutil.rmtree(work / "one.txt")
+        assert (await session.undo("c2", force=True)).ok
+    assert (work / "one.txt").read_text() == "one"
+
+
+async def test_a_link_in_the_place_of_a_folder_is_not_followed(opened: OpenSession, work: Path, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "three.txt").write_text("elsewhere")
+    async with opened(settings={"undo": {"max_files": 50}}) as session:
+        await session.call("act", {"code": "pass"})
+        code = f"import os, shutil; shutil.rmtree('sub'); os.symlink({str(outside)!r}, 'sub'); {CROWDS}"
+        await session.call("act", {"code": code})
+        assert (await session.undo()).ok
+    assert ((work / "sub/three.txt").read_text(), (work / "sub").is_symlink()) == ("three", False)
+    assert (outside / "three.txt").read_text() == "elsewhere"
+
+
+async def test_the_new_files_of_a_call_that_made_too_many_are_put_down_to_no_later_one(
+    opened: OpenSession, work: Path
+) -> None:
+    async with opened(settings={"undo": {"max_files": 50}}) as session:
+        await session.call("act", {"code": "pass"})
+        await session.call("act", {"code": f"open('one.txt', 'w').write('x'); {CROWDS}"})
+        for number in range(30):
+            (work / f"new{number}").unlink()
+        await session.call("act", {"code": "open('two.txt', 'w').write('y')"})
+        assert (await session.undo("c3")).ok
+        assert (await session.undo("c2")).ok
+    assert ((work / "one.txt").read_text(), (work / "two.txt").read_text()) == ("one", "two")
+    assert (work / "new59").exists()
+
+
+async def test_what_was_kept_before_is_put_back_after_a_call_that_fills_the_store(
+    opened: OpenSession, work: Path
+) -> None:
+    code = (
+        "import os, shutil; shutil.rmtree('sub'); os.remove('two.txt'); open('one.txt', 'wb').write(os.urandom(90_000));"
+        "[open(f'new{n}', 'wb').write(os.urandom(90_000)) for n in range(30)]"
+    )
+    before = seen(work)
+    async with opened(settings={"undo": {"max_bytes": 1_000_000}}) as session:
+        await session.call("act", {"code": "pass"})
+        assert (await session.call("act", {"code": code}))["undo"]["kept"] is True
+        assert (await session.undo(force=True)).ok
+    assert seen(work) == before
+
+
+# Files that are not kept
 
 
 @pytest.mark.parametrize("name", ["large2.bin", "scratch.iso"])
@@ -252,6 +377,31 @@ async def test_data_of_git_is_neither_kept_nor_put_back(opened: OpenSession, wor
         done = await session.undo()
         assert done["left"] == [str(work / "new")]
         assert (work / "new/.git/HEAD").exists()
+
+
+async def test_a_call_that_damages_a_repository_says_so(opened: OpenSession, work: Path) -> None:
+    make_repository(work)
+    async with opened() as session:
+        await session.call("put", {"path": "two.txt", "text": "x"})
+        result = await session.call("act", {"code": "import shutil; shutil.rmtree('.git/refs')"})
+        assert (result["undo"]["kept"], result["undo"]["not_kept"]) == (False, f"{work}/.git: data of version control")
+        again = await session.call("act", {"code": "open('.git/x', 'w')"})
+        assert "refs" not in str(again.wire())
+
+
+@pytest.mark.parametrize("force", [True, False])
+async def test_files_come_back_into_a_generated_folder_that_is_gone(
+    opened: OpenSession, work: Path, *, force: bool
+) -> None:
+    tag = {"path": "target/CACHEDIR.TAG", "text": "Signature: 8a477f597d28d172789f06886806bc55"}
+    async with opened() as session:
+        await session.call("act", {"code": "import os; os.mkdir('target')"})
+        await session.call("put", tag)
+        await session.call("act", {"code": "import os; os.rename('sub', 'target/sub')"})
+        await session.call("act", {"code": "import shutil; shutil.rmtree('target')"})
+        await session.undo(force=force, skip_changed=not force)
+        assert (await session.undo(force=force, skip_changed=not force)).ok
+    assert (work / "sub/three.txt").read_text() == "three"
 
 
 async def test_pipes_and_sockets_are_neither_read_nor_made(session: Session, work: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which call a change is put down to, across sessions, processes and crashes."""
+"""Attribution of changes to calls, across sessions, processes and crashes."""
 
 from __future__ import annotations
 
@@ -199,12 +199,15 @@ async def test_processes_that_work_in_one_workspace_keep_everything(
 # What the kernel tells is what there is
 
 
+@pytest.mark.parametrize("named", [True, False])
 @pytest.mark.parametrize("seed", range(6))
-def test_looking_where_the_kernel_points_finds_all_that_looking_everywhere_finds(tmp_path: Path, seed: int) -> None:
+def test_looking_where_the_kernel_points_finds_all_that_looking_everywhere_finds(
+    tmp_path: Path, seed: int, named: bool
+) -> None:
     work = tmp_path / "work"
     work.mkdir()
     keeper = UndoKeeper(tmp_path / "undo", UndoSettings(), ())
-    scope = CallScope((str(work),), anywhere=True, confined=True)
+    scope = CallScope((str(work),), anywhere=True, confined=True, named=named)
     rng = random.Random(seed)
     for number in range(40):
         record = CallRecord(0, "s", f"c{number}", f"c{number}", "t", "w", time.time())
@@ -356,6 +359,7 @@ async def test_what_was_put_back_counts_as_undone_though_it_could_not_be_recorde
 async def test_an_undo_that_fails_is_no_unfinished_one(session: Session, work: Path) -> None:
     await session.call("take", {"path": "sub/three.txt"})
     (work / "sub").rmdir()
+    (work / "sub").write_text("a file by now")
     assert not (await session.undo()).ok
     (plan,) = await session.undo_plans()
     assert (plan.undone, plan.unfinished) == (False, None)

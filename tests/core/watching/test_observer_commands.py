@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -79,6 +80,33 @@ async def test_it_is_given_the_call_as_json(tmp_path: Path) -> None:
         "locations": [{"path": "a.txt", "line": None}],
         "verdict": {"decision": None, "rule": "", "reasons": []},
     }
+
+
+async def test_it_runs_where_agents_write_nothing_unless_it_names_a_folder(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    observers = [shell(f"pwd >> {seen}"), {**shell(f"pwd >> {seen}", cwd="."), "name": "here"}]
+    assert (await said(*observers, folder=tmp_path)).status == "success"
+    assert seen.read_text().split() == ["/", str(tmp_path / "work")]
+
+
+async def test_code_in_the_workspace_is_not_part_of_it(tmp_path: Path) -> None:
+    work, library, marker = tmp_path / "work", tmp_path / "library", tmp_path / "marker"
+    for folder in (work, library):
+        folder.mkdir()
+    (library / "guard.py").write_text("import json, sys\njson.load(sys.stdin)\n")
+    (work / "json.py").write_text(f"open({str(marker)!r}, 'w')\n")
+    observer = {"command": [sys.executable, "-m", "guard"], "security": True}
+    result = await said(observer, folder=tmp_path, environment={"PYTHONPATH": str(library)})
+    assert result.status == "success"
+    assert not marker.exists()
+
+
+async def test_a_script_of_the_workspace_is_named_with_a_dot(tmp_path: Path) -> None:
+    script = tmp_path / "work/hooks/guard.sh"
+    script.parent.mkdir(parents=True)
+    script.write_text("exit 2")
+    result = await said({"command": ["/bin/sh", "./hooks/guard.sh"], "security": True}, folder=tmp_path)
+    assert result["error"]["code"] == "denied_by_policy"
 
 
 async def test_after_a_call_it_is_given_the_verdict_and_the_result(tmp_path: Path) -> None:
@@ -314,6 +342,16 @@ async def test_no_tool_writes_the_file_that_an_observer_is(tmp_path: Path) -> No
     async with open_test_session(tools=[touch], settings=settings, confirm=yes, folder=tmp_path) as session:
         assert (await session.call("touch", {"path": "check.sh"})).status == "denied"
         assert (await session.call("touch", {"path": "other.sh"})).ok
+
+
+async def test_the_interpreter_of_an_observer_stays_what_others_run(tmp_path: Path) -> None:
+    script = tmp_path / "check.py"
+    script.write_text("", encoding="utf-8")
+    settings = {"observers": [{"command": [sys.executable, str(script)]}]}
+    async with open_test_session(tools=[touch], settings=settings, confirm=yes, folder=tmp_path) as session:
+        protected = session.runtime.judging.protected
+        assert script in protected
+        assert Path(sys.executable) not in protected
 
 
 @pytest.mark.parametrize(

@@ -59,6 +59,16 @@ ASKED = [
     'forfiles /m *.log /c "cmd /c del @path"',
     "ping example.com",
     "some-tool",
+    # reads files that it finds
+    "type *",
+    "type *.txt",
+    "more *.txt",
+    "for %i in (*) do type %i",
+    "for /r %i in (a.txt) do @type %i",
+    "findstr . *",
+    "findstr /s TODO a.txt",
+    "findstr /f:list.txt .",
+    "cmd /c type *.txt",
 ]
 
 
@@ -68,6 +78,9 @@ def test_ordinary_changes_and_what_is_not_known_are_asked_about(command: str) ->
 
 
 DANGEROUS = [
+    "set AWS",
+    "set npm_tok",
+    "for /f %i in ('set DATABASE') do @echo %i",
     "del *",
     "del /s /q *",
     "rd /s /q .",
@@ -190,7 +203,8 @@ def test_a_file_of_the_judge_itself_is_never_written() -> None:
         ("git push --force", "dangerous"),
         ("git -c core.pager=calc log", "dangerous"),
         ("node --version", "reads"),
-        ("rg foo src", "reads"),
+        ("rg foo src", "asked"),
+        ("grep foo a.txt", "reads"),
         ("rm -rf C:\\", "fatal"),
         ("rm -rf build", "asked"),
         ("tar -xf a.tgz -C C:\\Windows", "dangerous"),

@@ -6,7 +6,7 @@ import pytest
 
 from handrail import Desktop
 from handrail.records.redaction import is_credential
-from handrail_cli.environment import on_desktop
+from handrail_cli.environment import on_desktop, system_environment
 
 
 @pytest.mark.parametrize(
@@ -52,6 +52,24 @@ def test_a_private_desktop_takes_the_place_of_the_persons_own() -> None:
         "DISPLAY": ":99",
         "A": "b",
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "kept"),
+    [
+        ("LC_ALL", "C.UTF-8", True),
+        ("COLUMNS", "200", True),
+        ("TZ", "Europe/Vienna", True),
+        ("TZ", ":/home/user/x", False),
+        ("TC_LIB_DIR", "/work/lib", False),
+        ("GREP", "./evil.sh", False),
+        ("PS_FORMAT", "pid,environ", False),
+    ],
+)
+def test_a_program_that_inspects_the_system_is_given_tame_variables_of_the_session_only(
+    name: str, value: str, *, kept: bool
+) -> None:
+    assert (system_environment({"HOME": "/home/user"}, {name: value}).get(name) == value) is kept
 
 
 def test_without_a_desktop_nothing_leads_to_a_screen() -> None:

@@ -212,6 +212,7 @@ async def test_the_timeout_stops_everything_and_tells_what_was_written(run: Run)
     result = await run("echo begun; sleep 61 & echo $!; setsid sleep 62 & echo $!; sleep 63", timeout=0.5)
     assert time.monotonic() - began < 30
     assert (result.status, result.error_code, result["exit_code"]) == ("timeout", "timeout", None)
+    assert "was stopped after 0.5 s, together with the processes that it had started" in result["error"]["message"]
     begun, *pids = result["stdout"].split()
     assert begun == "begun"
     for pid in pids:

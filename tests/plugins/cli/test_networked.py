@@ -1,4 +1,4 @@
-"""What a command with hosts is shown of the person's certificates."""
+"""The certificates of the person that a command with hosts can read."""
 
 from __future__ import annotations
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
+from hypothesis import given, settings, strategies as st
 from tests.plugins.cli.bash_cases import BARE
 
-from handrail import Decision, Offer, View
+from handrail import Decision, Focus, Offer, View
 from handrail_cli.commandline import Word
 from handrail_cli.judgement import judge
 from handrail_cli.programs import rows, use
 from handrail_cli.programs.rows import Block, Row, RowError
+from handrail_cli.typed import judge_typed
 
 JUDGING = replace(BARE, sandbox=Offer(name="bubblewrap", network=False))
 # Roles of words that a program changes, runs, sends or connects to.
@@ -137,6 +143,14 @@ INSPECTING = [
     "lsof -i :8080 -P -n",
     "lsof -ti:3000",
     "lsof /var/log/syslog",
+    "lsof -np 3",
+    "lsof -U",
+    "netstat -tulpn",
+    "netstat --numeric --tcp",
+    "netstat -i",
+    "arp -an",
+    "route -n",
+    "hostname -I",
     "fuser 8080/tcp",
     "fuser -n tcp 8080",
     "systemctl",
@@ -152,6 +166,10 @@ INSPECTING = [
     "tmux ls",
     "getent passwd root",
     "timeout 5 ss -tlnp",
+    "ss -tn state established '( dport = :443 or sport = :ssh )' dst 10.0.0.0/8",
+    "ss -tn src '[::1]:*' dst 127.0.0.1:8080",
+    "lsof -i tcp@127.0.0.1:8080",
+    "lsof -i4 -nP",
     "ip -br addr",
     "bridge link show",
     "tc qdisc show dev eth0",
@@ -164,7 +182,14 @@ INSPECTING = [
     "loginctl",
     "sysctl net.ipv4.ip_forward",
     "mount | column -t",
-    "ps aux | jc --ps | jq .",
+    "ps aux | awk '{print $2}'",
+    "ps aux | awk -F: -v n=3 'NR > 1 && $3 > 1.5 {s += $3 / 2} END {printf \"%.1f\\n\", s}'",
+    "df -h | awk '$5+0 > 80 {print $6\": \"$5}'",
+    "ps aux | sed -n '2,5p;$p' | sed -E -e 's|/usr/(s?bin)/|\\1:|g' -e '/^[[:space:]]*$/d'",
+    'lsblk -J | jq -r \'.blockdevices[] | select(.type == "disk") | "\\(.name) \\(.size)"\'',
+    "ps aux | sort -nrk3 | head -n 5 | tr -s ' ' | cut -d' ' -f2",
+    "LC_ALL=C COLUMNS=200 ps aux",
+    "env TZ=UTC timeout 5 uptime",
 ]
 
 
@@ -198,6 +223,124 @@ READING = [
     "top -n 1",
 ]
 
+# What no words, settings or variables can make do more is a short list; all else is for the sandbox, also where it looks harmless.
+FILTERING = [
+    "uptime | sed 'i\\\\\\\nx'",
+    "uptime | sed 's/a/b/\np'",
+    "uptime | sed '/x/{p;q}'",
+    "uptime | sed 's/[/]/x/'",
+    "uptime | awk '{print $1,\n$2 > \"x\"}'",
+    "uptime | awk '{print $1 # x\n}'",
+    "uptime | awk '{f($1)}'",
+    "uptime | awk -v 'x=\\n' '{print x}'",
+    "uptime | jq 'input_filename'",
+    "uptime | jc --uptime",
+    "uptime | perl -ne 'print'",
+    "uptime | python3 -c 'print(1)'",
+    "uptime | zgrep x",
+    "uptime | xzdiff - -",
+    "uptime | file -",
+    "uptime | bc",
+    "uptime | yq .",
+    "uptime | xargs -n1 echo",
+    "watch uptime",
+    "watch -x ps",
+    "sh -c uptime",
+    "bash -c 'uptime | wc'",
+    # Variables that some program may obey.
+    "TC_LIB_DIR=x tc qdisc show",
+    "PS_FORMAT=pid ps",
+    "env PS_FORMAT=pid ps",
+    "env -S 'PS_FORMAT=pid ps'",
+    "timeout 5 env X=1 nice ps",
+    "export BLKID_FILE=x; blkid",
+    "BLKID_FILE=x; blkid",
+    "ps | GREP_COLOR=1 UNKNOWN=1 grep x",
+]
+
+
+@pytest.mark.parametrize("command", FILTERING)
+def test_what_is_not_known_to_filter_only_is_not_run_on_the_host(command: str) -> None:
+    assert view_of(command) in (View.READ, View.WORK, None), judge(command, JUDGING).reasons
+
+
+@pytest.mark.parametrize("command", ["watch uptime", "PS_FORMAT=pid ps", "uptime | perl -ne 'print'"])
+def test_what_inspects_the_sandbox_asks_nobody_and_says_so(command: str) -> None:
+    opinion = judge(command, JUDGING)
+    assert opinion.suggestion is Decision.ALLOW
+    assert [reason.code for reason in opinion.reasons] == ["inspects_inside"]
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("ps; cat notes.txt", "ps sees the sandbox and not the system; run it by itself to see the system"),
+        (
+            "df; ps; cat notes.txt",
+            "df, ps see the sandbox and not the system; run them by themselves to see the system",
+        ),
+    ],
+)
+def test_the_note_on_inspectors_agrees_with_their_number(command: str, told: str) -> None:
+    assert [reason.text for reason in judge(command, JUDGING).reasons] == [told]
+
+
+@pytest.mark.parametrize(
+    ("command", "written"),
+    [
+        ("wget -qO- https://example.com", []),
+        ("wget --output-document=- https://example.com", []),
+        ("curl -so - https://example.com", []),
+        ("wget -qO page https://example.com", ["/home/user/project/page"]),
+    ],
+)
+def test_a_dash_for_what_is_fetched_is_no_file(command: str, written: list[str]) -> None:
+    touches = [touch for part in judge(command, JUDGING).parts for touch in part.touches]
+    assert [touch.what for touch in touches if touch.kind == "write"] == written
+
+
+@pytest.mark.parametrize(
+    "command", ["TC_LIB_DIR=x tc qdisc show", "export TC_LIB_DIR=x; tc qdisc show", "watch uptime"]
+)
+def test_what_may_be_led_is_not_harmless_beside_what_a_rule_allows(command: str) -> None:
+    """If this fails, a rule for one command of a line runs the others on the host."""
+    assert not all(part.harmless for part in judge(command, JUDGING).parts)
+
+
+def test_no_filter_is_a_script() -> None:
+    """If this fails, take `filters` from its row: scripts run programs that variables name. Debian's `egrep` and `fgrep` run only grep."""
+    filters = {name for name in rows.index() for block in rows.program(name) if "filters" in rows.row(block).needs}
+    places = {name: shutil.which(name) for name in filters - {"egrep", "fgrep"}}
+    scripts = [name for name, place in places.items() if place and Path(place).read_bytes()[:2] == b"#!"]
+    assert scripts == []
+
+
+@pytest.mark.skipif(not Path("/bin/sed").exists(), reason="there is no sed")
+@given(st.text("sewrpdqgi;/|,!#= \t[]^$&.*\\12~+-x@%_\n", max_size=12), st.sampled_from(["", "s/", "s|", "/", "$!"]))
+@settings(max_examples=200, deadline=None)
+def test_sed_runs_and_opens_nothing_by_a_script_that_is_taken_for_simple(script: str, start: str) -> None:
+    if view_of(f"uptime | sed -e {shlex.quote(start + script)}") is View.SYSTEM:
+        found = subprocess.run(
+            ["/bin/sed", "--sandbox", "-e", start + script], input=b"", capture_output=True, check=False
+        )
+        assert b"sandbox mode" not in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "allowed"),
+    [
+        ("uptime", True),
+        ("cd sub", True),
+        ("export TZ=UTC", True),
+        ("export TC_LIB_DIR=x", False),
+        ("X=1 tc qdisc show", False),
+    ],
+)
+def test_a_terminal_is_given_no_variable_that_its_later_commands_may_obey(line: str, *, allowed: bool) -> None:
+    opinion = judge_typed(Focus("x", "bash", shell=True, cwd=Path("/home/user/project"), lines=(line,)), BARE)
+    assert opinion is not None
+    assert (opinion.suggestion is Decision.ALLOW) is allowed
+
 
 @pytest.mark.parametrize("command", READING)
 def test_what_reads_a_file_that_is_named_is_not_run_on_the_host(command: str) -> None:
@@ -213,9 +356,26 @@ ASKED = [
     "ss -F x",
     "bridge -b x show",
     "ip -b x",
+    # has a name looked up, which goes to a server that answers for it
+    "lsof -i @words.example",
+    "lsof -ni tcp@words.example:80",
+    "lsof -i @deadbeef:80",
+    "ss -an dst deadbeef:80",
+    "ss -a dst words.example",
+    "ss 'dst words'",
+    "ss '( src = words.example )'",
+    "fuser 80,words.example,99/tcp",
+    "fuser -n tcp 80,words.example,99",
+    "ip -r route get 127.1.2.3",
     "nmcli general hostname x",
     "hostnamectl hostname x",
     "rfkill block all",
+    # commits that nothing else may hold
+    "git branch -d -r origin/x",
+    "git branch -dr origin/x",
+    "git branch --delete --remotes origin/x",
+    "git remote remove origin",
+    "git remote rm origin",
     "pidstat -e ls",
     "docker -H tcp://x ps",
     # reads what is no setting, library or service, whatever it is called
@@ -285,6 +445,20 @@ REACHING = [
     "resolvectl query x.example",
     "ss -r",
     "who --lookup",
+    "pinky --lookup",
+    "netstat -t",
+    "netstat --route",
+    "lsof",
+    "lsof -i",
+    "lsof -i4",
+    "lsof -p 3",
+    "lsof a.txt -p 3",
+    "arp -a",
+    "route",
+    "hostname -f",
+    "hostname --ip-address",
+    "dnsdomainname",
+    "hostid",
     "svn log",
     "hg incoming",
     "tldr tar",

@@ -97,7 +97,22 @@ DANGEROUS = [
     "chmod u+s f",
     "env",
     "printenv",
+    "systemctl show-environment",
+    "systemctl show",
+    "systemctl --user show -p Environment",
+    "systemctl show -P environment x",
+    "systemctl show --property=Id,Environment x",
     "date -s tomorrow",
+    "npm view x --git ./x.sh",
+    "npm docs x --browser=./x.sh",
+    "kubectl config view --flatten",
+    "kubectl kustomize d --enable-helm --helm-command ./x.sh",
+    "busctl tree --address=unixexec:path=./x.sh",
+    "cargo search x --index sparse+http://127.0.0.1/",
+    "cargo search x --config a=b",
+    "gem search x --config-file y",
+    "apt changelog x -o A=b",
+    "pip list --outdated --index-url=http://127.0.0.1/",
 ]
 
 
@@ -129,6 +144,47 @@ UNLISTED = [
 @pytest.mark.parametrize("line", UNLISTED)
 def test_whatever_is_not_listed_is_unknown(line: str) -> None:
     assert of(line).unknown is not None
+
+
+ABBREVIATED = [
+    ("git reset --har", "--hard of git reset"),
+    ("git reset --ha=x", "--hard of git reset"),
+    ("git clone --upload-pa=./x.sh . y", "--upload-pack of git clone"),
+    ("git push origin main --forc", "--force of git push"),
+    ("sort --compress-prog=./x.sh a", "--compress-program of sort"),
+    ("split --filt ./x.sh a", "--filter of split"),
+    ("tar -xf t.tar --to-comman=./x.sh", "--to-command of tar"),
+    ("tar -xf t.tar --checkpoint-acti exec=./x.sh", "--checkpoint-action of tar"),
+    ("kubectl config view --raw=true", "--raw of kubectl config view"),
+    ("git branch -Dz x", "-D of git branch"),
+]
+
+
+@pytest.mark.parametrize(("line", "told"), ABBREVIATED)
+def test_an_abbreviation_of_a_dangerous_option_is_dangerous_and_stays_doubtful(line: str, told: str) -> None:
+    found = of(line)
+    assert found.kind == "dangerous"
+    assert found.unknown is not None
+    assert found.reason is not None
+    assert found.reason.text.startswith(told)
+
+
+def test_an_abbreviation_takes_the_value_of_the_option_that_it_stands_for() -> None:
+    assert ("write", 1, "x") in of("sort --outp=x y").named
+    assert [(one.role, one.word_index) for one in of("sort --outp x y").named] == [("write", 2), ("read", 3)]
+    assert ("dest", 1, "/opt") in of("cp --target-direct=/opt a").named
+    # Of several options, each that has a value.
+    assert {(one.role, one.word_index) for one in of("tar -xf t.tar --fil x").named} >= {("read", 4)}
+
+
+@pytest.mark.parametrize("line", ["git push --force --dry", "git push --force --dry-ru", "rm -rf x --hel"])
+def test_an_abbreviation_makes_nothing_harmless(line: str) -> None:
+    assert of(line).kind == of(line.rpartition(" ")[0]).kind
+
+
+def test_a_listed_name_is_no_abbreviation_of_a_longer_one() -> None:
+    assert of("git push --force-with-lease=main:abc").unknown == of("git push --force-with-lease").unknown
+    assert of("tar -cf t.tar --owner=a b").kind == "effect"
 
 
 def test_a_program_without_a_row_is_not_known() -> None:
@@ -205,6 +261,10 @@ NOT_UNDERSTOOD = [
     "node -e '/[/*]/;require(\"x\");/[*/]/'",
     "ruby -e '%x(id)'",
     'php -r \'$f="system"; $f("id");\'',
+    "perl -e 'do \"./x.pl\"'",
+    "perl -ne 'print do{1}; do $_'",
+    "sed 'a x\\\\\np' f",
+    "awk '{print $1,\n$2 > $3}' f",
     "perl -e '$x=\"a\"; &$x(1)'",
     "awk '{ print > $1 }' f",
 ]

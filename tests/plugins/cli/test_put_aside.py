@@ -1,4 +1,4 @@
-"""What sandboxed commands leave for programs on the host, against commands that try to keep it there."""
+"""Files that sandboxed commands leave for programs on the host, and commands that try to keep them there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import anyio
 import pytest
@@ -34,7 +34,12 @@ class OnHost(Evaluator):
         if not invocation.tool.confinable:
             return None
         on_host = "on-host" in str(invocation.args.get("command"))
-        return Opinion("jailed", Decision.ALLOW, route=Route.HOST if on_host else Route.SANDBOX)
+        return Opinion(
+            "jailed",
+            Decision.ALLOW,
+            route=Route.HOST if on_host else Route.SANDBOX,
+            changes_repositories=(str(judging.cwd / ".git"),),
+        )
 
 
 @pytest.fixture
@@ -180,21 +185,24 @@ async def test_a_secret_that_is_told_by_the_folders_around_it_is_hidden(run: Run
 @pytest.mark.parametrize(
     "place",
     [
-        ".hg/hgrc", "sub/.hg/hgrc", ".jj/repo/config.toml", "mise.local.toml", "lefthook-local.yml", "x.sublime-project",
+        ".hg/hgrc", "sub/.hg/hgrc", ".jj/repo/config.toml", ".svn/new", ".bzr/new", ".qwen/settings.json",
+        "mise.local.toml", "lefthook-local.yml", "x.sublime-project",
         "AGENTS.override.md", ".dir-locals-2.el",
     ],
 )  # fmt: skip
 async def test_settings_of_more_programs_are_put_aside(run: Run, session: Session, place: str) -> None:
     result = await run(f"mkdir -p ./{os.path.dirname(place)}; echo x > {place}")
-    assert result["put_aside"] == [str(session.cwd / place)]
+    # A folder that is a program's own goes as a whole.
+    own = next(i for i, name in enumerate(PurePath(place).parts) if name != "sub")
+    assert result["put_aside"] == [str(session.cwd / Path(*PurePath(place).parts[: own + 1]))]
 
 
-async def test_the_settings_of_mercurial_are_kept_and_its_other_files_written(run: Run, session: Session) -> None:
+async def test_what_mercurial_has_is_kept_as_it_is(run: Run, session: Session) -> None:
     (session.cwd / ".hg/store/.hg").mkdir(parents=True)
     (session.cwd / ".hg/hgrc").write_text("good")
     result = await run("echo evil > .hg/hgrc; echo x > .hg/dirstate; rm -f .hg/hgrc; true")
     assert (session.cwd / ".hg/hgrc").read_text() == "good"
-    assert (session.cwd / ".hg/dirstate").exists()
+    assert not (session.cwd / ".hg/dirstate").exists()
     assert "put_aside" not in result
 
 

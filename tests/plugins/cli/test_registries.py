@@ -1,4 +1,4 @@
-"""Where package managers and git get what they fetch: a program's own hosts, unless the person or the project says otherwise."""
+"""Sources of package managers and git: a program's own hosts, unless the person or the project configures others."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ DEFAULTS = {
 
 @pytest.mark.parametrize(("family", "hosts"), DEFAULTS.items())
 def test_a_program_has_hosts_of_its_own(around: Circumstances, family: str, hosts: tuple[str, ...]) -> None:
-    assert registries.sources(family, around).places == hosts
-    assert registries.sources(family, replace(around, read_text=None)).places == hosts
+    assert registries.package_sources(family, around).places == hosts
+    assert registries.package_sources(family, replace(around, read_text=None)).places == hosts
 
 
 MIRROR = "https://me:hunter2@mirror.example:8443/x/"
@@ -66,7 +66,7 @@ MIRROR = "https://me:hunter2@mirror.example:8443/x/"
 def test_a_variable_of_the_person_takes_the_place_of_it(
     around: Circumstances, family: str, variables: dict[str, str]
 ) -> None:
-    found = registries.sources(family, replace(around, environment=variables))
+    found = registries.package_sources(family, replace(around, environment=variables))
     assert found.places == ("mirror.example:8443",)
     assert "hunter2" not in str(found.variables)
     assert family == "yarn" or "https://mirror.example:8443/x/" in str(found.variables)
@@ -89,7 +89,7 @@ def test_a_variable_of_the_person_takes_the_place_of_it(
 )
 def test_so_does_a_file_of_the_persons_home(around: Circumstances, family: str, file: str, text: str) -> None:
     put(around.home, file, text)
-    found = registries.sources(family, around)
+    found = registries.package_sources(family, around)
     assert found.places == ("mirror.example:8443",)
     told = f"{found.variables}{registries.cargo_settings(around) if family == 'cargo' else ''}"
     assert "https://mirror.example:8443/x/" in told, "a confined program is told the same"
@@ -114,13 +114,13 @@ def test_so_does_a_file_of_the_persons_home(around: Circumstances, family: str, 
 )
 def test_what_a_file_of_the_project_names_is_told(around: Circumstances, family: str, file: str, text: str) -> None:
     put(around.roots[0], file, text)
-    assert registries.sources(family, around).places[:1] == ("project.example",)
+    assert registries.package_sources(family, around).places[:1] == ("project.example",)
 
 
 def test_scopes_that_the_project_names_are_told_beside_its_registry(around: Circumstances) -> None:
     put(around.roots[0], ".npmrc", "@mine:registry=https://project.example/\n")
     put(around.home, ".npmrc", "@theirs:registry=https://me:hunter2@user.example/\n")
-    found = registries.sources("npm", around)
+    found = registries.package_sources("npm", around)
     assert found.places == ("registry.npmjs.org", "project.example")
     assert found.variables["npm_config_@mine:registry"] == "https://project.example/"
     assert found.variables["npm_config_@theirs:registry"] == "https://user.example/"
@@ -131,14 +131,14 @@ def test_scopes_that_the_project_names_are_told_beside_its_registry(around: Circ
 )
 def test_what_is_no_plain_address_is_left_out(around: Circumstances, text: str) -> None:
     put(around.roots[0], ".npmrc", text)
-    found = registries.sources("npm", replace(around, environment={"TOKEN": "hunter2"}))
+    found = registries.package_sources("npm", replace(around, environment={"TOKEN": "hunter2"}))
     assert found.places == ("registry.npmjs.org",)
 
 
 def test_a_link_out_of_the_workspace_is_not_followed(around: Circumstances) -> None:
     put(around.home, "theirs", "registry=https://hunter2.example/\n")
     Path(str(around.roots[0]), ".npmrc").symlink_to(Path(str(around.home), "theirs"))
-    assert registries.sources("npm", around).places == ("registry.npmjs.org",)
+    assert registries.package_sources("npm", around).places == ("registry.npmjs.org",)
 
 
 def test_every_family_of_the_rows_is_known() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail import Decision, Judging, Route
+from handrail import Decision, Judging, Mode, Route
 from handrail.judging.verdicts import Offer
 from handrail_cli import windows
 from handrail_cli.judgement import judge
@@ -79,8 +79,10 @@ def test_losing_a_file_runs_only_where_undo_keeps_it(project: Path, command: str
     kept = judge(command, judging(project, undoable=True))
     assert (kept.suggestion, kept.relies_on_undo) == (Decision.ALLOW, True)
     asked = judge(command, judging(project, undoable=False))
-    assert (asked.suggestion, asked.rule, asked.relies_on_undo) == (Decision.CONFIRM, "shell:not_restorable", False)
-    assert "neither git nor undo" in asked.reasons[0].text
+    assert (asked.suggestion, asked.relies_on_undo) == (Decision.CONFIRM, False)
+    assert "neither git nor undo" in asked.reasons[-1].text
+    confined = judge(command, replace(judging(project, undoable=False), mode=Mode.PERMISSIVE))
+    assert (confined.rule, confined.route) == ("shell:not_restorable", Route.SANDBOX)
 
 
 @pytest.mark.parametrize(

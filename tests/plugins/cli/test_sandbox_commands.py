@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -17,9 +18,10 @@ import pytest
 from tests.plugins.cli.conftest import Run
 
 from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Route, Session
-from handrail.asking.confirm import Answer, Approval, Choice, yes
+from handrail.asking.confirm import Answer, Approval, Choice, no, yes
 from handrail.config import loading as config, trust
 from handrail.config.places import Places
+from handrail.opening import found_runtime
 from handrail.plugins.loading import load
 from handrail.runtime import WATCH_S, open_runtime
 from handrail.sandboxing import survey
@@ -39,7 +41,10 @@ class OnlyCli(Evaluator):
     name = "only_cli"
 
     async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
-        return Opinion("jailed", Decision.ALLOW, route=Route.SANDBOX) if invocation.tool.confinable else None
+        if not invocation.tool.confinable:
+            return None
+        own = (str(judging.cwd / ".git"),)
+        return Opinion("jailed", Decision.ALLOW, route=Route.SANDBOX, changes_repositories=own)
 
 
 class Cli:
@@ -104,13 +109,88 @@ async def test_folder_and_variables_are_kept_but_not_those_that_programs_obey(ru
     [
         pytest.param("export LONG=$(head -c 200000 /dev/zero | tr '\\0' a)", id="one-long-variable"),
         pytest.param("v=$(printf 'a%.0s' {1..600}); for i in {1..1500}; do export V$i=$v; done", id="many-variables"),
-        pytest.param("truncate -s 3G /proc/self/fd/250", id="what-the-shell-never-wrote"),
+        pytest.param("truncate -s 3G /proc/$$/fd/10", id="what-the-shell-never-wrote"),
     ],
 )
 async def test_no_command_leaves_what_ends_the_session(run: Run, command: str) -> None:
     left = await run(command)
     assert "could not be kept" in left["note"]
     assert (await run("echo still here"))["stdout"] == "still here\n"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sleep 99 &",
+        "touch made; nohup sleep 99 >log 2>&1 &",
+        "touch made; setsid -f sleep 99",
+        "(sleep 99 &); exit 3",
+        "set -euf; shopt -s nullglob failglob; IFS=0123456789; sleep 99 & touch made",
+        "trap 'echo bye' EXIT; sleep 99 & touch made",
+    ],
+)
+async def test_what_was_left_running_is_told_as_ended(run: Run, session: Session, command: str) -> None:
+    elsewhere = session.cwd / "elsewhere"
+    elsewhere.mkdir()
+    for given in ({}, {"cwd": str(elsewhere)}):
+        result = await run(command, **given)
+        assert "left running ended with it; start that with background=true and without `&`." in result["note"]
+
+
+@pytest.mark.parametrize(
+    "command", ["sleep 0.1 & wait", "yes | head -1 | cat; ls > list.txt", "sleep 99 & kill $!; wait"]
+)
+async def test_a_command_that_left_nothing_running_tells_of_nothing(run: Run, command: str) -> None:
+    for _ in range(3):
+        assert "running" not in (await run(command)).get("note", "")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sleep 99 & echo made > made.txt; kill $!; wait $!; echo $?",
+        'sleep 99 & job=$!; kill -15 $job; wait "$job"; echo $?',
+        "sleep 99 & kill %1; wait %1; echo $?",
+        "sleep 99 & kill $(jobs -p); wait $!; echo $?",
+    ],
+)
+async def test_a_command_ends_the_jobs_that_it_has_started_unasked(tmp_path: Path, command: str) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path / "home"), "HANDRAIL_HOME": str(tmp_path / "state")}
+    async with found_runtime({}, cwd=work, environment=environment) as runtime, runtime.session(confirm=no) as session:
+        result = await session.call("execute_cli", {"command": command})
+        elsewhere = await session.call("execute_cli", {"command": "kill -9 $(cat number)"})
+    assert (result["sandbox"], result["stdout"]) == ("bubblewrap", "143\n"), result
+    assert "note" not in result
+    assert elsewhere.status == "denied"
+
+
+async def test_the_shell_catches_no_signal_that_its_jobs_would_lose(run: Run) -> None:
+    """If this fails, `server & …; kill $!` now and then leaves the server running, and `wait` waits for it."""
+    caught = (await run("grep SigCgt /proc/$$/status"))["stdout"].split()[1]
+    assert not int(caught, 16) & (1 << (signal.SIGTERM - 1))
+
+
+async def test_variables_that_hold_for_one_command_are_named_with_a_remedy(run: Run, session: Session) -> None:
+    assert (await run("python3 -m venv --without-pip .venv")).ok
+    activated = await run(". .venv/bin/activate && which python")
+    assert activated["stdout"] == f"{session.cwd}/.venv/bin/python\n"
+    assert activated["note"] == (
+        "PATH and VIRTUAL_ENV hold for this command only: call its programs by their path (`.venv/bin/python`), or activate it in the"
+        " command that needs it."
+    )
+    assert not {"VIRTUAL_ENV", "VIRTUAL_ENV_PROMPT"} & session.environment.keys()
+    for command, note in (
+        (
+            "export PYTHONPATH=lib GREETING=hi",
+            "PYTHONPATH holds for this command only: set it in the command that needs it.",
+        ),
+        ("unset PATH", "PATH holds for this command only: set it in the command that needs it."),
+        ("echo $GREETING", None),
+        ("PYTHONPATH=lib GREETING=ho ls > list.txt", "It printed nothing."),
+    ):
+        assert (await run(command)).get("note", None) in (note, f"{note} It printed nothing."), command
 
 
 async def test_a_folder_that_is_only_in_the_sandbox_is_not_kept(run: Run, session: Session) -> None:
@@ -223,6 +303,20 @@ async def test_what_the_sandbox_refuses_is_run_on_the_host_only_after_a_yes(
     for approval in person.asked if person else ():
         assert approval.verdict.rule == "sandbox:denied"
         assert not approval.grants, "such a yes is for this once"
+
+
+async def test_who_is_asked_and_the_result_say_that_a_second_run_does_all_again(tmp_path: Path) -> None:
+    person = Gives(Answer(Choice.ONCE))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        command = f"echo line >> log.txt; {LISTENING.format(server.getsockname()[1])}"
+        async with open_test_session(
+            plugins={"cli": Cli()}, evaluators=[OnlyCli()], trusted=True, confirm=person, folder=tmp_path,
+            settings={"undo": {"enabled": True}},
+        ) as session:  # fmt: skip
+            result = await session.call("execute_cli", {"command": command})
+            assert (session.cwd / "log.txt").read_text() == "line\nline\n"
+    assert "would begin anew" in person.asked[0].verdict.reasons[0].text
+    assert "It ran twice" in result["note"]
 
 
 @pytest.fixture
@@ -346,6 +440,50 @@ async def test_what_gits_settings_name_cannot_be_changed(
     assert not there or (repository / file).read_text() == "good"
 
 
+@pytest.mark.parametrize(
+    ("settings", "file"),
+    [
+        pytest.param("[core]\nhooksPath = .hooks\n", ".hooks/pre-push", id="hooks"),
+        pytest.param("[core]\nsshCommand = tools/ssh -v\n", "tools/ssh", id="a-program"),
+        pytest.param("[include]\npath = more\n", "tools/more.sh", id="what-is-included"),
+    ],
+)
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("folder", [".", "worktree"])
+async def test_what_the_users_own_git_settings_name_cannot_be_changed_in_any_work_tree(
+    run: Run, repository: Path, settings: str, file: str, folder: str, *, there: bool
+) -> None:
+    home = repository.parent / "home"
+    (home / "dotfiles").write_text(settings)
+    (home / ".gitconfig").symlink_to("dotfiles")
+    (home / "more").write_text("[diff]\nexternal = tools/more.sh\n")
+    person = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    await outside("git", *person, "commit", "-q", "--allow-empty", "-m", "first", cwd=repository)
+    await outside("git", "worktree", "add", "worktree", cwd=repository)
+    place = repository / folder / file
+    if there:
+        place.parent.mkdir(parents=True)
+        place.write_text("good")
+    await run(f"mkdir -p {place.parent}; echo evil > {place}")
+    assert there == place.exists()
+    assert not there or place.read_text() == "good"
+
+
+async def test_a_new_repository_keeps_no_hooks_where_the_users_settings_look_for_them(
+    run: Run, session: Session
+) -> None:
+    (session.cwd.parent / "home/.gitconfig").write_text("[core]\nhooksPath = .hooks\n")
+    result = await run("mkdir -p new/.hooks; echo evil > new/.hooks/pre-push; git init -q new")
+    assert result["put_aside"] == [str(session.cwd / "new/.hooks")]
+    assert (session.cwd / "new/.git").exists()
+
+
+async def test_files_that_git_only_reads_may_be_changed(run: Run, repository: Path) -> None:
+    (repository.parent / "home/.gitconfig").write_text("[blame]\nignoreRevsFile = .git-blame-ignore-revs\n")
+    await run("echo a > .git-blame-ignore-revs")
+    assert (repository / ".git-blame-ignore-revs").exists()
+
+
 @pytest.mark.parametrize("place", [".git/modules/x/hooks", ".git/worktrees/x/commondir", ".git/config.worktree"])
 async def test_a_link_among_gits_files_opens_nothing(run: Run, repository: Path, place: str) -> None:
     home = repository.parent / "home"
@@ -362,8 +500,8 @@ async def test_a_link_among_gits_files_opens_nothing(run: Run, repository: Path,
     assert "No such file" in read["stderr"]
 
 
-async def test_nothing_is_bound_that_a_running_command_has_made(run: Run, session: Session) -> None:
-    """It could have it lead elsewhere at the moment it is bound."""
+async def test_what_a_running_command_has_made_is_bound_for_others(run: Run, session: Session) -> None:
+    """It is paused at that moment, so that it cannot have it lead elsewhere."""
     background = await session.call(
         "execute_cli", {"command": "sleep 1; git init -q sub; touch .envrc; sleep 20", "background": True}
     )
@@ -371,11 +509,31 @@ async def test_nothing_is_bound_that_a_running_command_has_made(run: Run, sessio
         while not (session.cwd / ".envrc").exists():
             await anyio.sleep(0.05)
     mounts = (await run("cat /proc/self/mountinfo"))["stdout"]
-    assert ".envrc" not in mounts
-    assert "sub/.git" not in mounts
+    assert ".envrc" in mounts
+    assert "sub/.git" in mounts
     changed = await run("git -C sub config core.fsmonitor ./evil")
-    assert str(session.cwd / "sub/.git") in changed["put_aside"]
+    assert not changed.ok
+    assert "evil" not in (session.cwd / "sub/.git/config").read_text()
     await session.call("stop_process", {"process_id": background["process_id"]})
+
+
+async def test_a_command_that_starts_programs_survives_being_paused(run: Run, session: Session) -> None:
+    """`subprocess` lends its memory to what it starts (`vfork`), and cannot be stopped as long as that is."""
+    (session.cwd / "starting.py").write_text("import subprocess\nwhile True: subprocess.run(['/bin/true'])\n")
+    started = await session.call("execute_cli", {"command": "python3 starting.py", "background": True})
+    for number in range(10):
+        assert (await run(f"touch {number}")).ok
+    state = await session.call("read_process", {"process_id": started["process_id"]})
+    assert state["running"], state
+    await session.call("stop_process", {"process_id": started["process_id"]})
+
+
+async def test_too_many_places_to_close_are_told(run: Run, session: Session) -> None:
+    for number in range(1_001):
+        (session.cwd / f"{number}.pem").touch()
+    result = await run("touch made")
+    assert "more than 1,000 secrets" in result["error"]["message"]
+    assert not (session.cwd / "made").exists()
 
 
 async def test_what_a_link_leads_to_is_kept_with_it(run: Run, session: Session) -> None:

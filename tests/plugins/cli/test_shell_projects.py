@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from tests.plugins.cli.bash_cases import BARE
@@ -193,3 +194,16 @@ def test_numbers_lists_and_own_names_hide_nothing(command: str) -> None:
 @pytest.mark.parametrize("command", NOT_READING)
 def test_what_only_looks_like_numbers_lists_and_own_names_is_asked_about(command: str) -> None:
     assert decision(command) is not Decision.ALLOW
+
+
+@pytest.mark.parametrize("command", ["bin/python x.py; frobnicate", "bin/python x.py; git push"])
+def test_a_link_to_a_program_of_the_system_is_asked_about_in_every_mode_on_the_host(
+    tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python").symlink_to("/usr/bin/python3")
+    here = replace(JUDGING, cwd=tmp_path, workspace=(tmp_path,))
+    assert judge("bin/python x.py", here).suggestion is Decision.ALLOW
+    found = judge(command, here)
+    assert (found.floor, found.reasons[0].code) == (Decision.CONFIRM, "foreign_program")
+    assert judge("bin/python x.py", replace(here, sandbox=None)).floor is Decision.CONFIRM

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -244,6 +245,31 @@ def test_code_of_the_workspace_stays_confined_where_nobody_is_asked(command: str
     assert (found.suggestion, found.route) == (Decision.CONFIRM, Route.SANDBOX), found
 
 
+@pytest.mark.parametrize("command", ["ls --unlisted", "sort --unlisted a.txt", "touch --unlisted a.txt"])
+def test_an_option_that_nobody_knows_stays_confined_where_nobody_is_asked(command: str) -> None:
+    found = opinion(command)
+    assert (found.suggestion, found.route, found.unknown_effects) == (Decision.CONFIRM, Route.SANDBOX, True), found
+    assert found.floor is None
+
+
+MANY = "; ".join(f"foo{number}" for number in range(20))
+
+
+@pytest.mark.parametrize(
+    "command", ["curl --unlisted https://example.com", "foo; ls --unlisted", f"{MANY}; ls --unlisted"]
+)
+def test_an_option_that_nobody_knows_is_told_of_where_the_sandbox_is_no_place_for_the_line(command: str) -> None:
+    found = opinion(command)
+    assert (found.route, found.unknown_effects) == (Route.HOST, True), found
+
+
+@pytest.mark.parametrize(
+    "command", ['git grep -O"$X" a', 'sort --compress-program="$X" a', 'sort --comp"$X" a', 'git reset --ha"$X"']
+)
+def test_an_option_whose_end_is_not_known_is_dangerous_if_it_may_be(command: str) -> None:
+    assert needs_approval(command), opinion(command)
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -266,8 +292,75 @@ async def test_nothing_of_it_runs_in_permissive_mode_when_nobody_is_there(comman
     assert not (work / "m").exists()
 
 
+RUNNING = [
+    "tar -xf t.tar --to-comman=./x.sh",
+    "tar -xf t.tar --checkpoint=1 --checkpoint-acti=exec=./x.sh",
+    "sort -S 1k --compress-prog=./x.sh big.txt",
+    "split --filt=./x.sh a.txt",
+    "git grep --open-files-in-pag=./x.sh a",
+    "git reset --har",
+]
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository with an archive, a program that leaves a mark beside the workspace, and a change that is not committed."""
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("a\n")
+    (work / "big.txt").write_text("\n".join(map(str, range(20_000))))
+    (work / "x.sh").write_text(f"#!/bin/sh\ntouch {tmp_path}/mark\ncat\n")
+    (work / "x.sh").chmod(0o755)
+    who = ["-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for command in (
+        ["tar", "-cf", "t.tar", "a.txt"],
+        ["git", "init", "-q"],
+        ["git", "add", "a.txt"],
+        ["git", *who, "commit", "-qm", "first"],
+    ):
+        subprocess.run(command, cwd=work, check=True)
+    (work / "a.txt").write_text("a changed\n")
+    return work
+
+
+@pytest.mark.parametrize("command", RUNNING)
+async def test_an_abbreviated_option_runs_no_program_in_permissive_mode(command: str, project: Path) -> None:
+    """If this fails, an option that needs approval is not known by the beginning of its name."""
+    async with handrail.open(cwd=project, mode="permissive") as session:
+        result = await session.call("execute_cli", {"command": command})
+    assert result["status"] == "denied", result
+    assert not (project.parent / "mark").exists()
+    assert (project / "a.txt").read_text() == "a changed\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have other programs by these names")
+@pytest.mark.parametrize("command", RUNNING)
+def test_the_program_does_accept_it(command: str, project: Path) -> None:
+    """If this fails, the program no longer accepts abbreviations, and the test above shows nothing."""
+    subprocess.run(["bash", "-c", command], cwd=project, check=False, capture_output=True)
+    assert (project.parent / "mark").exists() or (project / "a.txt").read_text() == "a\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
+async def test_an_option_that_is_not_listed_runs_in_the_sandbox_in_permissive_mode(project: Path) -> None:
+    async with handrail.open(cwd=project, mode="permissive") as session:
+        result = await session.call("execute_cli", {"command": "touch --dat=now made.txt"})
+    assert (result["status"], result.get("sandbox")) == ("success", "bubblewrap"), result
+    assert (project / "made.txt").exists()
+
+
 @pytest.mark.parametrize("command", ["n='a[$(touch m)]'; s=abc; echo ${s:1:n}", "jobs -x touch m"])
 def test_bash_does_run_what_stands_there(command: str, tmp_path: Path) -> None:
     """If this fails, bash has changed, and the floor for this construct guards against nothing."""
     subprocess.run(["bash", "-c", command], cwd=tmp_path, check=False, capture_output=True)
     assert (tmp_path / "m").exists(), shlex.quote(command)
+
+
+async def test_a_file_that_only_a_variable_names_is_not_read_on_the_host_in_permissive_mode(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (tmp_path / ".netrc").write_text("machine m login l password canary\n")
+    async with handrail.open(cwd=work, mode="permissive") as session:
+        await session.call("execute_cli", {"command": f"export X={tmp_path}/.netrc"})
+        result = await session.call("execute_cli", {"command": "cat $X"})
+    assert "canary" not in str(result)

@@ -248,7 +248,6 @@ async def test_a_session_ends_its_prepared_sandboxes(work: Path, home: Path) -> 
 PLANTED = """mkdir -p node_modules/x && cd node_modules/x && git init -q .
 git -c user.email=a@b -c user.name=b commit -q --allow-empty -m x
 printf '[core]\\n\\tfsmonitor = touch %s; false\\n' >> .git/config
-cd ../.. && git update-index --add --cacheinfo 160000,$(git -C node_modules/x rev-parse HEAD),node_modules/x
 """
 
 
@@ -260,8 +259,16 @@ async def test_what_a_sandboxed_command_left_is_put_aside_before_git_runs_on_the
     (work / "plant.sh").write_text(PLANTED % marker)
     loop = "while :; do mkdir -p evil; echo ../evil > .git/commondir; sleep 0.01; done"
     (work / "loop.sh").write_text(loop)
+    # What is in `.git` can be changed by git alone, and by its hooks.
+    hook = work / ".git/hooks/post-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexec sh loop.sh\n")
+    hook.chmod(0o755)
+    for name, value in (("user.name", "a"), ("user.email", "a@b")):
+        await anyio.run_process(["git", "config", name, value], cwd=work)
     assert (await run(session, "sh plant.sh"))["status"] == "success"
-    assert (await run(session, "sh loop.sh", background=True))["sandbox"] == "bubblewrap"
+    await anyio.run_process(["git", "-c", "advice.addEmbeddedRepo=false", "add", "-f", "node_modules/x"], cwd=work)
+    assert (await run(session, "git commit -q --allow-empty -m x", background=True))["sandbox"] == "bubblewrap"
     while not (work / ".git/commondir").exists():
         await asyncio.sleep(0.02)
     switch.approves = True
@@ -299,5 +306,6 @@ async def test_only_what_works_on_version_history_can_change_its_data(
     os.utime(work / "notes.txt", (0, 0))
     await session.call("execute_cli", {"command": command})
     assert sorted(path for path in (work / ".git/objects").rglob("*") if path.is_file()) == data
-    changed = await session.call("execute_cli", {"command": "echo b > b && git add b"})
+    (work / "b").write_text("b")
+    changed = await session.call("execute_cli", {"command": "git add b"})
     assert changed.ok, changed

@@ -39,7 +39,7 @@ async def page(served: Console, writer: Agent) -> AsyncIterator[Page]:
 
 
 async def ask(served: Console, path: str, body: Any = None) -> tuple[int, Any]:
-    """What the console answers to a request."""
+    """Return the console's answer to a request."""
 
     def send() -> tuple[int, Any]:
         given = None if body is None else json.dumps(body).encode()

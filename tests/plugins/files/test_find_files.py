@@ -339,7 +339,7 @@ async def test_a_pattern_that_nothing_below_can_fit_is_refused(found: Find, patt
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="only POSIX has pipes with names")
-@pytest.mark.parametrize("name", [".gitignore", "sub/.ignore", "sub/.rgignore", "../.gitignore", ".git/info/exclude"])
+@pytest.mark.parametrize("name", [".gitignore", "sub/.ignore", "sub/.rgignore", "../.gitignore"])
 @pytest.mark.parametrize("by", [{"pattern": "*.txt"}, {"search_text": "needle"}])
 async def test_an_ignore_file_that_is_a_pipe_is_not_waited_for(
     found: Find, folder: Path, name: str, by: dict[str, str]
@@ -360,7 +360,65 @@ async def test_an_ignore_file_that_leads_to_an_endless_device_is_not_read(found:
     (folder / ".ignore").symlink_to("/dev/zero")
     with anyio.fail_after(10):
         result = await found(pattern="*.txt")
-    assert result.ok or "no ordinary file" in result["error"]["message"]
+    assert "is a link" in result["error"]["message"]
+
+
+@pytest.mark.parametrize("name", [".gitignore", "sub/.ignore", "sub/.rgignore"])
+@pytest.mark.parametrize("by", [{"pattern": "*.txt"}, {"search_text": "needle", "path": "sub"}])
+async def test_an_ignore_file_that_is_a_link_to_what_may_not_be_read_is_not_followed(
+    found: Find, folder: Path, name: str, by: dict[str, str]
+) -> None:
+    """If this fails, the names that are left out of a search tell what is in a secret."""
+    write(folder, {"sub/4711.txt": "needle", "sub/0815.txt": "needle", ".env": "4711.txt\n", "plain": "*.txt\n"})
+    (folder / ".git").mkdir()
+    (folder / name).symlink_to(folder / ".env")
+    assert "is a link" in (await found(**by))["error"]["message"]
+    assert len(paths(await found(**by, ignore=False))) == 2
+    (folder / name).unlink()
+    (folder / name).symlink_to(folder / "plain")
+    assert paths(await found(**by)) == []
+
+
+EXCHANGES = """#!/bin/sh
+cd {folder} && rm x && ln -s .env x && cd "$OLDPWD"
+{rg} "$@"
+cd {folder} && rm x && echo {rest} >x
+"""
+
+
+@pytest.mark.parametrize("path", ["x", "."])
+@pytest.mark.parametrize("secret", ["\0key", "key"])
+async def test_what_takes_the_place_of_a_file_during_a_search_is_not_told(
+    folder: Path, tmp_path: Path, path: str, secret: str
+) -> None:
+    """If this fails, an agent finds out by regular expressions what is in a secret."""
+    program = tmp_path / "rg"
+    program.write_text(EXCHANGES.format(folder=folder, rg=REAL, rest="rest"))
+    program.chmod(0o700)
+    write(folder, {".env": secret, "x": "rest"})
+    async with open_test_session(plugins={"files": Files(str(program))}, folder=tmp_path, confirm=yes) as session:
+        result = await session.call("find_files", {"search_text": "k.y", "regex": True, "path": path})
+        # The file itself is found, if it is named: it was opened before.
+        here = await session.call("find_files", {"search_text": "re", "path": path})
+    assert "key" not in str(dict(result))
+    assert not result["matches"]
+    assert "binary_matches" not in result
+    assert bool(here["matches"]) is (path == "x")
+
+
+@pytest.mark.parametrize(("meanwhile", "told"), [("touch y; rm y", False), ("true", True)])
+async def test_a_binary_file_is_told_of_only_where_nothing_was_exchanged(
+    folder: Path, tmp_path: Path, meanwhile: str, told: bool
+) -> None:
+    """If this fails, a file that stood in the place of another one for a moment is searched bit by bit."""
+    program = tmp_path / "rg"
+    program.write_text(f'#!/bin/sh\n{REAL} "$@"\n{meanwhile}\n')
+    program.chmod(0o700)
+    # Found to be binary only after it has been taken for text.
+    write(folder, {"x": b"key\n" + b"a\n" * 100_000 + b"\0"})
+    async with open_test_session(plugins={"files": Files(str(program))}, folder=tmp_path, confirm=yes) as session:
+        result = await session.call("find_files", {"search_text": "key"})
+    assert result.get("binary_matches") == (["x"] if told else None)
 
 
 async def test_python_takes_no_module_from_the_folder_that_is_searched(folder: Path) -> None:

@@ -121,6 +121,27 @@ async def test_all_names_of_a_file_show_the_new_content(write: Write, folder: Pa
     assert sorted(os.listdir(folder)) == ["a", "b"]
 
 
+@pytest.mark.parametrize("tool", ["write_file", "edit_file"])
+async def test_a_name_outside_the_workspace_keeps_the_old_content(
+    session: Session, folder: Path, tmp_path: Path, tool: str
+) -> None:
+    cached, installed = tmp_path / "cached", folder / "installed"
+    cached.write_text("old")
+    cached.chmod(0o640)
+    if hasattr(os, "setxattr"):
+        os.setxattr(cached, "user.from", b"cache")
+    for name in ("installed", "again"):
+        os.link(cached, folder / name)
+    texts = {"content": "new"} if tool == "write_file" else {"old_string": "old", "new_string": "new"}
+    result = await session.call(tool, {"file_path": "installed", **texts})
+    assert (installed.read_text(), cached.read_text(), (folder / "again").read_text()) == ("new", "old", "old")
+    assert stat.S_IMODE(installed.stat().st_mode) == 0o640
+    if hasattr(os, "getxattr"):
+        assert os.getxattr(installed, "user.from") == b"cache"
+    assert "3 names" in result["note"]
+    assert "keep the old content" in result["note"]
+
+
 async def test_a_file_that_changed_since_it_was_read_is_not_written_over(
     session: Session, write: Write, folder: Path
 ) -> None:

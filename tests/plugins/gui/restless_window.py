@@ -12,6 +12,7 @@ import sys
 import time
 
 from Xlib import X, display
+from Xlib.ext import xinput
 
 LEFT, TOP, WIDTH, HEIGHT = 700, 300, 200, 150
 
@@ -22,12 +23,15 @@ def main(when: str) -> None:
     window = root.create_window(LEFT, TOP, WIDTH, HEIGHT, 0, X.CopyFromParent, background_pixel=0xFFFFFF)
     window.set_wm_name("restless")
     window.set_wm_normal_hints(flags=1 << 0, x=LEFT, y=TOP)
+    if when == "pressed":
+        # An event: who asks where the buttons are may miss a short click.
+        root.xinput_select_events([(xinput.AllMasterDevices, xinput.RawButtonPressMask)])
     window.map()
     paint = window.create_gc(foreground=0)
     screen.sync()
     if when == "pressed":
-        while not root.query_pointer().mask & X.Button1Mask:
-            time.sleep(0.001)
+        while getattr(screen.next_event(), "evtype", None) != xinput.RawButtonPress:
+            pass
         window.fill_rectangle(paint, 0, 0, WIDTH, HEIGHT)
         screen.sync()
         signal.pause()

@@ -203,6 +203,9 @@ async def during_a_form(place: Place, era: str, tool: str, args: dict[str, Any],
         (left,) = await wait_for(lambda: pending(places(place)))
         answer(places(place), left)
         await wait_for(lambda: not pending(places(place)) and not list(Path(places(place).state).glob("approvals/*")))
+        if era == LEGACY:
+            # That the form is over goes to this client while it shows it.
+            await wait_for(lambda: person.withdrawn)
         person.may.set()
     return person, results[0]
 

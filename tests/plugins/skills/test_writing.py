@@ -35,6 +35,16 @@ async def test_a_written_skill_is_asked_about_and_stays_off_until_a_person_enabl
         assert (await session.call("load_skill", {"skill_name": "tea"}))["instructions"] == "Boil water.\n"
 
 
+async def test_no_mode_and_no_grant_has_a_skill_written_unasked(tmp_path: Path) -> None:
+    path = write(own(tmp_path)) / "SKILL.md"
+    before = path.read_text()
+    async with session_in(tmp_path, mode="permissive") as session:
+        assert (await session.call("create_skill", NEW)).error_code == "no_confirmer"
+        edit = {"skill_name": "tidy", "content": before.replace("well", "better")}
+        assert (await session.call("edit_skill", edit)).error_code == "no_confirmer"
+    assert path.read_text() == before
+
+
 async def test_an_edited_skill_is_off_again(tmp_path: Path) -> None:
     path = write(own(tmp_path)) / "SKILL.md"
     enable(tmp_path, "tidy")

@@ -283,7 +283,26 @@ async def test_one_that_ends_while_loading_is_told_with_its_last_words() -> None
 async def test_a_program_that_is_not_there_is_named() -> None:
     config = OmniParserConfig(url=f"http://127.0.0.1:{free_port()}", command=("no-such-program",))
     async with opened(OmniParser(config), Surroundings()) as backend:
-        with pytest.raises(BackendUnavailable, match="'no-such-program'"):
+        with pytest.raises(BackendUnavailable, match="no-such-program"):
+            await backend.parse(screen(), "")
+
+
+async def test_its_program_is_none_that_an_agent_wrote(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "omni").write_text("#!/bin/sh\n", encoding="utf-8")
+    (tmp_path / "omni").chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    config = OmniParserConfig(url=f"http://127.0.0.1:{free_port()}", command=("omni",))
+    async with opened(OmniParser(config), surroundings()) as backend:
+        with pytest.raises(BackendUnavailable, match="the program omni is in no folder of PATH"):
+            await backend.parse(screen(), "")
+
+
+async def test_it_runs_where_agents_write_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    config = OmniParserConfig(url=f"http://127.0.0.1:{free_port()}", command=("sh", "-c", "pwd; exit 1"))
+    async with opened(OmniParser(config), surroundings()) as backend:
+        with pytest.raises(BackendUnavailable, match="exit code 1: /\n"):
             await backend.parse(screen(), "")
 
 

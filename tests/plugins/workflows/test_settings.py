@@ -141,6 +141,19 @@ async def test_a_profile_is_not_written_unless_a_rule_of_a_person_says_so(tmp_pa
     assert list(home.iterdir()) == []
 
 
+async def test_a_refusal_tells_nothing_of_what_is_in_a_profile(tmp_path: Path, person: Person) -> None:
+    """If this fails, an agent reads a profile, or finds out by guesses what is in it."""
+    (tmp_path / ".profile").write_text("export PIN=4711\n")
+    environment = {**os.environ, "HOME": str(tmp_path), "SHELL": "/bin/bash"}
+    async with handrail.open(confirm=person, cwd=tmp_path, environment=environment) as session:
+        await session.load_tools(ADVANCED, source="tests")
+        args = [{"name": "PIN", "value": value, "scope": "user"} for value in ("0815", "4711")]
+        wrong, right = [await session.call("set_env_var", each) for each in args]
+    assert wrong.status == right.status == "denied"
+    assert wrong["error"] == right["error"]
+    assert "4711" not in str(dict(wrong))
+
+
 @pytest.mark.parametrize(("shell", "file"), [("bash", ".profile"), ("zsh", ".zshenv")])
 async def test_a_line_of_a_profile_is_quoted_replaced_and_written_once(
     tmp_path: Path, person: Person, shell: str, file: str

@@ -8,11 +8,15 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import anyio
+
 from handrail.asking.confirm import LASTING, Answer, Approval, Choice, Confirmer, Step
+from handrail.calls.approved_files import file_states
+from handrail.calls.command_questions import full_confirmation
 from handrail.calls.invocation import Invocation
 from handrail.errors import DeniedByUser, InvalidArguments, NoConfirmer
 from handrail.judging import grants
-from handrail.judging.verdicts import Decision, Part, Reason, Verdict
+from handrail.judging.verdicts import Decision, Part, Reason, Route, Verdict
 from handrail.records.redaction import REDACTED, SECRET_VALUES, is_secret_name
 from handrail.watching.events import ApprovalAnswered, ApprovalAsked
 from handrail.watching.observing import Judge, considered
@@ -81,6 +85,9 @@ async def _outcome(
 ) -> Answer | Verdict:
     running = session.running[approval.call_id]
     running.asked = approval.confirmation
+    running.asked_files = None
+    if running.invocation is not None and running.invocation.tool.confinable and approval.verdict.route is Route.HOST:
+        running.asked_files = await anyio.to_thread.run_sync(file_states, approval.verdict, session.workspace)
     session.scheduler.look_again(running)
     try:
         with ExitStack() as clocks:
@@ -117,7 +124,7 @@ def question(session: Session, invocation: Invocation, verdict: Verdict, note: s
         call_hash=invocation.call_hash,
         tool=invocation.tool.name,
         args=invocation.args,
-        confirmation=invocation.confirmation(verdict),
+        confirmation=full_confirmation(session, invocation, verdict),
         verdict=verdict,
         grants=grants.options(invocation, verdict),
         steps=shown_steps(verdict.parts, invocation, session.court.judging.environment),

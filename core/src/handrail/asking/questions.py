@@ -86,7 +86,9 @@ def _lines(approval: Approval, width: int) -> Iterator[str]:
     if kind == "url":
         yield from _host(shown["url"], width)
     if kind != "edit":
-        yield from _other_arguments(approval, [title, *shown.values()], width)
+        # The real folder has been shown in the place of the one that is written.
+        seen = [title, *shown.values(), *([approval.args.get("cwd")] if kind == "exec" else [])]
+        yield from _other_arguments(approval, seen, width)
     yield from _steps(approval.steps, str(shown.get("command", "")), width)
     if approval.verdict.reasons:
         yield "It is asked because:"

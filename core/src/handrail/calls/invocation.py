@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from handrail.calls.context import ToolContext
 from handrail.judging.verdicts import Touch
-from handrail.tools.contract import KINDS, Delete, Effect, Input, Read, Run, Send, Tool, Write
+from handrail.tools.contract import KINDS, Delete, Effect, Input, Read, Remote, Run, Send, Tool, Write
 
 if TYPE_CHECKING:
     from handrail.judging.verdicts import Verdict
@@ -72,7 +72,8 @@ class GrantOption:
     """What a yes may be good for beyond this call. `label` is for a person; the other fields are what a later call must match, all of them.
 
     `tool`: its name; `*` with a `server` is every tool of it. `commands`: beginnings of simple commands, as words; every command in the call
-    starts with one of them or is harmless. `folders`: real directories, and the `.git` of their repositories; every such command runs in these.
+    starts with one of them or is harmless, has no option that is not known, and touches nothing that is not among `touches`, nor anything
+    that is not known. `folders`: real directories, and the `.git` of their repositories; every such command runs in these.
     `paths`: real files, or folders with all that is in them. `hosts`: `name` or `name:port`.
     `server`: the MCP server that runs the tool, and `declared` what it said of its tools then (`Remote.declared`): what is declared otherwise
     later is not what the person said yes to. `call_hash`: exactly this call, as long as it touches no more than `touches`:
@@ -96,11 +97,16 @@ class GrantOption:
 
 @dataclass(frozen=True, slots=True)
 class ExecConfirmation:
-    """A command to be run."""
+    """A command to be run.
+
+    `cwd`: the real folder that it runs in, where that is not the workspace itself. `variables`: those that its text uses and earlier commands
+    of the session have set, with their values.
+    """
 
     title: str
     command: str
     cwd: str | None = None
+    variables: Mapping[str, str] = field(default_factory=dict[str, str])
     kind: Literal["exec"] = "exec"
 
 
@@ -218,6 +224,12 @@ class Invocation:
     def call_hash(self) -> str:
         """sha256 (hex) of the canonical `{tool, raw args}`: equal for equal calls, whatever the order of keys."""
         return hash_of(self.tool.name, self.args)
+
+    @cached_property
+    def served_by(self) -> tuple[str | None, Remote | None]:
+        """The server that the call is for, and what that says of the tool or of itself; None where none is."""
+        tool = self.tool
+        return tool.served_by(self.params) if tool.served_by is not None else (tool.server, tool.remote)
 
     @property
     def root(self) -> Invocation:

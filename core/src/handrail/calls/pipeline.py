@@ -15,6 +15,8 @@ from dataclasses import replace
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
+import anyio
+
 from handrail.calls.context import ToolContext
 from handrail.calls.ending import failed, finish, masked, record, refuse_second, stopped
 from handrail.calls.invocation import Invocation, ToolCall
@@ -38,12 +40,15 @@ from handrail.watching.events import Judged, Proposed, Scheduled, Started
 from handrail.watching.observing import considered
 
 if TYPE_CHECKING:
+    from handrail.calls.approved_files import FileState
     from handrail.sandboxing.confining import Confinement
     from handrail.session import Session
     from handrail.tools.contract import Tool
 
 log = logging.getLogger(__name__)
 
+# Hosts that a result says were not to be reached.
+MOST_UNREACHABLE = 5
 MAX_DEPTH = 8
 # How often one call may be handed on to another.
 MAX_TAILS = 8
@@ -177,6 +182,7 @@ async def _once_more(
 ) -> ToolResult:
     """Run a call again that the sandbox has refused something, if a person says yes to that. Returns its result, else the one it had."""
     assert running.invocation is not None
+    first = running.verdict
     again = await asked_again(session, running, running.invocation, denied)
     if again is None:
         return denied
@@ -187,7 +193,17 @@ async def _once_more(
     # A tool that hands on does so before it runs anything in the sandbox.
     assert isinstance(result, ToolResult)
     result["sandbox_denied"] = _refusal(denied)
+    if _has_changed(first, denied):
+        result.add_note(
+            "It ran twice: what the first run may have changed before it failed was there when the second began."
+        )
     return result
+
+
+def _has_changed(verdict: Verdict | None, denied: ToolResult) -> bool:
+    """Return True if a call that failed in the sandbox has changed files, as far as undo knows, or may have changed a repository."""
+    changes = () if verdict is None else (verdict, *verdict.steps)
+    return "undo" in denied or any(each.changes_repositories for each in changes)
 
 
 async def _although_not_undoable(
@@ -230,7 +246,7 @@ async def _when_free(
     while verdict.decision is Decision.ALLOW and await session.scheduler.claim(running):
         now = judged(session, invocation, await session.court.judge(invocation))
         if now.decision is Decision.CONFIRM:
-            if _same_question(invocation, verdict, now):
+            if _same_question(session, invocation, verdict, now):
                 break
             from handrail.asking.confirming import confirm
 
@@ -240,11 +256,13 @@ async def _when_free(
     return invocation, verdict
 
 
-def _same_question(invocation: Invocation, answered: Verdict, now: Verdict) -> bool:
+def _same_question(session: Session, invocation: Invocation, answered: Verdict, now: Verdict) -> bool:
     """Whether a person who said yes would be asked nothing new."""
+    from handrail.calls.command_questions import full_confirmation
+
     return (
         answered.approved is not None
-        and answered.approved == invocation.confirmation(now)
+        and answered.approved == full_confirmation(session, invocation, now)
         and (answered.rule, answered.route, answered.parts) == (now.rule, now.route, now.parts)
         and set(now.reasons) <= set(answered.reasons)
     )
@@ -304,12 +322,15 @@ async def asked_again(
     """
     hosts = await _missing_hosts(session, denied)
     view = running.verdict.view if running.verdict is not None else None
+    refusal = _refusal(denied)
+    if _has_changed(running.verdict, denied):
+        refusal = f"{refusal}; it may have changed files before it failed, and would begin anew"
 
     async def judge_again(invocation: Invocation) -> Verdict:
         verdict = judged(session, invocation, await session.court.judge(invocation))
         if verdict.decision is Decision.DENY:
             return verdict
-        return _with_hosts(verdict, hosts, denied, view) if hosts else _for_host(verdict, denied)
+        return _with_hosts(verdict, hosts, refusal, view) if hosts else _for_host(verdict, refusal)
 
     asked = await judge_again(invocation)
     if asked.decision is Decision.DENY:
@@ -333,28 +354,30 @@ async def _missing_hosts(session: Session, denied: ToolResult) -> tuple[str, ...
     return tuple(hosts) if sandbox is not None and sandbox.filters else ()
 
 
-def _for_host(verdict: Verdict, denied: ToolResult) -> Verdict:
+def _for_host(verdict: Verdict, refusal: str) -> Verdict:
     """The question whether a call runs again on the host."""
     return replace(
         verdict,
         decision=Decision.CONFIRM,
         route=Route.HOST,
         view=None,
+        changes_repositories=(),
+        steps=(),
         reach=None,
         hosts=(),
         rule="sandbox:denied",
-        reasons=(Reason("sandbox_denied", f"a yes runs it again, on the host: {_refusal(denied)}"), *verdict.reasons),
+        reasons=(Reason("sandbox_denied", f"a yes runs it again, on the host: {refusal}"), *verdict.reasons),
         remember=None,
         grantable=False,
         narrowed=(),
     )
 
 
-def _with_hosts(verdict: Verdict, hosts: Sequence[str], denied: ToolResult, view: View | None) -> Verdict:
+def _with_hosts(verdict: Verdict, hosts: Sequence[str], refusal: str, view: View | None) -> Verdict:
     """The question whether a call runs again in the sandbox, with these hosts beside those that it has or is likely to need."""
     likely = verdict.reach.hosts if verdict.reach is not None else ()
     wanted = tuple(dict.fromkeys((*hosts, *(host for host in likely if host not in verdict.hosts))))
-    told = f"if approved, it runs again in the sandbox, with network to {', '.join(wanted)}: {_refusal(denied)}"
+    told = f"if approved, it runs again in the sandbox, with network to {', '.join(wanted)}: {refusal}"
     return replace(
         verdict,
         decision=Decision.CONFIRM,
@@ -381,6 +404,18 @@ async def _check_still(session: Session, invocation: Invocation, verdict: Verdic
         )
 
 
+async def _check_files(invocation: Invocation, asked_files: Mapping[str, FileState]) -> None:
+    """Raise `Denied` if a file that a person was asked about is another one now."""
+    from handrail.calls.approved_files import changed_file
+
+    path = await anyio.to_thread.run_sync(changed_file, asked_files)
+    if path is not None:
+        raise Denied(
+            f"{invocation.tool.name} was not run: {path!r} has changed since a person was asked about this call",
+            hint="look at the file, then call it again; end what changes it by stop_process",
+        )
+
+
 def judged(session: Session, invocation: Invocation, verdict: Verdict) -> Verdict:
     """The verdict, when those who listen have been told."""
     if session.bus.listening:
@@ -395,8 +430,8 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
     tool = invocation.tool
     confined = verdict.route is Route.SANDBOX
     sandbox = await session.confinement(tool, verdict.view, hosts=_hosts(session, verdict)) if confined else None
-    if sandbox is not None and verdict.keeps_repositories:
-        sandbox = sandbox.keeping_repositories()
+    if sandbox is not None:
+        sandbox = sandbox.keeping_repositories().changing_repository(verdict.changes_repositories)
     if not tool.read_only:
         session.check_stopped()
     if running.why is not None:
@@ -408,6 +443,8 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
             on_host = await session.begin_host_run(verdict.view)
             if on_host is not None and on_host.hold.held:
                 await _check_still(session, invocation, verdict)
+            if on_host is not None and verdict.approved is not None and running.asked_files:
+                await _check_files(invocation, running.asked_files)
         if sandbox is not None and recorded is not None:
             sandbox = sandbox.protecting(recorded.protected)
         context = ToolContext(session, invocation, running, verdict=verdict, sandbox=sandbox)
@@ -516,6 +553,8 @@ def _tell_hosts(result: ToolResult, sandbox: Confinement) -> None:
         result["refused_hosts"] = list(refused)
         if "error" not in result:
             result.add_note(f"The sandbox refused connections to {', '.join(refused)}.")
+    for text in sandbox.traffic.unreachable[:MOST_UNREACHABLE]:
+        result.add_note(f"{text}.")
 
 
 def _tell_left(result: ToolResult, left: Sequence[str]) -> None:
@@ -529,9 +568,9 @@ def _tell_left(result: ToolResult, left: Sequence[str]) -> None:
 
 
 def _tell_aside(result: ToolResult, aside: Sequence[str]) -> None:
-    """Name in the result what was renamed in the workspace."""
-    if aside:
+    """Name in the result what was renamed in the workspace, now or while the call ran."""
+    if aside := [*result.get("put_aside", ()), *aside]:
         from handrail.sandboxing.aside import ASIDE
 
-        result["put_aside"] = list(aside)
+        result["put_aside"] = aside
         result.add_note(f"Renamed, since other programs run such files unasked (…{ASIDE}): {', '.join(aside)}.")

@@ -1,4 +1,4 @@
-"""How a person can allow a call that was denied: the shortest mode or rule that does, tried by judging the call with it."""
+"""Remedies for denied calls: the shortest mode or rule that allows the call, verified by judging the call with it."""
 
 from __future__ import annotations
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import types
-from collections.abc import Coroutine, Generator
+from collections.abc import Coroutine, Generator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from handrail.errors import Stopped, TimedOut
 
 if TYPE_CHECKING:
+    from handrail.calls.approved_files import FileState
     from handrail.calls.claims import Claim
     from handrail.calls.invocation import Confirmation, Invocation, ToolCall
     from handrail.judging.verdicts import Verdict
@@ -46,6 +47,8 @@ class Running:
     invocation: Invocation | None = None
     verdict: Verdict | None = None
     asked: Confirmation | None = None
+    # The files that the question is about, as they were before it was asked.
+    asked_files: Mapping[str, FileState] | None = None
     claim: Claim | None = None
     begun = False
     executing = False

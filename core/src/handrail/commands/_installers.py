@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from handrail.errors import HandrailError
+from handrail.running.programs import START_FOLDER
 
 Command = Sequence[str | Path]
 # What stands before another package in `uv tool install`.
@@ -111,7 +112,7 @@ class Pipx:
         return [self.program, "runpip", self.prefix.name, *words]
 
     def _uninjects(self) -> bool:
-        told = subprocess.run([self.program, "--help"], capture_output=True, text=True, check=False)
+        told = subprocess.run([self.program, "--help"], cwd=START_FOLDER, capture_output=True, text=True, check=False)
         return "uninject" in told.stdout
 
     @property

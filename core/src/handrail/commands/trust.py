@@ -14,7 +14,8 @@ import click
 def command(folder: str | None, revoke: bool, listing: bool) -> None:
     """Let a folder's handrail.toml loosen things, too.
 
-    FOLDER is by default the one whose handrail.toml counts here. Read that file first.
+    FOLDER is by default the one whose handrail.toml counts here. Read that file first: what is in it now is trusted, and
+    nothing that is written into it later.
 
     Example: handrail trust ~/work/shop
     """
@@ -32,7 +33,12 @@ def command(folder: str | None, revoke: bool, listing: bool) -> None:
         return
     chosen = Path(folder).expanduser() if folder else project_folder(current_folder(), environment=os.environ)
     if not revoke:
-        click.echo(f"trusted: {trust.trust(chosen, places=places)}")
+        real = trust.trust(chosen, places=places)
+        click.echo(f"trusted: {real}")
+        if not os.path.lexists(real / trust.PROJECT_FILE):
+            click.echo(
+                f"Note: {trust.PROJECT_FILE} is not there; once you have made it, trust the folder again", err=True
+            )
     elif trust.untrust(chosen, places=places):
         click.echo(f"no longer trusted: {chosen.resolve()}")
     else:

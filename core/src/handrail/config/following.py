@@ -52,6 +52,9 @@ class Following:
         except HandrailError as exc:
             log.error("the configuration was not taken over: %s", exc)
             return
+        for sentence in config.ignored:
+            if sentence not in self._runtime.config.ignored:
+                log.warning("%s", sentence)
         self._runtime.config = config
         self._runtime.rules = changed
         self._runtime.undo.use(config.settings.undo)

@@ -17,16 +17,15 @@ from pydantic import BaseModel
 from handrail.config.checking import check, line_of
 from handrail.config.places import MARK, Places
 from handrail.config.settings import Settings
-from handrail.config.trust import is_trusted
+from handrail.config.source_text import read_source
+from handrail.config.trust import is_trusted_text
 from handrail.errors import ConfigError
-from handrail.files.holding import QUIET
 from handrail.plain import is_object
 from handrail.words import nearest
 
 PREFIX = "HANDRAIL_"
 SECRET = f"{PREFIX}SECRET_"
 RESERVED = frozenset({"HANDRAIL_HOME", "HANDRAIL_CONFIG", "HANDRAIL_PLUGINS"})
-MAX_BYTES = 1_000_000
 
 Key = tuple[str, ...]
 Kind = Literal["admin", "user", "project", "untrusted", "named", "environment", "flag"]
@@ -112,15 +111,21 @@ def project_layer(candidates: Sequence[Path], *, named: bool, places: Places) ->
         return
     for file in candidates:
         if os.path.lexists(file):
-            yield from file_layer(file, "project" if is_trusted(file.parent, places=places) else "untrusted")
+            # What is judged is what counts, even if a command of an agent exchanges the file meanwhile.
+            text = read_source(file)
+            trusted = is_trusted_text(file.parent, text, places=places)
+            yield text_layer(text, file, "project" if trusted else "untrusted")
             return
 
 
 def file_layer(file: Path, kind: Kind) -> Iterator[Layer]:
-    """What a file sets, with its paths and rules placed; nothing when it is not there. Raises `ConfigError` for what is wrong in it."""
-    if not os.path.lexists(file):
-        return
-    text = read(file)
+    """What a file sets; nothing when it is not there. Raises what `text_layer` raises."""
+    if os.path.lexists(file):
+        yield text_layer(read_source(file), file, kind)
+
+
+def text_layer(text: str, file: Path, kind: Kind) -> Layer:
+    """What the text of a file sets, with its paths and rules placed. Raises `ConfigError` for what is wrong in it."""
     values = parse(text, file)
     check(values, where=lambda key: f"{file}:{line_of(key, text)}")
     flat = dict(_flatten(values))
@@ -131,7 +136,7 @@ def file_layer(file: Path, kind: Kind) -> Iterator[Layer]:
         flat[RULES] = [placed(rule, file, index, start) for index, rule in enumerate(flat[RULES])]
     if OBSERVERS in flat:
         flat[OBSERVERS] = [{**observer, "command": _program(observer["command"], file)} for observer in flat[OBSERVERS]]
-    yield Layer(kind, str(file), flat)
+    return Layer(kind, str(file), flat)
 
 
 def _program(command: Sequence[str], file: Path) -> list[str]:
@@ -148,27 +153,6 @@ def placed(rule: dict[str, Any], file: Path, index: int, start: Path | None) -> 
         given = [rule["paths"]] if isinstance(rule["paths"], str) else rule["paths"]
         placed["paths"] = [path if path.startswith("~") else str(start / path) for path in given]
     return placed
-
-
-def read(file: Path) -> str:
-    """The text of a configuration file."""
-    try:
-        # Opened before it is looked at: a pipe that came in between would be waited for.
-        with open(os.open(file, os.O_RDONLY | QUIET), "rb") as text:
-            found = os.fstat(text.fileno())
-            if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
-                raise ConfigError(f"{file} is not a file of at most {MAX_BYTES:,} bytes", hint="put a text file there")
-            # Editors on Windows put a mark first.
-            return text.read(MAX_BYTES).decode("utf-8-sig")
-    except FileNotFoundError as exc:
-        from handrail.files.naming import near
-
-        raise ConfigError(f"there is no file {str(file)!r}", hint=near(file)) from exc
-    except OSError as exc:
-        raise ConfigError(f"{file} cannot be read: {exc.strerror}", hint=f"ls -l {file} shows whose it is") from exc
-    except UnicodeDecodeError as exc:
-        line = exc.object[: exc.start].count(b"\n") + 1
-        raise ConfigError(f"{file}:{line}: this is not UTF-8 text", hint="save it as UTF-8") from exc
 
 
 def parse(text: str, file: Path) -> dict[str, Any]:

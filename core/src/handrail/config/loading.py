@@ -1,7 +1,7 @@
 """Where settings come from: files, environment and flags, each value with its source.
 
 default < /etc/handrail/config.toml < the user's config.toml < the project's handrail.toml < environment < flags. Later beats earlier, save
-that for what guards the stricter value wins or all of them count (`config_merging`). A project file in a folder that nobody trusted may only
+that for what guards the stricter value wins or all of them count (`config_merging`). A project file that nobody trusted as it is may only
 tighten. Loading reads, and never writes.
 """
 
@@ -29,17 +29,17 @@ from handrail.config.layers import (
     parse,
     placed,
     project_layer,
-    read,
 )
 from handrail.config.merging import Merge, add, decide_mode, left_out
 from handrail.config.places import Places, home_folder
 from handrail.config.rule_settings import RuleSettings
 from handrail.config.settings import PluginSettings, Settings
+from handrail.config.source_text import read_source
+from handrail.config.trust import PROJECT_FILE, is_trusted
 from handrail.errors import ConfigError
 from handrail.plain import is_list, is_object
 from handrail.tools.mistakes import dotted
 
-PROJECT_FILE = "handrail.toml"
 # The platform's own place for all users; on Linux `/etc` itself, where an administrator looks first.
 ADMIN_FOLDER = (
     Path("/etc/handrail") if sys.platform == "linux" else platformdirs.site_config_path("handrail", appauthor=False)
@@ -86,7 +86,7 @@ class Config:
 def _line(source: str, key: tuple[int | str, ...]) -> str:
     """`FILE:LINE` where the source is a file that still says so."""
     try:
-        return f"{source}:{line_of(key, read(Path(source)))}" if Path(source).is_file() else source
+        return f"{source}:{line_of(key, read_source(Path(source)))}" if Path(source).is_file() else source
     except ConfigError:
         return source
 
@@ -125,7 +125,8 @@ def load(
         add(layer, merge, places=places)
     decide_mode(layers, merge)
     if merge.left:
-        merge.ignored.append(left_out(merge.left, candidates))
+        file = next(file for file in candidates if os.path.lexists(file))
+        merge.ignored.append(left_out(merge.left, file, changed=is_trusted(file.parent, places=places)))
     return Config(
         settings=Settings.model_validate(nested(merge.values)),
         sources={
@@ -138,7 +139,7 @@ def load(
 
 def rules_of(file: Path) -> tuple[list[RuleSettings], list[ConfigError]]:
     """The rules of one file, and what is wrong with those that cannot be used; the first mistake elsewhere in it counts, too."""
-    text = read(file)
+    text = read_source(file)
     values = parse(text, file)
     policy = values.get("policy", {})
     given: Any = policy.get("rules", []) if is_object(policy) else []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -104,11 +103,11 @@ def _typed(key: Key, value: Any) -> Any:
     return found
 
 
-def left_out(what: Sequence[str], candidates: Sequence[Path]) -> str:
-    """The sentence for what such a file set in vain."""
-    file = next(file for file in candidates if os.path.lexists(file))
+def left_out(what: Sequence[str], file: Path, *, changed: bool) -> str:
+    """The sentence for what such a file set in vain. `changed`: its folder is trusted, with another content of it."""
+    why = "is not as it was when its folder was trusted" if changed else "is in a folder that is not trusted"
     return (
-        f"{file} is in a folder that is not trusted, so these are ignored: {', '.join(what)}; "
+        f"{file} {why}, so these are ignored: {', '.join(what)}; "
         f"read the file, then run: handrail trust {shlex.quote(str(file.parent))}"
     )
 

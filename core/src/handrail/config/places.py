@@ -15,6 +15,8 @@ from typing import Any
 import platformdirs
 
 from handrail.errors import ConfigError
+from handrail.files.drafts import sibling
+from handrail.files.holding import NO_LINK
 from handrail.files.locks import lock
 from handrail.plain import is_object
 
@@ -62,7 +64,7 @@ class Places:
 
     @property
     def undo(self) -> Path:
-        """What is kept of files before calls change them: no tool may read or write it."""
+        """The undo store, which no tool may read or write."""
         return self.state / "undo"
 
     @property
@@ -118,10 +120,11 @@ def locked(file: Path) -> Generator[None]:
 
 
 def write_private(path: Path, text: str) -> None:
-    """Replace a file at once and as a whole, readable by its owner only."""
+    """Replace a file, or a link, at once and as a whole by a file that is readable by its owner only."""
     private_folder(path.parent)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    # A name that was known before could be a link by now: an agent may write in the folder that a person names.
+    partial = sibling(path)
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK, 0o600)
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
             file.write(text)

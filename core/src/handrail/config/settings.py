@@ -246,6 +246,7 @@ class ObserverSettings(Section):
     )
     timeout: float = Field(default=10.0, gt=0, le=600, description="Seconds that it may take for each call.")
     security: bool = Field(default=False, description="Whether its failure blocks the call, or withholds the result.")
+    cwd: str | None = Field(default=None, description="The folder it runs in; unset: `/`, where no agent writes.")
 
     @property
     def called(self) -> str:
@@ -260,7 +261,7 @@ class ServerSettings(Section):
         default_factory=dict[str, str],
         description="Variables for it, beside those of Handrail that hold no credential; `secret:NAME` stands for a secret.",
     )
-    cwd: str | None = Field(default=None, description="The folder it runs in; unset: the session's.")
+    cwd: str | None = Field(default=None, description="The folder it runs in; unset: `/`, where no agent writes.")
     url: str | None = Field(default=None, pattern=r"^https?://[^\s]+$", description="The server's address.")
     headers: dict[Word, str] = Field(
         default_factory=dict[str, str], description="Headers of each request; `secret:NAME` stands for a secret."

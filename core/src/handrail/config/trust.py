@@ -1,25 +1,73 @@
-"""Folders that a person trusts: only there may a project's `handrail.toml` loosen anything."""
+"""Folders that a person trusts: only there may a project's `handrail.toml` loosen anything, and only as it was when the person said so."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from handrail.config.places import Places, write_private
+from handrail.config.source_text import read_source
 from handrail.errors import ConfigError
-from handrail.plain import is_list
+from handrail.plain import is_list, is_object
+
+PROJECT_FILE = "handrail.toml"
 
 
 def folders(places: Places) -> tuple[Path, ...]:
     """Every trusted folder, as it is really called, sorted. Raises `ConfigError` when the list cannot be relied on."""
+    return tuple(sorted(_known(places)))
+
+
+def is_trusted(folder: Path, *, places: Places) -> bool:
+    """Whether exactly this folder is trusted; the trust of a folder says nothing of those inside it, nor of what is in its `handrail.toml`."""
+    return folder.resolve() in _known(places)
+
+
+def is_trusted_text(folder: Path, text: str, *, places: Places) -> bool:
+    """True if the folder was trusted with a `handrail.toml` of just this text."""
+    return _known(places).get(folder.resolve()) == _fingerprint(text)
+
+
+def trust(folder: Path, *, places: Places) -> Path:
+    """Trust a folder from now on, with its `handrail.toml` as it is now; gives its real path.
+
+    Raises `ConfigError` when there is no such folder, or its `handrail.toml` cannot be read.
+    """
+    real = folder.resolve()
+    if not real.is_dir():
+        raise ConfigError(f"there is no folder {str(folder)!r}", hint="name one that is there, or none for this one")
+    file = real / PROJECT_FILE
+    fingerprint = _fingerprint(read_source(file)) if os.path.lexists(file) else ""
+    _write({**_known(places), real: fingerprint}, places)
+    return real
+
+
+def untrust(folder: Path, *, places: Places) -> bool:
+    """Take trust back; False when the folder was not trusted."""
+    known = dict(_known(places))
+    if known.pop(folder.resolve(), None) is None:
+        return False
+    _write(known, places)
+    return True
+
+
+def _fingerprint(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _known(places: Places) -> Mapping[Path, str]:
+    """The trusted folders, each with the fingerprint of the `handrail.toml` that it was trusted with; empty for one that had none."""
     file = places.trusted_folders
     try:
         mode = file.stat().st_mode
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return ()
+        return {}
     except (OSError, UnicodeDecodeError) as exc:
         raise _unusable(file, f"cannot be read ({exc})") from exc
     if mode & (stat.S_IWGRP | stat.S_IWOTH):
@@ -27,42 +75,21 @@ def folders(places: Places) -> tuple[Path, ...]:
     return _parse(text, file)
 
 
-def is_trusted(folder: Path, *, places: Places) -> bool:
-    """Whether exactly this folder is trusted; the trust of a folder says nothing of those inside it."""
-    return folder.resolve() in folders(places)
-
-
-def trust(folder: Path, *, places: Places) -> Path:
-    """Trust a folder from now on; gives its real path. Raises `ConfigError` when there is no such folder."""
-    real = folder.resolve()
-    if not real.is_dir():
-        raise ConfigError(f"there is no folder {str(folder)!r}", hint="name one that is there, or none for this one")
-    _write({*folders(places), real}, places)
-    return real
-
-
-def untrust(folder: Path, *, places: Places) -> bool:
-    """Take trust back; False when the folder was not trusted."""
-    known = set(folders(places))
-    real = folder.resolve()
-    if real not in known:
-        return False
-    _write(known - {real}, places)
-    return True
-
-
-def _parse(text: str, file: Path) -> tuple[Path, ...]:
+def _parse(text: str, file: Path) -> Mapping[Path, str]:
     try:
         listed: Any = json.loads(text)
     except ValueError as exc:
         raise _unusable(file, f"is not JSON ({exc})") from exc
-    if not is_list(listed) or not all(isinstance(item, str) for item in listed):
-        raise _unusable(file, "is not a list of folders")
-    return tuple(sorted(Path(item) for item in listed))
+    # Earlier versions kept a list of folders, without what is in them.
+    known: Any = dict.fromkeys(listed, "") if is_list(listed) and all(isinstance(i, str) for i in listed) else listed
+    if not is_object(known) or not all(isinstance(item, str) for item in known.values()):
+        raise _unusable(file, "is not a list of folders with fingerprints")
+    return {Path(folder): str(fingerprint) for folder, fingerprint in known.items()}
 
 
-def _write(known: set[Path], places: Places) -> None:
-    write_private(places.trusted_folders, json.dumps(sorted(map(str, known)), indent=2) + "\n")
+def _write(known: Mapping[Path, str], places: Places) -> None:
+    listed = {str(folder): known[folder] for folder in sorted(known)}
+    write_private(places.trusted_folders, json.dumps(listed, indent=2) + "\n")
 
 
 def _unusable(file: Path, why: str) -> ConfigError:

@@ -154,7 +154,10 @@ class Accessibility(Protocol):
 
 @runtime_checkable
 class Focusing(Protocol):
-    """The capability `focus` (scope session): what the input of a call would do to a terminal, asked before the call is judged."""
+    """The capability `focus` (scope session): what the input of a call would do to a terminal, asked before the call is judged.
+
+    The capability `shell` is asked the same of input to a command that an earlier call started.
+    """
 
     async def focus(self, invocation: Invocation) -> Focus | None:
         """The terminal that its keys would go to; None when they go to no terminal. Changes nothing."""

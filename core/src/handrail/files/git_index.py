@@ -1,4 +1,4 @@
-"""Which files git could bring back, read from a repository's index alone: git itself would obey the repository's settings."""
+"""Files that git can restore, read from the repository's index without running git, which would obey the repository's settings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import stat
 import struct
 from collections.abc import Iterator, Mapping
+from pathlib import PurePath
 
 from handrail.files.holding import NO_LINK, QUIET
 
@@ -53,6 +54,12 @@ class GitIndexes:
         root = self._roots[folder]
         self._roots.update(dict.fromkeys(passed, root))
         return root
+
+
+def repository_above(folder: str) -> str | None:
+    """Return the `.git` that git finds from an absolute folder: in it, or in the nearest folder above; None where there is none."""
+    above = (folder, *map(str, PurePath(folder).parents)) if os.path.isabs(folder) else ()
+    return next((git for place in above if os.path.lexists(git := os.path.join(place, ".git"))), None)
 
 
 def _index_of(root: str) -> str:

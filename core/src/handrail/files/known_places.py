@@ -220,6 +220,8 @@ AUTORUN_ENDINGS: dict[str, str] = {
     **dict.fromkeys((".scf", ".lnk", ".url", ".library-ms", ".desktop"), "the file manager"),
 }
 
+# Names of folders on the way to a secret.
+SECRET_STEPS = frozenset(part for place in SECRET_PLACES for part in place[:-1])
 # Places that can be looked up below any folder, each by its name: `.vscode`, `.github/workflows`, `.ssh`.
 PLACES_BY_NAME: Sequence[str] = tuple(
     dict.fromkeys(

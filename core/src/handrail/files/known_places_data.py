@@ -244,23 +244,26 @@ the next shell:
 PROJECT_AUTORUN = """
 git:
     .git  .gitmodules  .husky  .githooks  .git-hooks  .pre-commit-config.yaml  .pre-commit-hooks.yaml  lefthook.yml
-    .lefthook.yml  lefthook.yaml  .overcommit.yml  .hg/hgrc  .lefthook  .lintstagedrc  .lintstagedrc.json
-    .hg/hgrc-not-shared  .hg/sharedpath  .sl/config  .jj/repo/config.toml  .local-overcommit.yml  lefthook.toml  .lefthook.toml
+    .lefthook.yml  lefthook.yaml  .overcommit.yml  .lefthook  .lintstagedrc  .lintstagedrc.json
+    .local-overcommit.yml  lefthook.toml  .lefthook.toml  .lfsconfig
     lefthook.json  .lefthook.json  lefthook-local.yml  .lefthook-local.yml  lefthook-local.yaml  .lefthook-local.yaml
     lefthook-local.toml  .lefthook-local.toml  lefthook-local.json  .lefthook-local.json  .huskyrc  .huskyrc.json
     .huskyrc.js  .huskyrc.yml  .huskyrc.yaml  .lintstagedrc.js  .lintstagedrc.cjs  .lintstagedrc.mjs  .lintstagedrc.yml
     .lintstagedrc.yaml  .lefthook.yaml
+a version control system:
+    .hg  .svn  .jj  .bzr  .sl/config
 direnv:
     .envrc  .direnv
 an editor:
-    .vscode  .theia  .idea  .fleet  .zed  .vim  .vimrc  .nvim.lua  .nvimrc  .exrc  .lvimrc  .local.vimrc  .devcontainer
-    .dir-locals.el  .dir-locals-2.el  .kateproject  .sublime-project  .devcontainer.json  .projectile  .kakrc  .helix
+    .vscode  .theia  .idea  .fleet  .zed  .vim  .vimrc  _vimrc  .nvim.lua  .nvimrc  .exrc  .lvimrc  .local.vimrc  .devcontainer
+    .dir-locals.el  .dir-locals-2.el  .kateproject  .sublime-project  .devcontainer.json  .projectile  .kakrc  .helix  .vs/tasks.vs.json
+    .vs/launch.vs.json
 an agent:
     .claude  .codex  .gemini  .cursor  .continue  .mcp.json  mcp.json  handrail.toml  .handrail  .windsurf  .roo
     .cline  .kiro  .agents  .amp  .cursorrules  .clinerules  .windsurfrules  .roorules  .aider.conf.yml  .opencode
     opencode.json  opencode.jsonc  .opencode.json  crush.json  .crush.json  agents.override.md  .github/hooks  agents.md
     claude.md  gemini.md  claude.local.md  .github/copilot-instructions.md
-    .junie
+    .junie  .qwen  qwen.md  warp.md  .goosehints  .aider.model.settings.yml  .aider.model.metadata.json
 a shell:
     .autoenv  .autoenv.zsh  .tool-versions  mise.toml  .mise.toml  mise.local.toml  .mise.local.toml  .mise  .config/mise  .autoenv.sh  .asdfrc
 Python:
@@ -269,7 +272,7 @@ a package manager:
     .npmrc  .yarnrc  .yarnrc.yml  .yarn  .pnpmfile.cjs  .cargo/config.toml  .cargo/config  .bundle/config  .mvn
     rust-toolchain  rust-toolchain.toml  .bazelrc  .buckconfig  pip.conf  pip.ini  .pypirc  .condarc  nuget.config  .bunfig.toml  bunfig.toml
 a program that connects:
-    .netrc  _netrc  ansible.cfg
+    .netrc  _netrc  ansible.cfg  .ansible.cfg
 a builder:
     .github/workflows  .github/actions  .gitlab-ci.yml  .gitlab/ci  .circleci  .travis.yml  .drone.yml
     .woodpecker.yml  .woodpecker  jenkinsfile  azure-pipelines.yml  bitbucket-pipelines.yml  .buildkite

@@ -12,14 +12,16 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from handrail.errors import Denied, Downstream, NotFound
 from handrail.files import likeness
 from handrail.files.drafts import drafted, has_holes, sibling, write_all, write_around_holes
+from handrail.files.hard_links import holds_all_names
 from handrail.files.holding import (
     BY_HANDLE,
     KINDS,
@@ -149,13 +151,15 @@ def replace(
     create_dirs: bool = False,
     expected: Expected | None = None,
     mode: int = 0o666,
+    within: Sequence[Path] = (),
 ) -> os.stat_result:
     """Put a file with this content at a judged path, at once and as a whole; what the system says of it.
 
     A file that was there keeps its permissions, owner, access lists, extended attributes and holes; a new one gets `mode`. Without `overwrite` one
-    that is there is left alone, as is one that is not as `expected`: `Downstream`. Readers see the old content or the new, also after a crash. A
-    file with several names, or one that a new file could not be made like, is written in place instead, as editors do: then its old content lies
-    beside it, durable, until the new one is. A killed process leaves nothing else, where the file system has files without a name.
+    that is there is left alone, as is one that is not as `expected`: `Downstream`. Readers see the old content or the new, also after a crash. Other
+    names of the file (hard links) keep the old content, unless all of them lie in the folders `within`: then the file is written in place, as is
+    one without other names that a new file could not be made like. Meanwhile its old content lies beside it, durable. A killed process leaves nothing
+    else, where the file system has files without a name.
     """
     with holding(path, create_dirs=create_dirs) as at:
         before = status_of(at, path, missing_ok=True)
@@ -167,11 +171,15 @@ def replace(
             raise _changed(path)
         try:
             fresh = expected is not None and expected.status is None
-            alone = before is None or before.st_nlink == 1
-            status = (
-                _write_anew(at, path, before, data, overwrite=overwrite and not fresh, mode=mode) if alone else None
-            )
-            return status or _write_in_place(at, path, before, data)
+            shared = before is not None and before.st_nlink > 1 and holds_all_names(within, before)
+            anew = partial(_write_anew, at, path, before, data, overwrite=overwrite and not fresh, mode=mode)
+            written = None if shared else anew()
+            if written is None and before is not None and before.st_nlink > 1 and not shared:
+                raise Downstream(
+                    f"{str(path)!r} has other names outside the workspace, and cannot be replaced by a new file",
+                    hint="nothing was changed",
+                )
+            return written or _write_in_place(at, path, before, data)
         except OSError as exc:
             raise Downstream(f"{str(path)!r} could not be written: {exc.strerror}", hint="nothing was changed") from exc
 

@@ -26,10 +26,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from handrail.files import paths
 from handrail.files.known_places import (
+    MOST_NAMES,
     REPOSITORY_NAMES,
+    SECRET_STEPS,
     SHARED_TEMPORARY as SHARED_TEMPORARY,
     Place,
     autorun as autorun,
+    folded,
     is_notable,
     is_repository,
     kernel as kernel,
@@ -37,6 +40,7 @@ from handrail.files.known_places import (
     startup as startup,
 )
 from handrail.sandboxing import repositories
+from handrail.sandboxing.survey import SKIPPED
 
 if TYPE_CHECKING:
     from handrail.judging.verdicts import Judging
@@ -60,7 +64,7 @@ class PlaceKind(StrEnum):
     SECRET = "secret"
     """Known by its name to keep keys, passwords, credentials or private messages."""
     KEYS = "keys"
-    """Where Handrail keeps what lets a person answer it."""
+    """The places of the files by which a person answers approvals."""
     PROTECTED = "protected"
     """Handrail's own policy, configuration, grants and audit."""
     DEVICE = "device"
@@ -110,6 +114,10 @@ PUBLIC = re.compile(
     | /proc/(self/(status|stat|mounts|mountinfo|limits|cgroup)|sys/(kernel|vm|fs)/[\w/.-]+|net/(dev|route|arp|tcp|udp))
     | /sys/(class|block|bus|devices)/.*"""
 )
+# A folder of more entries is not looked through for secrets: it may hold one.
+MOST_ENTRIES = 50_000
+# Names in a folder and below it that are looked through for secrets.
+MOST_WITHIN = 20_000
 # The same on Windows, from the root of a drive.
 WINDOWS_PUBLIC = frozenset(("windows", "program files", "program files (x86)"))
 # Devices that take or give nothing but noise, and a shell's own streams.
@@ -160,19 +168,69 @@ def _secret_links(folder: str, changed_ns: int) -> tuple[tuple[str, str], ...]:
     return tuple((path, what) for path in names if (what := secret(path)) is not None)
 
 
-def obeyed_by(found: paths.Resolved, roots: Iterable[PurePath]) -> str | None:
-    """Return the program that runs or obeys a place without being asked. Below one of the roots, the names above it do not count.
+def secret_below(folder: str, home: PurePath) -> str | None:
+    """Return a file or folder below this one that is there, can be read and is known to keep secrets; None where there is none by those names.
+
+    The folder itself, what stands on the way to known places below it, and the home in it are looked through, by names alone.
+    """
+    found = _secret_from(folder, MOST_NAMES)
+    if found is None and f"{home}/".startswith(f"{folder.rstrip('/')}/") and str(home) != folder:
+        return _secret_from(str(home), MOST_NAMES)
+    return found
+
+
+def _secret_from(folder: str, depth: int) -> str | None:
+    # A process of this user is as good as any other.
+    steps = ["/proc/self"] if folder == "/proc" else []
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for number, entry in enumerate(entries):
+            if number > MOST_ENTRIES:
+                return folder
+            # Of what a process has, the names count in /proc only.
+            notable = is_notable(entry.name) or folder.startswith("/proc/")
+            if notable and secret(entry.path) is not None and os.access(entry.path, os.R_OK):
+                return entry.path
+            if folded(entry.name) in SECRET_STEPS and entry.is_dir(follow_symlinks=False):
+                steps.append(entry.path)
+    below = (_secret_from(step, depth - 1) for step in steps) if depth > 1 else ()
+    return next((place for place in below if place is not None), None)
+
+
+def secret_within(folder: str) -> str | None:
+    """Return this place, or a file or folder at any depth below it, that can be read and is known to keep secrets; None where there is none.
+
+    Packages of other people are not looked into. A folder with too many names to look at stands for a secret in it.
+    """
+    if secret(folder) is not None:
+        return folder
+    looked = 0
+    for place, names, files in os.walk(folder):
+        looked += len(names) + len(files)
+        if looked > MOST_WITHIN:
+            return folder
+        for name in (*files, *names):
+            path = f"{place.rstrip('/')}/{name}"
+            if is_notable(name) and secret(path) is not None and os.access(path, os.R_OK):
+                return path
+        names[:] = [name for name in names if name not in SKIPPED]
+    return None
+
+
+def obeyed_by(found: paths.Resolved, judging: Judging) -> str | None:
+    """Return the program that runs or obeys a place without being asked. In the workspace, the names above it do not count.
 
     What is in a repository, by whatever name, is obeyed by git, and so is what would make a folder into one, what its settings name and what
     its hooks are links to.
     """
+    roots = (*judging.workspace, *judging.writable)
     named = _obeyed(found.path, roots) or _obeyed(found.named, roots)
     if named is not None or isinstance(found.path, PureWindowsPath):
         return named
-    return _repository_of(found.path, roots) or _behind_link(found.path, roots)
+    settings = repositories.common_settings(judging.home, judging.environment)
+    return _repository_of(found.path, roots, settings) or _behind_link(found.path, roots)
 
 
-def _repository_of(path: PurePath, roots: Iterable[PurePath]) -> str | None:
+def _repository_of(path: PurePath, roots: Iterable[PurePath], settings: Iterable[Path]) -> str | None:
     tops = [type(path)(root) for root in roots]
     below = path
     for folder in path.parents:
@@ -182,7 +240,7 @@ def _repository_of(path: PurePath, roots: Iterable[PurePath]) -> str | None:
         # On some file systems the case of a name does not count.
         names |= {name for name in REPOSITORY_NAMES if name.casefold() == below.name.casefold()}
         git = Path(folder, ".git")
-        if is_repository(names) or (os.path.lexists(git) and _is_among(path, repositories.led_to(git))):
+        if is_repository(names) or (os.path.lexists(git) and _is_among(path, repositories.led_to(git, settings))):
             return "git"
         below = folder
     return None
@@ -281,9 +339,7 @@ def _startup(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:
 
 def _autorun(found: paths.Resolved, judging: Judging, seen: paths.Seen) -> bool:
     # What is in the private folder no other program comes to.
-    return (
-        not _temporary(found, judging, seen) and obeyed_by(found, (*judging.workspace, *judging.writable)) is not None
-    )
+    return not _temporary(found, judging, seen) and obeyed_by(found, judging) is not None
 
 
 HOLDS: Mapping[PlaceKind, Callable[[paths.Resolved, Judging, paths.Seen], bool]] = {

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from handrail.desktops.desktop import Focusing
 from handrail.errors import HandrailError
 from handrail.files.paths import leads_to
 from handrail.files.small_texts import read_small_text
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 
     from handrail.calls.invocation import GrantOption, Invocation
     from handrail.config.rule_settings import RuleSettings
-    from handrail.desktops.desktop import Focusing
     from handrail.files.paths import Seen
     from handrail.judging.rules import Rule
     from handrail.judging.verdicts import Focus
@@ -119,7 +119,7 @@ class Court:
         if tool.names_files or tool.confinable:
             await self._find_folders(invocation)
         judging = _with_true_roots(await self._with_sandbox() if tool.confinable else self.judging)
-        if tool.inputs and (focus := await self._focus(invocation)) is not None:
+        if (tool.inputs or tool.feeds) and (focus := await self._focus(invocation)) is not None:
             judged = any(seat.evaluator.reads_commands for seat in seats)
             judging = replace(judging, focus=replace(focus, judged=judged))
         return judging
@@ -146,10 +146,10 @@ class Court:
         return self._confinable
 
     async def _focus(self, invocation: Invocation) -> Focus | None:
-        """The terminal that the call's keys would go to. Who types looks again, so that what cannot be told here is not typed there."""
+        """The terminal or command that the call's keys would go to. Who types looks again, so that what cannot be told here is not typed there."""
         try:
-            focusing: Focusing = await self._session.service("focus")
-            return await focusing.focus(invocation)
+            focusing = await self._session.service("focus" if invocation.tool.inputs else "shell")
+            return await focusing.focus(invocation) if isinstance(focusing, Focusing) else None
         except HandrailError as exc:
             log.debug("nobody can tell where the keys of %s would go: %s", invocation.tool.name, exc)
             return None

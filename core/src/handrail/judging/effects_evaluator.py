@@ -62,6 +62,9 @@ SHUT_IN = allowed("shut_in")
 ASKED_SERVER = asked("server_read", "another server is asked, and told what the call says")
 SERVER = asked("server", "another server does it, and nothing here knows what it does there")
 
+# A floor: undo does not keep the folder of a person's skills, and nothing of Handrail's own configuration is written unasked.
+INSTRUCTIONS = kept(Decision.CONFIRM, Reason("skill", "it changes instructions that later sessions may follow"))
+
 # What may be looked at without asking. Anything else that a tool says it reads is asked about.
 OPEN_TO_VIEW = frozenset(
     (
@@ -164,6 +167,8 @@ def _of_writing(effect: Effect, invocation: Invocation, judging: Judging) -> Opi
         return OWN_STATE
     if effect.what == "mode":
         return LOOSENED
+    if effect.what == "skill":
+        return INSTRUCTIONS
     return asked("writes", f"it changes {effect.what}")
 
 

@@ -11,9 +11,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 
 from handrail.calls.invocation import GrantOption, Invocation
+from handrail.files.git_index import repository_above
 from handrail.judging.rules import ACCESS, below
 from handrail.judging.verdicts import MODES, Judging, Mode, Part, Route, Touch, Verdict
-from handrail.tools.contract import Input, Run, Tool
+from handrail.tools.contract import Input, Remote, Run
 
 # A folder that is offered is this deep at least: `/home/ada` is a whole home, `/home/ada/shop` a project.
 DEPTH = 4
@@ -24,13 +25,16 @@ def options(invocation: Invocation, verdict: Verdict) -> tuple[GrantOption, ...]
     """What a yes to this call may mean for later ones, narrowest first; nothing where it may not be remembered."""
     if not verdict.grantable or verdict.catastrophic:
         return ()
+    if verdict.route is Route.HOST and any(map(_changes_meaning, verdict.parts)):
+        return ()
     tool = invocation.tool
+    server, remote = invocation.served_by
     touches = tuple(dict.fromkeys(touch for part in verdict.parts for touch in part.touches))
     exact = GrantOption(
         "exactly this call",
         tool.name,
-        server=tool.server,
-        declared=_declared(tool),
+        server=server,
+        declared=_declared(remote),
         call_hash=invocation.call_hash,
         touches=touches,
         folders=_grounds_of(verdict.parts),
@@ -39,6 +43,11 @@ def options(invocation: Invocation, verdict: Verdict) -> tuple[GrantOption, ...]
         return tuple(_confined(exact, verdict.reach.hosts))
     own = () if tool.grants is None else tool.grants(invocation.params)
     return tuple(dict.fromkeys((exact, *own, *_narrowed(invocation, verdict))))
+
+
+def _changes_meaning(part: Part) -> bool:
+    """Return True if the same text may do another thing on the host the next time: other words, or other files that it obeys."""
+    return part.obeys_workspace or part.varies
 
 
 def _confined(exact: GrantOption, hosts: tuple[str, ...]) -> Iterator[GrantOption]:
@@ -100,11 +109,11 @@ class Grant:
 
     def holds(self, invocation: Invocation, judging: Judging) -> bool:
         """Whether it may answer for any part of a call that is made here and now."""
-        return self._means(invocation, judging) and not _declared_anew(self.option, invocation.tool)
+        return self._means(invocation, judging) and not _declared_anew(self.option, invocation)
 
     def outdated(self, invocation: Invocation, judging: Judging) -> bool:
         """Whether it would answer for the call, had the server not changed since what it says of the tool."""
-        return _declared_anew(self.option, invocation.tool) and self._means(invocation, judging)
+        return _declared_anew(self.option, invocation) and self._means(invocation, judging)
 
     def holds_in(self, judging: Judging) -> bool:
         """Return True if it holds in this workspace and mode, whatever the call."""
@@ -115,7 +124,7 @@ class Grant:
     def _means(self, invocation: Invocation, judging: Judging) -> bool:
         option, tool = self.option, invocation.tool
         named = option.tool in tool.names or (option.tool == "*" and option.server is not None)
-        if not named or option.server != tool.server:
+        if not named or option.server != invocation.served_by[0]:
             return False
         if not self.holds_in(judging):
             return False
@@ -126,13 +135,16 @@ class Grant:
         option = self.option
         if option.folders and not self._holds_there(part):
             return False
+        if not option.confined and _changes_meaning(part):
+            return False
         if option.call_hash is not None:
             return all(touch in option.touches for touch in part.touches)
         if option.confined:
             # Hosts of several such grants count together: the policy adds them up.
             return False
         if option.commands:
-            return any(part.argv[: len(words)] == words for words in option.commands)
+            begins = any(part.argv[: len(words)] == words for words in option.commands)
+            return begins and not part.unlisted and all(_is_known(t) and t in option.touches for t in part.touches)
         if option.paths or option.hosts:
             return bool(part.touches) and all(self._within(touch, judging) for touch in part.touches)
         return True
@@ -150,6 +162,11 @@ class Grant:
         return touch.kind == "network" and touch.what in self.option.hosts and touch.what != ""
 
 
+def _is_known(touch: Touch) -> bool:
+    """Return True if it is known what is touched, so that the same touch is the same thing."""
+    return touch.kind != "unknown" and touch.what != UNKNOWN
+
+
 def _folders_of(parts: Iterable[Part]) -> tuple[str, ...]:
     """Return the real directories that commands run in, as far as these were told; `UNKNOWN` stands for one that is not known."""
     named = dict.fromkeys(folder for part in parts if not part.harmless for folder in part.folders)
@@ -160,38 +177,36 @@ def _folders_of(parts: Iterable[Part]) -> tuple[str, ...]:
 def _grounds_of(parts: Iterable[Part]) -> tuple[str, ...]:
     """Return the directories that commands run in, and the repositories that these belong to: another one may come to be between them."""
     folders = _folders_of(parts)
-    return tuple(dict.fromkeys((*folders, *filter(None, map(_repository_of, folders)))))
+    return tuple(dict.fromkeys((*folders, *filter(None, map(repository_above, folders)))))
 
 
-def _repository_of(folder: str) -> str | None:
-    above = (folder, *map(str, PurePath(folder).parents)) if os.path.isabs(folder) else ()
-    return next((git for place in above if os.path.lexists(git := os.path.join(place, ".git"))), None)
+def _declared(remote: Remote | None) -> frozenset[str]:
+    return frozenset() if remote is None else frozenset((remote.declared,))
 
 
-def _declared(tool: Tool) -> frozenset[str]:
-    return frozenset() if tool.remote is None else frozenset((tool.remote.declared,))
-
-
-def _declared_anew(option: GrantOption, tool: Tool) -> bool:
-    return option.server is not None and tool.remote is not None and tool.remote.declared not in option.declared
+def _declared_anew(option: GrantOption, invocation: Invocation) -> bool:
+    _, remote = invocation.served_by
+    return option.server is not None and remote is not None and remote.declared not in option.declared
 
 
 def _narrowed(invocation: Invocation, verdict: Verdict) -> Iterator[GrantOption]:
     tool = invocation.tool
-    if tool.server is not None:
-        label = f"every call of {tool.name} on the server {tool.server}"
-        yield GrantOption(label, tool.name, server=tool.server, declared=_declared(tool))
-        beside = tool.remote.beside if tool.remote is not None else frozenset[str]()
-        yield GrantOption(f"every tool of the server {tool.server}", "*", server=tool.server, declared=beside)
+    server, remote = invocation.served_by
+    if server is not None:
+        label = f"every call of {tool.name} on the server {server}"
+        yield GrantOption(label, tool.name, server=server, declared=_declared(remote))
+        beside = remote.beside if remote is not None else frozenset[str]()
+        yield GrantOption(f"every tool of the server {server}", "*", server=server, declared=beside)
     elif verdict.narrowed:
         commands = tuple(dict.fromkeys(verdict.narrowed))
         shown = " and ".join(shlex.join(words) for words in commands)
         folders = _folders_of(verdict.parts)
-        if UNKNOWN in folders:
+        touches = tuple(dict.fromkeys(touch for part in verdict.parts for touch in part.touches))
+        if UNKNOWN in folders or not all(map(_is_known, touches)):
             return
         where = f" in {' and '.join(folders)}" if folders else ""
         label = f"commands that start with {shown}{where}"
-        yield GrantOption(label, tool.name, commands=commands, folders=_grounds_of(verdict.parts))
+        yield GrantOption(label, tool.name, commands=commands, touches=touches, folders=_grounds_of(verdict.parts))
     elif any(part.argv for part in verdict.parts) or any(isinstance(effect, Run | Input) for effect in tool.effects):
         return
     elif touches := [touch for part in verdict.parts for touch in part.touches]:

@@ -69,5 +69,6 @@ def combined(views: Sequence[Opinion | None]) -> Opinion | None:
         ),
         remember=words.pop() if len(words) == 1 else None,
         view=next((o.view for o in opinions if o.view is not None), None),
+        changes_repositories=tuple(dict.fromkeys(place for o in opinions for place in o.changes_repositories)),
         relies_on_undo=any(o.relies_on_undo for o in opinions),
     )

@@ -131,10 +131,7 @@ def _changing(text: str, found: paths.Resolved, judging: Judging, seen: paths.Se
         return view
     if found.doubtful is not None:
         return kept(Decision.CONFIRM, found.doubtful)
-    if (
-        opened is not PlaceKind.TEMPORARY
-        and (who := place_kinds.obeyed_by(found, (*judging.workspace, *judging.writable))) is not None
-    ):
+    if opened is not PlaceKind.TEMPORARY and (who := place_kinds.obeyed_by(found, judging)) is not None:
         return kept(Decision.CONFIRM, Reason("autorun", f"{text!r} is run or obeyed by {who} without being asked"))
     if opened is None:
         return kept(Decision.CONFIRM, Reason("write_outside", f"{text!r} is outside the workspace"))
@@ -172,7 +169,9 @@ def _closed(found: paths.Resolved, seen: paths.Seen) -> Opinion | None:
 def _out_of_reach(found: paths.Resolved, text: str, judging: Judging, seen: paths.Seen) -> Opinion | None:
     """Places that no tool changes."""
     if paths.protected(found.path, judging.protected, seen=seen, platform=judging.platform):
-        return kept(Decision.DENY, Reason("protected", f"{text!r} is one of Handrail's own files"))
+        return kept(
+            Decision.DENY, Reason("protected", f"{text!r} is one of Handrail's own files, or of those that it starts")
+        )
     if paths.kernel(found.path):
         return kept(Decision.DENY, Reason("kernel", f"{text!r} is a setting of the running system"))
     if (who := paths.startup(found.path, home=judging.home)) is not None:

@@ -95,7 +95,7 @@ class _Hold:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """What rules and grants say of one part, and what holds it beside that. `grants` are all that are needed to allow it."""
+    """The answer of rules and grants for one part, and the rules that hold it anyway. `grants` are all that are needed to allow it."""
 
     decision: Decision | None = None
     by: Rule | None = None
@@ -105,7 +105,7 @@ class _Answer:
 
 @dataclass(frozen=True, slots=True)
 class _Base:
-    """What counts before floors and mode: what rules or grants say, or else the suggestions. `held`: a rule that only tightens asks, too.
+    """The verdict before floors and mode: that of rules or grants, or else of the suggestions. `held`: a tightening rule asks, too.
 
     `hosts` are those that rules, or grants of exactly this call, name for it in the sandbox.
     """
@@ -132,6 +132,7 @@ class _Case:
         self.grants = tuple(g for g in given if g.holds(invocation, judging) and (filters or not g.option.confined))
         self.outdated = not self.grants and any(g.outdated(invocation, judging) for g in given)
         self.reach = _joined(o.reach for o in opinions if o.reach is not None)
+        self.suggested = _suggested(opinions)
         # Hosts that commands in the sandbox may reach, and the grant that says so.
         self.granted = {host: grant for grant in self.grants for host in grant.hosts}
 
@@ -160,7 +161,7 @@ class _Case:
     # What people have said
 
     def _base(self) -> _Base:
-        suggested = _suggested(self.opinions)
+        suggested = self.suggested
         if not self.rules and not self.grants:
             return _Base(suggested)
         answers = [self._answer(part) for part in self.parts]
@@ -236,7 +237,8 @@ class _Case:
             elif fit.yes:
                 found = rule
                 break
-        grants = self._grants_for(part)
+        # What the evaluators allow as it is runs as they say: a grant that happens to fit does not send it to the host.
+        grants = () if found is None and self.suggested.decision is Decision.ALLOW else self._grants_for(part)
         # A grant answers whoever only asks, save an administrator; doubts about a deny are not answered by it.
         if grants and (found is None or found.decision is Decision.ALLOW or _grant_answers(found)):
             kept = (h for h in holds if h.rule.decision is Decision.DENY or h.rule.tier == "admin")
@@ -311,6 +313,8 @@ class _Case:
             # Somebody's yes is for the host, unless the rule that asks says otherwise.
             route=base.verdict.route if confined or base.rules else Route.HOST,
             view=base.verdict.view if confined else None,
+            changes_repositories=tuple(dict.fromkeys(place for o in self.opinions for place in o.changes_repositories)),
+            steps=next((o.steps for o in self.opinions if o.steps), ()) if confined else (),
             relies_on_undo=decision is Decision.ALLOW
             and (base.verdict.relies_on_undo or (by_host and any(o.relies_on_undo for o in self.opinions))),
         )
@@ -344,8 +348,9 @@ class _Case:
         if mode is Mode.PERMISSIVE:
             # No person says yes here: whoever wished the call shut in is heard where that can be done.
             route = base.verdict.route if self.judging.sandbox is not None else Route.HOST
-            allowed = replace(verdict, route=route)
-            return _by_mode(allowed, Decision.ALLOW, mode, "permissive mode allows what nothing forbids")
+            if route is Route.SANDBOX or not any(o.unknown_effects for o in self.opinions):
+                allowed = replace(verdict, route=route)
+                return _by_mode(allowed, Decision.ALLOW, mode, "permissive mode allows what nothing forbids")
         if verdict.remember in self.judging.remembered:
             return replace(verdict, decision=Decision.ALLOW, rule="grant")
         return verdict
@@ -376,8 +381,7 @@ def _suggested(opinions: Sequence[Opinion]) -> Verdict:
     reasons = tuple(reason for o in of_it for reason in o.reasons)
     view = next((o.view for o in of_it if o.view is not None), None)
     relies = decision is Decision.ALLOW and any(o.relies_on_undo for o in of_it)
-    keeps = decision is Decision.ALLOW and any(o.keeps_repositories for o in of_it)
-    return Verdict(decision, route, of_it[0].rule, reasons, view=view, keeps_repositories=keeps, relies_on_undo=relies)
+    return Verdict(decision, route, of_it[0].rule, reasons, view=view, relies_on_undo=relies)
 
 
 def _by_rules(rules: Sequence[Rule], decision: Decision, *, doubt: str = "") -> Verdict:
@@ -406,7 +410,7 @@ def _route(rules: Sequence[Rule], suggested: Verdict, decision: Decision) -> Rou
 
 
 def _route_of_grants(grants: Sequence[Grant]) -> Route:
-    """Where a call runs that grants allow: in the sandbox when none of them is for the host."""
+    """Return the route of a call that grants allow: the sandbox if none of them is for the host."""
     return Route.SANDBOX if grants and all(grant.option.confined for grant in grants) else Route.HOST
 
 

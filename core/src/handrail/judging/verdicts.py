@@ -108,6 +108,9 @@ class Part:
     `harmless`: taken alone it may run on the host without a question, so that a rule or grant for the other parts need not cover it.
     `view`: the surroundings in which it alone would run without approval; None where it needs one. `folders`: the directories that it may run
     in, as absolute paths, an empty one where it cannot be known; none for a tool that runs no command.
+    `unlisted`: a word of it is not known, so that the beginning of the command says little of what it does. `obeys_workspace`: on the host it
+    runs or loads files that sandboxed commands may change without a question. `varies`: a word of it is not constant (it comes from a variable,
+    a substitution, a pattern, or what another command or a file gives it), so that the same text may mean another thing later.
     """
 
     argv: tuple[str, ...] = ()
@@ -116,6 +119,9 @@ class Part:
     harmless: bool = False
     view: View | None = None
     folders: tuple[str, ...] = ()
+    unlisted: bool = False
+    obeys_workspace: bool = False
+    varies: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +153,19 @@ class Offer:
     # Whether it can limit the network to some hosts, and those that every command which needs the network may reach.
     filters: bool = False
     hosts: tuple[str, ...] = ()
+    # True if a command in it sees and reaches no processes but its own.
+    own_processes: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CommandStep:
+    """A part of a command line that runs in a shell and a sandbox of its own, after the parts before it."""
+
+    text: str
+    operator: str
+    """What joins it to the part before it: `&&`, `||` or `;`, which also stands for a line end."""
+    changes_repositories: tuple[str, ...] = ()
+    """The `.git` that this part alone may change, as in `Opinion`."""
 
 
 @dataclass(frozen=True)
@@ -171,12 +190,16 @@ class Opinion:
     trusted: bool = True
     # The surroundings of a command that this opinion allows, or that it gets after an approval where hosts are all it lacks; None for other tools.
     view: View | None = None
-    # True where the sandbox keeps the data of version control as it is: nothing in the call is known to work on it.
-    keeps_repositories: bool = False
+    # The `.git` of each repository that it is known to work on; where they are one, a command in the sandbox can change that, and no other.
+    changes_repositories: tuple[str, ...] = ()
+    # The parts that an allowed command line is run in, one after the other; empty for one that is run whole.
+    steps: tuple[CommandStep, ...] = ()
     # True where it allows the call only because undo keeps what the call changes (`Judging.undoable`).
     relies_on_undo: bool = False
     # The hosts that a command in the sandbox connects to; None for one that has no use for the network, or needs more of it than hosts.
     reach: Reach | None = None
+    # True where not all that the call does is known: without an approval, in permissive mode, it runs in the sandbox or not at all.
+    unknown_effects: bool = False
 
     @cached_property
     def allowing(self) -> Verdict | None:
@@ -190,7 +213,8 @@ class Opinion:
             self.reasons,
             parts=self.parts,
             view=self.view,
-            keeps_repositories=self.keeps_repositories,
+            changes_repositories=self.changes_repositories,
+            steps=self.steps,
             relies_on_undo=self.relies_on_undo,
             reach=self.reach,
         )
@@ -216,8 +240,10 @@ class Verdict:
     # The surroundings of a command that an evaluator allowed, or that lacked nothing but hosts which were approved; None for what else a person,
     # a rule or a grant allowed.
     view: View | None = None
-    # True where the sandbox keeps the data of version control as it is.
-    keeps_repositories: bool = False
+    # The `.git` of each repository that it is known to work on; where they are one, a command in the sandbox can change that, and no other.
+    changes_repositories: tuple[str, ...] = ()
+    # The parts that a command line is run in, one after the other; empty for one that is run whole.
+    steps: tuple[CommandStep, ...] = ()
     # True where the call is allowed only because undo keeps what it changes: if that cannot be kept, the call is not run.
     relies_on_undo: bool = False
     # What an evaluator says of the hosts that it connects to, and the hosts that it is given in the sandbox beside those of the settings.
@@ -227,11 +253,12 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """Where the keys of a call would go, when that is a terminal: there, text is a command for the host.
+    """A terminal, or a command that an earlier call started, to which the keys of a call would go: there, text is a command for the host.
 
     `window` names it, `program` is what reads the keys (a shell, or what runs in it), `shell` whether that is a shell of this user whose
     language is like bash's, `cwd` its folder. `lines` are the commands that this call would have it run, with what was typed before; `rest`
     is what would then stand on the line. Both hold only what is known: `unknown` says what is not, as reasons' code and text.
+    `earlier`: how many characters of `lines`, each with its line end, and `rest` were there before this call.
     `judged`: an evaluator here reads commands; set where the call is judged.
     """
 
@@ -242,6 +269,7 @@ class Focus:
     lines: tuple[str, ...] = ()
     rest: str | None = ""
     unknown: tuple[Reason, ...] = ()
+    earlier: int = 0
     judged: bool = False
 
 
@@ -269,7 +297,7 @@ class Judging:
     allow_private: tuple[str, ...] = ()
     # None: no sandbox is usable here, or the tool's calls cannot run in one.
     sandbox: Offer | None = None
-    # Set for input to a desktop, where its keys go to a terminal.
+    # Set for input to a desktop, where its keys go to a terminal, and for input to a command that runs on the host.
     focus: Focus | None = None
     # Whether anybody can be asked at all, and whether that is a person at the terminal that Handrail was started at.
     interactive: bool = True
@@ -307,7 +335,7 @@ class Evaluator(ABC):
 
     @abstractmethod
     async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
-        """What it thinks of the call; None when nothing. Must change nothing, and open no file but by `Judging.read_text`."""
+        """Return an opinion on the call, or None. Must change nothing, and open files only by `Judging.read_text`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,4 +414,5 @@ def _tightening(opinion: Opinion) -> Opinion:
         route=opinion.route,
         reasons=opinion.reasons,
         trusted=False,
+        unknown_effects=opinion.unknown_effects,
     )

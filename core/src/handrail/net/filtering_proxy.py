@@ -26,11 +26,11 @@ from handrail.net.request_heads import (
     Authority,
     BadRequest,
     RequestHead,
+    encode_head,
     handed_on,
     parse_authority,
     parse_request,
     parse_response,
-    written,
 )
 
 log = logging.getLogger(__name__)
@@ -49,15 +49,15 @@ CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(;[\t\x20-\x7e\x80-\xff]*)?\r
 LONGEST_CHUNK_LINE = 1_024
 MOST_TRAILERS = 64
 
-Why = Literal["not_allowed", "not_public", "other_host"]
+Why = Literal["not_allowed", "not_public", "other_host", "unreachable"]
 
 
 @dataclass(frozen=True, slots=True)
 class RefusedConnection:
     """A connection that was not made.
 
-    `place` is `host` or `host:port`. `why`: the host is not in the list, it is not public, or the connection asked for another host than it
-    was made to.
+    `place` is `host` or `host:port`. `why`: the host is not in the list, it is not public, the connection asked for another host than it
+    was made to, or it failed.
     """
 
     place: str
@@ -67,11 +67,12 @@ class RefusedConnection:
 
 @dataclass(frozen=True, slots=True)
 class FilteringProxy:
-    """Proxy for one confined program. `report` is told of each connection that is refused."""
+    """Proxy for one confined program. `report` is told of each connection that is refused, `reached` of each place that took one."""
 
     allowed: AllowedHosts
     outward: Outward
     report: Callable[[RefusedConnection], None]
+    reached: Callable[[str], None] = lambda place: None
 
     async def serve(self, listener: socket.socket) -> None:
         """Take connections until the task is cancelled; then all of them end. `listener` is listening, and stays open."""
@@ -117,17 +118,23 @@ class FilteringProxy:
     async def _answer(self, head: bytes, near: Link) -> None:
         try:
             request = parse_request(head)
+        except BadRequest as exc:
+            near.writer.write(_page(400, str(exc)))
+            return
+        try:
             self._check(request.authority)
-            if request.tunnels:
-                await self._tunnel(request.authority, near)
-            else:
-                await self._hand_on(request, near)
+            await (self._tunnel(request.authority, near) if request.tunnels else self._hand_on(request, near))
         except BadRequest as exc:
             near.writer.write(_page(400, str(exc)))
         except Denied as exc:
             near.writer.write(_page(403, str(exc)))
         except Downstream as exc:
-            near.writer.write(_page(502, str(exc)))
+            place = request.authority.place
+            text = str(exc) if place in str(exc) else f"{place}: {exc}"
+            self.report(RefusedConnection(place, "unreachable", text))
+            # A program would take a page for the answer of the server that it asked.
+            if request.tunnels:
+                near.writer.write(_page(502, str(exc)))
 
     def _check(self, to: Authority) -> None:
         """Raise `Denied` for a host that is not in the list."""
@@ -151,6 +158,7 @@ class FilteringProxy:
             cure = f"; {exc.hint}" if exc.hint else ""
             text = f"the sandbox refused a connection to {to.place}: {exc}{cure}"
             raise self._refusal(to.place, "not_public", text) from exc
+        self.reached(to.place)
         try:
             yield far
         finally:
@@ -198,7 +206,7 @@ class FilteringProxy:
                 headers.append((b"Proxy-Authorization", far.authorization.encode()))
             headers.append((b"Connection", b"close"))
             target = b"http://" + host.encode() + request.path if far.absolute else request.path
-            far.writer.write(written(request.method + b" " + target + b" HTTP/1.1", headers))
+            far.writer.write(encode_head(request.method + b" " + target + b" HTTP/1.1", headers))
             if request.expects:
                 near.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             sending = asyncio.create_task(_send_body(near.reader, far.writer, request.length))
@@ -252,7 +260,7 @@ async def _send_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
             break
     chunked = [(name, value) for name, value in answer.headers if name.lower() == b"transfer-encoding"]
     headers = [*handed_on(answer.headers), *chunked, (b"Connection", b"close")]
-    writer.write(written(answer.line, headers))
+    writer.write(encode_head(answer.line, headers))
     await _copy(reader, writer, answer.length)
 
 

@@ -23,6 +23,7 @@ HOP_BY_HOP = frozenset((
     b"connection", b"keep-alive", b"proxy-connection", b"proxy-authenticate", b"proxy-authorization", b"te", b"trailer", b"transfer-encoding",
     b"upgrade", b"http2-settings",
 ))  # fmt: skip
+FRAMING = frozenset((b"host", b"content-length", b"transfer-encoding"))
 METHOD_OF_TUNNEL = b"CONNECT"
 
 Header = tuple[bytes, bytes]
@@ -34,7 +35,7 @@ class BadRequest(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Where a request leads: the host in lower-case ASCII without a trailing dot or brackets, and the port."""
+    """The destination of a request: the host in lower-case ASCII without a trailing dot or brackets, and the port."""
 
     host: str
     port: int
@@ -132,14 +133,23 @@ def parse_response(head: bytes, *, to: bytes) -> ResponseHead:
     return ResponseHead(line, status, headers, int(lengths.pop()) if lengths else None)
 
 
+def _check_connection(headers: Sequence[Header]) -> None:
+    """Raise `BadRequest` where a Connection header names what says how long the message is, or for whom: that cannot be left out."""
+    if not FRAMING.isdisjoint(_of_connection(headers)):
+        raise BadRequest("a Connection header names a header that every hop needs")
+
+
+def _of_connection(headers: Sequence[Header]) -> set[bytes]:
+    return {name.strip().lower() for value in _values(headers, b"connection") for name in value.split(b",")}
+
+
 def handed_on(headers: Sequence[Header], *, without: Sequence[bytes] = ()) -> list[Header]:
     """Return the headers that are not of one connection alone, and not among `without` (lower case)."""
-    named = {name.strip().lower() for value in _values(headers, b"connection") for name in value.split(b",")}
-    dropped = HOP_BY_HOP | named | set(without)
+    dropped = HOP_BY_HOP | _of_connection(headers) | set(without)
     return [(name, value) for name, value in headers if name.lower() not in dropped]
 
 
-def written(line: bytes, headers: Sequence[Header]) -> bytes:
+def encode_head(line: bytes, headers: Sequence[Header]) -> bytes:
     """Return a head as it is sent."""
     return b"\r\n".join([line, *(name + b": " + value for name, value in headers), b"", b""])
 
@@ -152,6 +162,7 @@ def _split(head: bytes) -> tuple[bytes, tuple[Header, ...]]:
         if found is None:
             raise BadRequest("a header is malformed")
         headers.append((found[1], found[2]))
+    _check_connection(headers)
     return line, tuple(headers)
 
 

@@ -16,6 +16,7 @@ import anyio.to_thread
 
 from handrail import Downstream, InvalidArguments, NotFound, ToolError
 from handrail.parsing import wire
+from handrail.running.programs import START_FOLDER
 
 # More would only take each other's processors.
 AT_ONCE = 2
@@ -81,7 +82,7 @@ class _Worker:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env=dict(environment),
-                cwd="/",
+                cwd=START_FOLDER,
                 start_new_session=True,
             )
 

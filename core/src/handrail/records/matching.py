@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, cast
 
-from handrail.errors import ConfigError
+from handrail.errors import ConfigError, InvalidArguments
 from handrail.plain import is_list, is_mapping
 from handrail.words import nearest
 
@@ -95,8 +97,8 @@ def unsound(wanted: Any) -> str | None:
     match wanted:
         case {"matches": pattern, **rest} if not rest:
             try:
-                re.compile(str(pattern))
-            except re.error as exc:
+                _compiled(str(pattern))
+            except InvalidArguments as exc:
                 return f"'matches' is no regular expression: {exc}"
         case {"one_of": choices, **rest} if not rest and not isinstance(choices, list):
             return f"'one_of' takes a list, not {_brief(choices)}"
@@ -125,7 +127,7 @@ def _holds(found: Any, wanted: Any) -> bool:
         case {"contains": part, **rest} if not rest:
             return str(part) in found if isinstance(found, str) else is_list(found) and part in found
         case {"matches": pattern, **rest} if not rest:
-            return isinstance(found, str) and re.search(str(pattern), found) is not None
+            return isinstance(found, str) and _fits(str(pattern), found)
         case {"any": inner, **rest} if not rest:
             items = found if is_list(found) else []
             return any(unmet(inner, item) is None for item in items if is_mapping(item))
@@ -135,6 +137,26 @@ def _holds(found: Any, wanted: Any) -> bool:
             return not _holds(found, inner)
         case _:
             return found == wanted
+
+
+def _fits(pattern: str, text: str) -> bool:
+    """Whether a pattern fits somewhere in a text; `$` fits before a line feed at the very end, too."""
+    search, data = _compiled(pattern).search, text.encode("utf-8", "surrogatepass")
+    return search(data) is not None or (data.endswith(b"\n") and search(data[:-1]) is not None)
+
+
+@lru_cache(maxsize=64)
+def _compiled(pattern: str) -> Any:
+    """A regular expression in RE2's syntax, which takes time linear in the text, whatever the pattern. Raises `InvalidArguments` for another."""
+    # It has no types, and plans without patterns have no use for it.
+    re2: Any = importlib.import_module("re2")
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern.encode("utf-8", "surrogatepass"), options)
+    except re2.error as exc:
+        told = exc.args[0].decode("utf-8", "replace") if isinstance(exc.args[0], bytes) else str(exc)
+        raise InvalidArguments(f"{told} (the syntax is RE2's: no backreferences, no lookaround)") from exc
 
 
 def _told(result: Mapping[str, Any]) -> str:

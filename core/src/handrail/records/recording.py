@@ -13,6 +13,7 @@ from handrail.artifacts.pictures import read_picture
 from handrail.calls.invocation import ToolCall
 from handrail.config.places import private_folder, write_private
 from handrail.errors import ConfigError, HandrailError
+from handrail.files import opened
 from handrail.plain import is_mapping, is_sequence
 from handrail.records.matching import literal
 from handrail.records.plans import Plan
@@ -104,15 +105,20 @@ class Recording:
         return len(self.content["steps"])
 
     def write(self, path: Path) -> Path:
-        """Write the file, for its owner only, and its pictures beside it. `HandrailError` where the file is there already."""
+        """Write the file, for its owner only, and its pictures beside it.
+
+        Raises `HandrailError` where the file is there already, or a link in the place of the pictures.
+        """
         import yaml
 
         if path.exists():
             raise HandrailError(f"{str(path)!r} is there already", hint="name another file, or remove it first")
         Plan.model_validate(self.content)
-        folder = path.parent / _folder(path.name)
+        folder = path.parent.resolve() / _folder(path.name)
+        if folder.is_symlink():
+            raise HandrailError(f"{str(folder)!r} is a link", hint="remove it, or name another file")
         for name, data in self.pictures.items():
-            (private_folder(folder) / name).write_bytes(data)
+            opened.replace(private_folder(folder) / name, data, mode=0o600)
         steps = [
             {**step, "picture": f"{folder.name}/{step['picture']}"} if "picture" in step else step
             for step in self.content["steps"]

@@ -120,7 +120,7 @@ def _is_secret_name(name: str) -> bool:
 
 
 def is_credential(name: str, value: str) -> bool:
-    """Whether a variable of the environment holds a credential. There `KEY` alone is one, too, and `AUTH` or `OTP` at the end."""
+    """Return True if an environment variable holds a credential. There `KEY` alone is one, too, and `AUTH` or `OTP` at the end."""
     words = name.lower().split("_")
     if is_secret_name(name) or not KEY_WORDS.isdisjoint(words) or words[-1] in ("auth", "otp"):
         return True

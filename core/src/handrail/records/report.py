@@ -14,12 +14,14 @@ from typing import Any
 
 from handrail import __version__
 from handrail.config.places import write_private
+from handrail.errors import HandrailError
+from handrail.files import opened
 from handrail.records.audit import parts_of, verify
 from handrail.records.history import BULKY
 from handrail.records.plans import Plan
 from handrail.records.redaction import redact
 from handrail.records.replaying import StepDone
-from handrail.results.values import PICTURES, Media, picture_type
+from handrail.results.values import PICTURES, Media, is_picture, picture_type
 from handrail.session import Session
 
 # What is said under each picture of a result.
@@ -135,7 +137,7 @@ def _both(done: StepDone, beside: Path | None) -> Iterator[Picture]:
 
 def before_and_now(done: StepDone, beside: Path | None) -> tuple[bytes | None, bytes | None]:
     """The screen before the step as it was recorded, in the plan's folder, and as it is now; None for what there is no picture of."""
-    before = _recorded(beside / done.step.picture) if beside is not None and done.step.picture else None
+    before = _recorded(beside, done.step.picture) if beside is not None and done.step.picture else None
     now: Mapping[str, Any] = done.now or {}
     found = now.get(PICTURES[-1]) or now.get(PICTURES[0])
     return before, _decoded(found) if isinstance(found, str) else None
@@ -148,13 +150,14 @@ def _decoded(text: str) -> bytes | None:
         return None
 
 
-def _recorded(file: Path) -> bytes | None:
+def _recorded(folder: Path, picture: str) -> bytes | None:
+    """A picture below the plan's folder, where agents may write; None for one behind a link, and for what is no picture."""
     try:
-        with file.open("rb") as opened:
-            data = opened.read(MOST_BYTES)
-    except OSError:
+        with opened.reading(folder.resolve() / picture) as file, open(file.fd, "rb", closefd=False) as data:
+            read = data.read(MOST_BYTES)
+    except (OSError, HandrailError):
         return None
-    return data
+    return read if is_picture(read) else None
 
 
 def _pretty(value: Any) -> str:

@@ -222,6 +222,11 @@ def picture_type(data_b64: str) -> str:
     return next((mime_type for start, mime_type in BEGINNINGS.items() if data_b64.startswith(start)), "image/png")
 
 
+def is_picture(data: bytes) -> bool:
+    """True if it begins as pictures of a known type do."""
+    return base64.b64encode(data[:12]).decode("ascii").startswith(tuple(BEGINNINGS))
+
+
 def _media(returned: Any) -> list[Media]:
     """The items of a list that holds nothing but media; empty for anything else."""
     items = returned if is_list(returned) else []

@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from handrail.config.places import home_folder
@@ -20,6 +20,9 @@ from handrail.files import paths
 OF_THE_SYSTEM = tuple(
     map(Path, ("/usr", "/bin", "/sbin", "/nix/store", "/gnu/store", "/run/current-system", "/run/wrappers"))
 )
+
+# Where programs run that Handrail starts by itself: agents write nothing there, and no folder above it is searched for settings or code.
+START_FOLDER = "/"
 
 
 class HostPrograms:
@@ -56,6 +59,10 @@ class HostPrograms:
                     break
         return self._found.get(name)
 
+    def searched(self, search_path: str) -> str:
+        """Return those folders of a PATH that programs may be started from without asking, as a PATH."""
+        return os.pathsep.join(filter(self._trusts_folder, search_path.split(os.pathsep))) or os.devnull
+
     def why_missing(self, name: str) -> str:
         """Say that a program is missing, with the folders that were left out and what to do about them."""
         if not self.left_out:
@@ -86,6 +93,59 @@ def own_programs() -> HostPrograms:
         here = None
     project = () if here is None or home_folder(os.environ).is_relative_to(here) else (here,)
     return HostPrograms(os.environ, (*project, *temporary_folders()))
+
+
+def start_place(command: Sequence[str], named: str | None, folder: Path) -> tuple[tuple[str, ...], str]:
+    """Return the words of a configured command and the folder it runs in: the one that the configuration names, else `START_FOLDER`.
+
+    Where none is named, a program with a folder in its name and arguments that begin with `./` or `../` start at `folder`. Whether there is such a
+    file makes no difference: an agent could make one.
+    """
+    if named is not None:
+        return tuple(command), str(folder / Path(named).expanduser())
+    program, *arguments = command
+    return (
+        str(folder / program) if _has_folder(program) else program,
+        *(_placed(word, folder) for word in arguments),
+    ), START_FOLDER
+
+
+def named_files(command: Sequence[str], named: str | None, folder: Path) -> Iterator[Path | None]:
+    """Yield for each word of a configured command the file that it names, as the command finds it where it runs; None for another word.
+
+    Whoever makes a file that a path names and that is missing decides what runs, so it is yielded as well.
+    """
+    words, place = start_place(command, named, folder)
+    for index, word in enumerate(words):
+        path = os.path.normpath(os.path.join(place, word))
+        is_path = os.path.isabs(word) or _dots(word) or (index == 0 and _has_folder(word))
+        yield Path(path) if os.path.isfile(path) or (is_path and _is_missing(path)) else None
+
+
+def _has_folder(program: str) -> bool:
+    return "/" in program or os.sep in program
+
+
+def _placed(word: str, folder: Path) -> str:
+    # The rest stays as it is written: it may be more than a path.
+    dots = _dots(word)
+    return f"{folder / dots}{word[len(dots) :]}" if dots else word
+
+
+def _dots(word: str) -> str:
+    first = word.replace(os.sep, "/").split("/", 1)[0]
+    return first if first in (".", "..") else ""
+
+
+def _is_missing(path: str) -> bool:
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return True
+    # No name of a file, or none that can be looked at.
+    except (OSError, ValueError):
+        return False
+    return False
 
 
 def temporary_folders() -> tuple[Path, ...]:

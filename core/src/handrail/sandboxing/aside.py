@@ -71,12 +71,12 @@ def _close_again(path: Path, root: Path, before: os.stat_result) -> None:
 
 
 def is_closed(found: os.stat_result) -> bool:
-    """Whether a folder of this user cannot be listed, or what is in it cannot be reached, until its mode is changed."""
+    """Return True if the mode of this user's folder keeps it from being listed or entered."""
     return found.st_mode & 0o500 != 0o500 and found.st_uid == os.geteuid()
 
 
 def is_left(place: Path) -> bool:
-    """Whether there is something at a place, or that cannot be told."""
+    """Return True if something is at a place, or if that is unknown."""
     try:
         os.lstat(place)
     except (FileNotFoundError, NotADirectoryError):

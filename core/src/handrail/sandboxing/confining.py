@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import stat
-import sys
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+
+import anyio
 
 from handrail.config.settings import SandboxSettings
 from handrail.errors import NoSandbox
@@ -24,18 +25,23 @@ from handrail.sandboxing.aside import is_left, rename_aside
 from handrail.sandboxing.denials import Denial, refused_hosts
 from handrail.sandboxing.gateway import Connections, Gateway, Traffic, proxy_environment
 from handrail.sandboxing.prepared import PreparedPool
-from handrail.sandboxing.quarantine import HostRun, Search
+from handrail.sandboxing.quarantine import MAX_SEARCH_S, HostRun, Search
 from handrail.sandboxing.sandboxes import Bounds, Confined, Limits, PreparedSandbox, Sandbox
-from handrail.sandboxing.scratch import Scratch
+from handrail.sandboxing.scratch import Scratch, is_private
+from handrail.sandboxing.shared_runs import SharedRun, SharedRuns
+from handrail.sandboxing.started_commands import StartedCommands
 from handrail.sandboxing.survey import Found, Survey, stands_for, was_there
 from handrail.sandboxing.toolchains import named_folders, toolchains
 from handrail.undo.coverage import REPOSITORY_FOLDERS
 
+log = logging.getLogger(__name__)
+
 MEGABYTE = 2**20
-# Where files are bound, one that is replaced on the host is bound no longer.
-BINDS = sys.platform == "linux"
-# So many of the places that a command is kept from are watched; each takes a descriptor while it runs.
-MAX_BOUND = 200
+WAIT_S = 0.02
+# Places that a sandbox closes, keeps or holds in place. Each has to be bound, one after another: so many take about two seconds.
+MAX_PLACES = 1_000
+# How long a session that is over searches the workspace for what its commands have left.
+CLOSING_SEARCH_S = 3.0
 # Places of the system: a workspace that is or holds one of them cannot be opened to a sandbox.
 OF_THE_SYSTEM = (
     "/usr",
@@ -122,6 +128,8 @@ class Confinement:
     traffic: Traffic = field(default_factory=Traffic)
     # The commands that rebases which stopped before would run when they go on, by their lists.
     rebases: Mapping[Path, frozenset[str] | None] = field(default_factory=dict[Path, frozenset[str] | None])
+    # The folders of version control that are kept as they are; they come first in `bounds.kept`.
+    repositories: tuple[Path, ...] = ()
 
     @property
     def name(self) -> str:
@@ -147,10 +155,17 @@ class Confinement:
         Raises `NoSandbox` when that cannot be done; then nothing may be run.
         """
         given = self.environment(environment)
-        confined = self._located(self.sandbox.confine(argv, cwd=cwd, environment=given, bounds=self.bounds))
-        if confined.channel is not None:
+
+        def confine() -> Confined:
+            # Nothing runs now that could have it lead elsewhere.
+            bounds = _checked(self.bounds)
+            confined = self._located(self.sandbox.confine(argv, cwd=cwd, environment=given, bounds=bounds))
+            if confined.channel is None:
+                return confined
             proxy = self.connections.proxy_to(self.hosts, self.traffic)
-            confined = Gateway(confined.channel, proxy).around(confined)
+            return Gateway(confined.channel, proxy).around(confined)
+
+        confined = self.confines.set_up(self.sandbox, confine)
         if self.view is View.READ:
             # It can leave nothing in the workspace that would have to be looked for.
             return confined
@@ -180,8 +195,9 @@ class Confinement:
         return self.confines.prepared(self) if self.view is View.READ and not self.hosts else None
 
     def reading(self, *folders: Path) -> Confinement:
-        """The same with these folders to read, at their own places."""
-        return replace(self, bounds=replace(self.bounds, readable=(*self.bounds.readable, *folders)))
+        """The same with these folders to read, at their own places; none that commands can exchange for a link."""
+        added = [folder for folder in folders if not is_private(folder)]
+        return replace(self, bounds=replace(self.bounds, readable=(*self.bounds.readable, *added)))
 
     def showing(self, place: Path, text: str) -> Confinement:
         """Return the same with a file of this content at `place`, which a command can read and not change."""
@@ -190,15 +206,12 @@ class Confinement:
 
     def hiding(self, *places: Path) -> Confinement:
         """Return the same with these files and folders closed."""
-        return replace(self, bounds=replace(self.bounds, masked=(*self.bounds.masked, *places)))
+        return replace(self, bounds=replace(self.bounds, masked=(*self.bounds.masked, *map(_real, places))))
 
     def protecting(self, paths: Iterable[str]) -> Confinement:
         """Return the same with these files and folders of the workspace as they are: they can be read, and not changed, moved or removed."""
         hidden = set(self.bounds.masked)
         places = [place for place in map(Path, paths) if hidden.isdisjoint((place, *place.parents))]
-        known = self.confines.oldest
-        # As in `confinement`: what a command made that still runs is not bound.
-        places = [place for place in places if known is None or place in known.bounds.kept]
         places = [place for place in places if _inside(place, self.bounds.writable) and _real(place) == place]
         if not places:
             return self
@@ -207,14 +220,24 @@ class Confinement:
         return replace(self, bounds=replace(self.bounds, kept=kept, anchored=tuple(sorted(anchored))))
 
     def keeping_repositories(self) -> Confinement:
-        """Return the same with the data of version control as it is: what the survey found of git, and what is at the top of the workspace."""
-        # As in `confinement`: what a command made that still runs is not bound.
-        found = [place for place in self.before.autorun if _repository(place) and place in self.bounds.anchored]
-        tops = [
-            root / name for root in self.bounds.writable for name in REPOSITORY_FOLDERS if not self.confines.is_running
-        ]
-        places = [place for place in dict.fromkeys((*found, *tops)) if place.is_dir() and _real(place) == place]
-        return replace(self, bounds=replace(self.bounds, kept=(*places, *self.bounds.kept)))
+        """Return the same with the data of version control as it is: the repositories, and what is at the top of the workspace."""
+        if self.view is View.READ:
+            return self
+        found = [place for place in self.bounds.anchored if _repository(place) or place.name in REPOSITORY_FOLDERS]
+        tops = [root / name for root in self.bounds.writable for name in REPOSITORY_FOLDERS]
+        kept = [place for place in dict.fromkeys((*found, *tops)) if place.is_dir() and _real(place) == place]
+        return replace(self, bounds=replace(self.bounds, kept=(*kept, *self.bounds.kept)), repositories=tuple(kept))
+
+    def changing_repository(self, gits: Sequence[str]) -> Confinement:
+        """Return the same where the command may change the one repository that these `.git` belong to, but for what git obeys in it.
+
+        Programs that one repository names can change another: of several it may change none.
+        """
+        changed = repositories.one_repository(gits)
+        freed = {place for place in self.repositories if changed is not None and place.is_relative_to(changed)}
+        rest = tuple(place for place in self.repositories if place not in freed)
+        own = self.bounds.kept[len(self.repositories) :]
+        return replace(self, bounds=replace(self.bounds, kept=(*rest, *own)), repositories=rest) if freed else self
 
     def denied(self, output: str, exit_code: int) -> Denial | None:
         """What the sandbox seems to have refused of a command that ended so; None when nothing points to it."""
@@ -228,49 +251,8 @@ class Confinement:
 
     @property
     def left(self) -> Sequence[str]:
-        """What sandboxed commands have left for other programs to run unasked and could not be renamed."""
+        """The files left by sandboxed commands that other programs run unasked and that could not be renamed."""
         return () if self.view is View.READ else self.confines.left
-
-
-@dataclass(slots=True)
-class _Started:
-    """Something that was started in the sandbox, and whether it is over."""
-
-    given: Confinement
-    over: bool = False
-    # The process of the host that it is, once that is known.
-    pid: int | None = None
-    # What it is kept from, each open: a number of a file that is gone would be given to another one.
-    bound: dict[Path, int] = field(default_factory=dict[Path, int])
-    # What of that was replaced while it ran.
-    replaced: list[Path] = field(default_factory=list[Path])
-    # It ends in another thread.
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def begin(self) -> None:
-        """Take down what it is kept from. What takes such a file's place on the host, it is not kept from."""
-        for place in (*self.given.bounds.kept, *self.given.bounds.masked)[:MAX_BOUND]:
-            with contextlib.suppress(OSError):
-                self.bound[place] = os.open(place, os.O_PATH | os.O_NOFOLLOW)
-
-    def look(self) -> bool:
-        """Look whether something that it was kept from was replaced while it ran."""
-        with self.lock:
-            self.replaced = [place for place, fd in self.bound.items() if not _is_same(place, fd)] or self.replaced
-            return bool(self.replaced)
-
-    def end(self) -> None:
-        """Take down that it is over, and changes nothing any more."""
-        self.look()
-        self.over = True
-        self.forget()
-
-    def forget(self) -> None:
-        """Close what it was kept from."""
-        with self.lock:
-            for fd in self.bound.values():
-                os.close(fd)
-            self.bound.clear()
 
 
 class Confines:
@@ -284,111 +266,78 @@ class Confines:
         environment: Mapping[str, str],
         protected: Sequence[Path],
         host_runs: Sequence[HostRun] = (),
+        shared: SharedRuns | None = None,
         renamed: Callable[[Sequence[str]], None] = lambda places: None,
     ) -> None:
         # Told of the places that were put aside.
         self._tell_renamed = renamed
-        # The session's calls that run on the host now.
-        self._host_runs = host_runs
+        self._commands = StartedCommands(host_runs, shared)
         self._workspace = tuple(workspace)
         self._home = home
         self._environment = environment
         self._protected = tuple(protected)
+        # Settings of git beside those of repositories.
+        self._git_settings = repositories.common_settings(home, environment)
         self._survey = Survey()
         self._scratch: Scratch | None = None
-        # Those under which something was started, oldest first, until what it left was put aside.
-        self._started: dict[int, _Started] = {}
         self._toolchains: tuple[Path, ...] | None = None
         self._pool = PreparedPool()
-        # When the first command began that could write, and whether one began since the workspace was last searched.
-        self._first_ns = 0
-        self._unsearched = False
         # What commands have left and could not be put aside.
         self._left: dict[Path, None] = {}
-        # Files that were replaced while a command ran which was kept from them, and when that was noticed.
-        self._doubted: dict[Path, int] = {}
         # What the bounds of the last command that only reads were made from.
         self._read: tuple[object, Bounds] | None = None
 
     @property
     def running(self) -> bool:
         """Whether a sandboxed command runs, or has left what is not looked through yet."""
-        return bool(self._started)
+        return self._commands.is_busy
+
+    def set_up(self, sandbox: Sandbox, confine: Callable[[], Confined]) -> Confined:
+        """Have a sandbox made while nothing else runs in one."""
+        return self._commands.set_up(sandbox, confine)
+
+    async def wait_for_host(self) -> None:
+        """Return once no session runs a command on the host in this workspace, so that none that begins has to be held."""
+        while self._commands.has_host_run():
+            await anyio.sleep(WAIT_S)
 
     def following(self, given: Confinement, confined: Confined) -> Confined:
         """Return the command so that its start and its end are known here, too."""
-        # The same call may be given more to read or to see: its traffic is what stays the same.
-        started = self._started[id(given.traffic)] = _Started(given)
-        if BINDS:
-            started.begin()
-        self._first_ns = self._first_ns or time.time_ns()
-        self._unsearched = True
-
-        def begun(pid: int) -> None:
-            started.pid = pid
-            if not given.bounds.network:
-                for run in self._host_runs:
-                    run.unheld = not run.hold.hold([pid]) or run.unheld
-            confined.started(pid)
-
-        def over() -> str | None:
-            started.end()
-            return confined.ended()
-
-        return replace(confined, started=begun, ended=over)
+        return self._commands.following(given, confined)
 
     def prepare_host_run(self, run: HostRun) -> None:
-        """Hold what runs in the sandbox and put aside what it and earlier commands have left; what starts meanwhile is held, too.
+        """Hold what runs in the sandbox and put aside what it and earlier commands have left; what starts meanwhile is held, too."""
+        given, elsewhere = self._commands.hold(run)
+        if given or elsewhere or self._left or self._commands.unsearched:
+            run.aside = [name for each in given for name in self.put_aside(each)]
+            search = self._searched(elsewhere)
+            run.aside = [*run.aside, *self._renamed((*search.found, *self._left), self._workspace)]
+            run.whole = search.whole
+            run.left = tuple(map(str, search.kept_back))
+        run.left = (*self.left, *run.left, *self._commands.doubted)
 
-        With the whole network inside, nothing is held: what runs on the host may have to talk to it.
-        """
-        if not self._unsearched and not self._started and not self._left and not self._doubted:
-            return
-        started = list(self._started.values())
-        running = [one for one in started if not one.over and not one.given.bounds.network]
-        run.unheld = not run.hold.hold([one.pid for one in running if one.pid is not None])
-        for one in started:
-            self._doubt_replaced(one)
-        self.end_detached(run)
-        aside = [name for one in started for name in self.put_aside(one.given)]
-        search = Search(self._survey, self._first_ns)
+    def _searched(self, elsewhere: Sequence[SharedRun], *, most_s: float = MAX_SEARCH_S) -> Search:
+        """Search the workspace for what commands have left, also those of other sessions that nobody has searched."""
+        if elsewhere:
+            self._survey.look(self._workspace)
+        beside = [other for other in elsewhere if other.kind == "sandboxed"]
+        own = [self._commands.first_ns] if self._commands.unsearched else []
+        search = Search(
+            self._survey,
+            min((*own, *(other.since_ns for other in elsewhere)), default=time.time_ns()),
+            covered_since_ns=min((other.since_ns for other in beside), default=0),
+            known=frozenset(place for other in beside for place in other.obeyed),
+            most_s=most_s,
+        )
         search.look(self._workspace)
-        aside += self._renamed((*search.found, *self._left), self._workspace)
-        self._unsearched = bool(self._started) or not search.whole
-        run.aside, run.whole = aside, search.whole
-        run.left = (*self.left, *map(str, search.kept_back), *self._still_doubted())
+        search.found += (Path(place) for other in beside for place in other.missing if os.path.lexists(place))
+        if search.whole:
+            self._commands.searched_whole()
+        return search
 
-    def end_detached(self, run: HostRun) -> None:
-        """End what runs in the sandbox and is no longer kept from a file, since another one took its place on the host."""
-        # They may end meanwhile.
-        for one in list(self._started.values()):
-            if not one.over and one.pid is not None and one.look():
-                run.hold.end([one.pid])
-                one.forget()
-                one.replaced.clear()
-
-    def _doubt_replaced(self, one: _Started) -> None:
-        """Take down the files that a command was kept from and may have changed, as they were replaced while it ran."""
-        now_ns = time.time_ns()
-        one.look()
-        self._doubted |= {place: now_ns for place in one.replaced if place in one.given.bounds.kept}
-
-    def _still_doubted(self) -> list[str]:
-        """Return the files that a sandboxed command may have changed, and that nobody has saved since or removed."""
-        for place, since_ns in list(self._doubted.items()):
-            if not os.path.lexists(place) or os.lstat(place).st_ctime_ns > since_ns:
-                del self._doubted[place]
-        return [str(place) for place in self._doubted]
-
-    @property
-    def is_running(self) -> bool:
-        """True while a sandboxed command that may write runs."""
-        return any(not one.over for one in self._started.values())
-
-    @property
-    def oldest(self) -> Confinement | None:
-        """What the oldest command was given that still runs, or has left what is not looked through yet."""
-        return next((one.given for one in self._started.values()), None)
+    def end_host_run(self, run: HostRun) -> None:
+        """A command on the host is over: end what it has detached from a file that it is kept from."""
+        self._commands.over(run)
 
     @property
     def temporary(self) -> Path | None:
@@ -404,7 +353,7 @@ class Confines:
         hosts: Sequence[str] = (),
         connections: Connections | None = None,
     ) -> Confinement:
-        """What the next call is given. Looks at the workspace: some milliseconds the first time.
+        """Return the confinement of the next call. Surveys the workspace: some milliseconds the first time.
 
         `hosts` are those that the call may connect to, by way of `connections`.
         """
@@ -418,21 +367,19 @@ class Confines:
         network = settings.network and sandbox.networks
         bounds = self._bounds(found, settings, network=network)
         bounds = replace(bounds, hosts=() if network else tuple(hosts))
-        oldest = self.oldest
-        if oldest is not None:
-            # What a command made that still runs is not bound: it could have it lead elsewhere at that moment.
-            known, before = oldest.bounds, oldest.before.autorun
-            bounds = replace(
-                bounds,
-                kept=tuple(place for place in bounds.kept if place in known.kept),
-                anchored=tuple(place for place in bounds.anchored if place in known.anchored),
-            )
+        if (oldest := self._commands.oldest) is not None:
+            # What a command made that still runs is put aside when this one is over, too.
+            before = oldest.before.autorun
             found = replace(found, autorun={p: made for p, made in found.autorun.items() if before.get(p) == made})
         repos = [place for place in bounds.anchored if _repository(place)]
-        missing = {git: tuple(p for p in repositories.obeyed_later(git) if _below(p, bounds.writable)) for git in repos}
+        missing = {
+            git: tuple(p for p in repositories.obeyed_later(git, self._git_settings) if _below(p, bounds.writable))
+            for git in repos
+        }
         links = {place: made for git in repos for place in repositories.links(git) if (made := stands_for(place))}
         found = replace(found, autorun={**found.autorun, **links})
-        own = [path for path in self._protected if _below(path, bounds.writable) and not os.path.lexists(path)]
+        own = [*self._protected, *self._named_in_workspace()]
+        own = [path for path in own if _below(path, bounds.writable) and not os.path.lexists(path)]
         places = {**missing, self._workspace[0]: tuple(own)}
         return Confinement(
             sandbox,
@@ -456,17 +403,16 @@ class Confines:
         self._scratch = self._scratch or Scratch()
 
     def prepared(self, given: Confinement) -> PreparedSandbox | None:
-        """Return a prepared sandbox that shows what `given` does, if one is ready."""
-        return self._pool.take(given.sandbox, given.bounds)
+        """Return a prepared sandbox that shows what `given` does, if one is ready. None is made while something runs: see `set_up`."""
+        if self._commands.is_running():
+            return None
+        return self._pool.take(given.bounds, lambda: self._commands.prepare(given.sandbox, given.bounds))
 
     def put_aside(self, given: Confinement) -> list[str]:
         """Rename what came to be in the workspace since a call was confined and would be run or obeyed unasked; the names that it had."""
         with contextlib.ExitStack() as opened:
             aside = self._renamed(self._suspects(given, opened), given.bounds.writable)
-        started = self._started.get(id(given.traffic))
-        if started is not None and started.over:
-            self._doubt_replaced(started)
-            del self._started[id(given.traffic)]
+        self._commands.searched(given)
         return aside
 
     def _suspects(self, given: Confinement, opened: contextlib.ExitStack) -> list[Path]:
@@ -475,7 +421,11 @@ class Confines:
         new = [place for place, identity in now.autorun.items() if before.autorun.get(place) != identity]
         # What was masked could not be replaced inside; what the survey before may have missed and is older was there.
         new = [place for place in new if place not in given.bounds.masked and not was_there(place, before)]
-        suspects = [place for place in new if not (_repository(place) and repositories.harmless(place))]
+        harmless = [place for place in new if _repository(place) and repositories.harmless(place)]
+        suspects = [place for place in new if place not in harmless]
+        for git in harmless:
+            named = repositories.named_by(self._git_settings, git.parent)
+            suspects += [place for place in named if is_left(place) and _below(place, given.bounds.writable)]
         for git, places in missing.items():
             suspects += [place for place in repositories.links(git) if before.autorun.get(place) != stands_for(place)]
             suspects += [place for place in places if git not in new and stands_for(place) is not None]
@@ -487,7 +437,7 @@ class Confines:
 
     @property
     def left(self) -> list[str]:
-        """What is still there of what could not be put aside."""
+        """The files that could not be put aside and are still there."""
         self._left = {place: None for place in self._left if is_left(place)}
         return [str(place) for place in self._left]
 
@@ -503,6 +453,18 @@ class Confines:
             self._tell_renamed(aside)
         return aside
 
+    def finish(self) -> None:
+        """The session is over: put aside what its commands have left, as far as that can be found soon."""
+        if self._commands.unsearched:
+            for each in self._commands.confinements:
+                self.put_aside(each)
+            # Where that fails, the next session finds what is left.
+            with contextlib.suppress(NoSandbox):
+                search = self._searched((), most_s=CLOSING_SEARCH_S)
+                if aside := self._renamed(search.found, self._workspace):
+                    log.warning("put aside what sandboxed commands have left: %s", ", ".join(aside))
+        self._commands.close()
+
     def close(self) -> None:
         """End the prepared sandboxes, and remove the private folder with all in it."""
         self._pool.close()
@@ -512,7 +474,7 @@ class Confines:
     def _bounds(self, found: Found, settings: SandboxSettings, *, network: bool) -> Bounds:
         scratch = self._scratch = self._scratch or Scratch()
         repos = [place for place in found.autorun if _repository(place)]
-        others = self._repositories_elsewhere(found)
+        others = self._repositories_elsewhere(found, settings)
         writable = (*self._workspace, *others, *self._folders(settings.writable))
         readable = (*self._found_toolchains(), *self._folders(settings.readable))
         seen = (*writable, *readable)
@@ -520,7 +482,8 @@ class Confines:
         own = [path for path in map(_real, self._protected) if _below(path, seen) and path.exists()]
         # A link is as good as what it leads to. It cannot be kept itself, but another one in its place is noticed.
         real = [_real(place) for place in found.autorun if place not in repos]
-        real += [_real(place) for git in (*repos, *others) for place in repositories.led_to(git) if place.exists()]
+        led = [place for git in (*repos, *others) for place in repositories.led_to(git, self._git_settings)]
+        real += [_real(place) for place in (*led, *self._named_in_workspace()) if place.exists()]
         kept = [place for place in real if _inside(place, writable) and place not in repos]
         kept += [place for git in (*repos, *others) for place in repositories.obeyed(git)]
         # What is bound is what a name leads to: by a link in the workspace a command could choose any file of the host.
@@ -547,11 +510,12 @@ class Confines:
         """Return the bounds of a command that only reads: all that one which works may see, nothing to write, no sockets, no network."""
         given = (*self._found_toolchains(), *self._folders(settings.readable), *self._folders(settings.writable))
         # Credentials may come to be at the top of these folders later (`cargo login`).
-        made_from = (found.secrets, tuple(found.autorun.items()), settings, given, tuple(map(_changed_ns, given)))
+        others = self._repositories_elsewhere(found, settings)
+        made_from = (found.secrets, tuple(found.autorun), others, settings, given, tuple(map(_changed_ns, given)))
         if self._read is not None and self._read[0] == made_from:
             return self._read[1]
         scratch = self._scratch = self._scratch or Scratch()
-        workspace = (*self._workspace, *self._repositories_elsewhere(found))
+        workspace = (*self._workspace, *others)
         hardware = tuple(Path(place) for place in HARDWARE if os.path.isdir(place))
         seen = (*workspace, *given)
         hidden = {path for path in (*found.secrets, *_keys(given)) if _below(path, seen)}
@@ -569,11 +533,16 @@ class Confines:
         self._read = made_from, bounds
         return bounds
 
-    def _repositories_elsewhere(self, found: Found) -> set[Path]:
-        """Return the repositories outside the workspace that worktrees and submodules in it belong to."""
+    def _named_in_workspace(self) -> Iterable[Path]:
+        """Yield what settings for all repositories name, for git that runs at the top of the workspace and in no repository."""
+        return (place for root in self._workspace for place in repositories.named_by(self._git_settings, root))
+
+    def _repositories_elsewhere(self, found: Found, settings: SandboxSettings) -> Sequence[Path]:
+        """Return the repositories outside the workspace that worktrees and submodules in it belong to; none in a folder that commands write to."""
         gits = [place for place in found.autorun if place.name == ".git" and not _repository(place)]
         folders = {folder for place in gits for folder in repositories.elsewhere(place)}
-        return {folder for folder in folders if not _below(folder, self._workspace)}
+        written = (*self._workspace, *self._folders(settings.writable))
+        return sorted(folder for folder in folders if not _below(folder, written) and not is_private(folder))
 
     def _found_toolchains(self) -> tuple[Path, ...]:
         if self._toolchains is None:
@@ -582,6 +551,31 @@ class Confines:
 
     def _folders(self, texts: Sequence[str]) -> tuple[Path, ...]:
         return named_folders(texts, workspace=self._workspace, home=self._home)
+
+
+def _checked(bounds: Bounds) -> Bounds:
+    """Return the bounds without what is gone.
+
+    Raises `NoSandbox` where a place leads elsewhere than when it was looked at, and where there are too many.
+    """
+    if len(bounds.masked) + len(bounds.kept) + len(bounds.anchored) > MAX_PLACES:
+        raise NoSandbox(
+            f"nothing was run: the workspace holds more than {MAX_PLACES:,} secrets, settings and folders around them, which a sandbox has to keep",
+            hint="remove those that commands have left, or work in a smaller folder",
+        )
+    given: dict[str, tuple[Path, ...]] = {}
+    for name in ("kept", "masked", "anchored"):
+        places: tuple[Path, ...] = getattr(bounds, name)
+        given[name] = tuple(place for place in places if os.path.lexists(place))
+        # A link may have a secret's name, and is closed by it.
+        around = [place.parent if name == "masked" else place for place in given[name]]
+        if (led := next((place for place in around if _real(place) != place), None)) is not None:
+            raise NoSandbox(
+                f"nothing was run: {str(led)!r} has become a link, or lies behind one, since the workspace was looked at",
+                hint="try again; if that does not help, end the background command that exchanges it",
+            )
+    same = all(given[name] == getattr(bounds, name) for name in given)
+    return bounds if same else replace(bounds, **given)
 
 
 def _limits(settings: SandboxSettings) -> Limits:
@@ -603,7 +597,7 @@ def _repository(place: Path) -> bool:
 
 
 def _rebases(repos: Iterable[Path]) -> dict[Path, frozenset[str] | None]:
-    """What rebases that stopped in these repositories would run when they go on."""
+    """Return the commands that stopped rebases in these repositories would run when they continue."""
     return {place: commands for git in repos for place, commands in repositories.commands_left(git).items()}
 
 
@@ -653,14 +647,6 @@ def _changed_ns(folder: Path) -> int:
         return os.stat(folder).st_ctime_ns
     except OSError:
         return 0
-
-
-def _is_same(place: Path, fd: int) -> bool:
-    """Return True if what is at a place is what this descriptor is open for."""
-    try:
-        return os.path.samestat(os.lstat(place), os.fstat(fd))
-    except OSError:
-        return False
 
 
 def _real(path: Path) -> Path:

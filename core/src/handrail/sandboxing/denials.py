@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from handrail.files.place_kinds import SHARED_TEMPORARY
 from handrail.net import urls
+from handrail.undo.coverage import REPOSITORY_FOLDERS
 
 if TYPE_CHECKING:
     from handrail.sandboxing.gateway import Traffic
@@ -49,6 +50,8 @@ UNAUTHORIZED = re.compile(
 )
 WRITE = re.compile(r"(?i)read-only file ?system|\bEROFS\b")
 BUSY = re.compile(r"(?i)device or resource busy|\bEBUSY\b")
+# What git says of a repository that it does not take for this user's, nor was told to trust.
+UNTRUSTED = re.compile(r"detected dubious ownership in repository")
 PERMISSION = re.compile(r"(?i)permission denied|\bEACCES\b")
 PRIVILEGE = re.compile(
     r"""(?ix)
@@ -74,7 +77,7 @@ SHOWN = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/proc", "/dev")
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """What seems to have been refused: `what` for programs, `text` for people. `hosts`: those that a person may be asked about."""
+    """A refusal of the sandbox, as far as it is known: `what` for programs, `text` for people. `hosts`: those that a person may be asked about."""
 
     what: What
     text: str
@@ -99,10 +102,12 @@ def seen_in(output: str, exit_code: int, bounds: Bounds) -> Denial | None:
 
 def refused_hosts(traffic: Traffic, output: str) -> Denial | None:
     """The refusal of connections to hosts that were not allowed; None where there were none, or what the server said explains the failure."""
-    if not traffic.refused or (not traffic.askable and UNAUTHORIZED.search(output[-TAIL:])):
+    if not traffic.places or (not traffic.askable and UNAUTHORIZED.search(output[-TAIL:])):
         return None
     texts = "; ".join(
-        refused.text for refused in list(traffic.refused.values())[:MAX_HOSTS] if refused.why != "not_allowed"
+        refused.text
+        for refused in list(traffic.refused.values())[:MAX_HOSTS]
+        if refused.why not in ("not_allowed", "unreachable")
     )
     places = ", ".join(traffic.askable[:MAX_HOSTS])
     told = f"the sandbox refused connections to {places}" if places else ""
@@ -141,9 +146,31 @@ def _secret(text: str, bounds: Bounds) -> Denial | None:
     return None
 
 
+def refused_history(output: str, bounds: Bounds) -> Denial | None:
+    """Return the refusal to change the data of version control that an output points to, also that of a command which ended well."""
+    for line in _lines(BUSY, output[-TAIL:]):
+        for place in bounds.kept:
+            if place.parent.name in REPOSITORY_FOLDERS and f"{place.parent.name}/{place.name}" in line:
+                told = f"the sandbox keeps {str(place)!r} as it is, since git obeys it"
+                return Denial("write", f"{told}; a command that a person approves can change it")
+    for line in _lines(WRITE, output[-TAIL:]):
+        for place in bounds.kept:
+            if place.name in REPOSITORY_FOLDERS and f"{place.name}/" in line:
+                only = "unless git works in that one alone and nothing else in the command changes anything"
+                return Denial(
+                    "write", f"the sandbox keeps {str(place)!r} as it is, {only}; run git in a call of its own"
+                )
+    return None
+
+
 def _write(text: str, bounds: Bounds) -> Denial | None:
+    if (found := refused_history(text, bounds)) is not None:
+        return found
     if (line := next(_lines(WRITE, text), None)) is not None:
         return Denial("write", f"the sandbox seems to have refused a write ({line!r})")
+    if (line := next(_lines(UNTRUSTED, text), None)) is not None:
+        told = f"where git may change one repository, it works in no other, and fetches from none on this machine ({line!r})"
+        return Denial("write", f"{told}; run git in that one in a call of its own, without changing its settings")
     for line in _lines(BUSY, text):
         for path in (*bounds.kept, *bounds.anchored, *bounds.masked):
             if path.name in line:

@@ -36,7 +36,7 @@ LOCAL_NAMES = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(slots=True)
 class Traffic:
-    """Connections of one call that were refused, by where they were to go."""
+    """Connections of one call that were not made, by where they were to go."""
 
     refused: dict[str, RefusedConnection] = field(default_factory=dict[str, RefusedConnection])
 
@@ -45,9 +45,20 @@ class Traffic:
         if len(self.refused) < MOST_REMEMBERED:
             self.refused.setdefault(refused.place, refused)
 
+    def reach(self, place: str) -> None:
+        """Forget that a place could not be reached: now it was."""
+        if (refused := self.refused.get(place)) is not None and refused.why == "unreachable":
+            del self.refused[place]
+
     @property
     def places(self) -> tuple[str, ...]:
-        return tuple(self.refused)
+        """Places that no connection is made to, whatever is there."""
+        return tuple(place for place, refused in self.refused.items() if refused.why != "unreachable")
+
+    @property
+    def unreachable(self) -> tuple[str, ...]:
+        """Why places that were allowed could not be reached."""
+        return tuple(refused.text for refused in self.refused.values() if refused.why == "unreachable")
 
     @property
     def askable(self) -> tuple[str, ...]:
@@ -57,7 +68,7 @@ class Traffic:
 
 @dataclass(frozen=True, slots=True)
 class Connections:
-    """How confined commands of a session reach allowed hosts. `environment` is the host's own, for the proxy that it names."""
+    """The connections of a session's confined commands to allowed hosts. `environment` is the host's own, for the proxy that it names."""
 
     allow_private: tuple[str, ...] = ()
     proxy: str | None = None
@@ -69,7 +80,7 @@ class Connections:
         loopback = (entry for entry in allowed.entries if is_loopback(entry.host))
         own = tuple(f"*.{entry.host}" if entry.below else entry.host for entry in loopback)
         outward = Outward(self.allow_private, own, self.proxy, self.environment)
-        return FilteringProxy(allowed, outward, traffic.report)
+        return FilteringProxy(allowed, outward, traffic.report, traffic.reach)
 
 
 class Gateway:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from handrail.sandboxing.sandboxes import Bounds, PreparedSandbox, Sandbox
+from handrail.sandboxing.sandboxes import Bounds, PreparedSandbox
 
 MAX_PREPARED = 2
 # The device and inode that a path had; None where there was nothing.
@@ -29,8 +29,11 @@ class PreparedPool:
         self._prepared: list[_Prepared] = []
         self._asked = False
 
-    def take(self, sandbox: Sandbox, bounds: Bounds) -> PreparedSandbox | None:
-        """Return a ready sandbox with these bounds; None where there is none yet. Sandboxes that show anything else are ended."""
+    def take(self, bounds: Bounds, prepare: Callable[[], PreparedSandbox | None]) -> PreparedSandbox | None:
+        """Return a ready sandbox with these bounds; None where there is none yet, and then `prepare` may be called to make one.
+
+        Sandboxes that show anything else are ended.
+        """
         if not self._asked:
             self._asked = True
             return None
@@ -47,7 +50,7 @@ class PreparedPool:
         fitting = [one for one in kept if one.bounds == bounds and one.identities == now]
         if (ready := next((one for one in fitting if one.sandbox.ready), None)) is not None:
             return ready.sandbox
-        if len(kept) < MAX_PREPARED and (made := sandbox.prepare(bounds)) is not None:
+        if len(kept) < MAX_PREPARED and (made := prepare()) is not None:
             self._prepared.append(_Prepared(made, bounds, now))
         return None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import signal
 import sys
 import time
@@ -35,14 +36,22 @@ END_S = 5.0
 LOOK_S = 0.002
 # States of a thread that runs only when another one wakes it, or not again.
 STILL = ("T", "t", "Z", "X")
+# Where in the kernel a thread waits for the child that it has lent its memory to.
+FORKING = re.compile(r"fork|clone")
 
 
 @dataclass(slots=True)
 class Search:
-    """A search for places that programs obey and that have changed since a time. `whole` is false if a bound was reached."""
+    """A search for places that programs obey and that have changed since a time. `whole` is false if a bound was reached.
+
+    What the survey covers is looked at from `covered_since_ns` on, without what was `known` then; not at all where that is 0.
+    """
 
     survey: Survey
     since_ns: int
+    covered_since_ns: int = 0
+    known: frozenset[str] = frozenset()
+    most_s: float = MAX_SEARCH_S
     whole: bool = True
     found: list[Path] = field(default_factory=list[Path])
     # Folders of this user that could not be listed, as a sandboxed command may have arranged.
@@ -54,7 +63,7 @@ class Search:
             self._look(roots, opened)
 
     def _look(self, roots: Sequence[Path], opened: contextlib.ExitStack) -> None:
-        ends = time.monotonic() + MAX_SEARCH_S
+        ends = time.monotonic() + self.most_s
         waiting = [str(root) for root in roots]
         entries = 0
         while waiting:
@@ -66,7 +75,11 @@ class Search:
                 return
             waiting += below
             if not self.survey.covers(folder):
-                self.found += self._obeyed(folder, names, near_names(folder, roots))
+                self.found += self._obeyed(folder, names, near_names(folder, roots), self.since_ns)
+            elif self.covered_since_ns:
+                near = near_names(folder, roots)
+                found = self._obeyed(folder, names, near, self.covered_since_ns)
+                self.found += (place for place in found if str(place) not in self.known)
 
     def _listed(self, folder: str, roots: Sequence[Path], opened: contextlib.ExitStack) -> tuple[list[str], list[str]]:
         names: list[str] = []
@@ -90,16 +103,16 @@ class Search:
                 self.kept_back.append(Path(folder))
         return names, below
 
-    def _obeyed(self, folder: str, names: Sequence[str], near: Names) -> Iterator[Path]:
+    def _obeyed(self, folder: str, names: Sequence[str], near: Names, since_ns: int) -> Iterator[Path]:
         if known_places.is_repository(known_places.REPOSITORY_NAMES.intersection(names)):
-            yield from self._if_changed(Path(folder))
+            yield from _if_changed(Path(folder), since_ns)
         everything = known_places.is_notable(near[-1])
         inside = paths.autorun(PurePosixPath(*near)) is not None
         # In a place that programs obey, what lies at its top counts: the place itself may have been kept.
         around = near[-1:] if inside else near
         for name in names:
             if (everything or known_places.is_notable(name)) and paths.autorun(PurePosixPath(*around, name)):
-                yield from self._if_changed(Path(folder, name))
+                yield from _if_changed(Path(folder, name), since_ns)
 
     def _has_changed(self, place: Path) -> bool:
         try:
@@ -107,10 +120,11 @@ class Search:
         except OSError:
             return False
 
-    def _if_changed(self, place: Path) -> Iterator[Path]:
-        """Yield a place that may have come from a sandboxed command, unless it is a repository that names no program."""
-        if _changed_since(place, self.since_ns) and not (place.name == REPOSITORY and repositories.harmless(place)):
-            yield place
+
+def _if_changed(place: Path, since_ns: int) -> Iterator[Path]:
+    """Yield a place that may have come from a sandboxed command, unless it is a repository that names no program."""
+    if _changed_since(place, since_ns) and not (place.name == REPOSITORY and repositories.harmless(place)):
+        yield place
 
 
 def _changed_since(place: Path, since_ns: int) -> bool:
@@ -129,7 +143,7 @@ class Hold:
     """
 
     def __init__(self) -> None:
-        # With what they are, where that can be told.
+        # With what they are, where that can be told. Others may have stopped what is below them before.
         self._stopped: dict[int, processes.Process | None] = {}
         self.held = False
         self.ended = False
@@ -140,6 +154,8 @@ class Hold:
             for pid in pids:
                 self._stop(pid)
             return True
+        self.held = self.held or bool(pids)
+        self._stopped |= {pid: processes.process(pid) for pid in pids}
         deadline = time.monotonic() + HOLD_S
         while time.monotonic() < deadline:
             if _are_still(pids):
@@ -147,12 +163,12 @@ class Hold:
             for pid in _tree(pids):
                 self._stop(pid)
             time.sleep(LOOK_S)
-        return self.end(pids)
+        return self.end([pid for pid in pids if not _are_still([pid])])
 
     def end(self, pids: Sequence[int]) -> bool:
         """End these processes and all that they have started. Return False if some are still there after a time."""
         deadline = time.monotonic() + END_S
-        self.ended = True
+        self.ended = self.ended or bool(pids)
         while living := [pid for pid in _tree(pids) if not _is_over(pid)]:
             if time.monotonic() > deadline:
                 return False
@@ -167,10 +183,13 @@ class Hold:
         self.held = True
 
     def release(self) -> None:
-        """Let them run on."""
+        """Let them run on, with all that they have started."""
         for pid, known in self._stopped.items():
-            if known is None or processes.alive(pid, known.started):
+            if known is None:
                 _signal(pid, signal.SIGCONT)
+            elif processes.alive(pid, known.started):
+                for each in _tree([pid]):
+                    _signal(each, signal.SIGCONT)
         self._stopped.clear()
 
 
@@ -210,7 +229,7 @@ def _stopped_threads(pids: Sequence[int]) -> Mapping[str, Sequence[str]] | None:
             for thread in os.listdir(f"/proc/{pid}/task"):
                 with open(f"/proc/{pid}/task/{thread}/status", encoding="utf-8", errors="replace") as file:
                     lines = dict(line.split(":", 1) for line in file.read().splitlines())
-                if lines["State"].split()[0] not in STILL:
+                if lines["State"].split()[0] not in STILL and not _waits_for_child(pid, thread):
                     return None
                 found[thread] = (lines["voluntary_ctxt_switches"], lines["nonvoluntary_ctxt_switches"])
         except FileNotFoundError:
@@ -219,6 +238,33 @@ def _stopped_threads(pids: Sequence[int]) -> Mapping[str, Sequence[str]] | None:
         except (OSError, KeyError):
             return None
     return found
+
+
+def _waits_for_child(pid: int, thread: str) -> bool:
+    """Return True if a thread has lent its memory to a child that is stopped (`vfork`): until that goes on, nothing wakes the thread."""
+    folder = f"/proc/{pid}/task/{thread}"
+    try:
+        # Empty or 0 where it may not be read.
+        where = Path(folder, "wchan").read_text(encoding="ascii")
+        children = [int(child) for child in Path(folder, "children").read_text(encoding="ascii").split()]
+    except OSError:
+        return False
+    if where not in ("", "0") and FORKING.search(where) is None:
+        return False
+    own = _memory(pid)
+    return own is not None and any(_memory(child) == own and _is_stopped(child) for child in children)
+
+
+def _memory(pid: int) -> str | None:
+    try:
+        return Path(f"/proc/{pid}/statm").read_text(encoding="ascii")
+    except OSError:
+        return None
+
+
+def _is_stopped(pid: int) -> bool:
+    found = processes.process(pid)
+    return found is not None and found.state in ("T", "t")
 
 
 def _is_over(pid: int) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 
 from handrail.files import known_places
@@ -32,6 +32,10 @@ PLAIN_SETTINGS = re.compile(
     | user\.(?:name|email) | init\.defaultbranch | (?:remote|branch)(?:\..+)?\.(?:url|fetch|remote|merge|pushurl|rebase)
     | commit\.gpgsign | pull\.(?:rebase|ff) | extensions\.objectformat | advice\..+
     """
+)
+# Settings that name files which git reads and does not obey: they may lie in a work tree like any other.
+READ_SETTINGS = re.compile(
+    r"core\.(?:excludesfile|attributesfile)|blame\.ignorerevsfile|commit\.template|mailmap\.file"
 )
 # What tells the name of a file from other words.
 FILE_NAME = re.compile(r"[^./][./]|[./][^./]")
@@ -69,23 +73,37 @@ def commands_left(git: Path) -> dict[Path, frozenset[str] | None]:
     return found
 
 
-def obeyed_later(git: Path) -> Iterator[Path]:
+def obeyed_later(git: Path, settings: Iterable[Path] = ()) -> Iterator[Path]:
     """The places of the same kind in `.git`, and those that its settings name, that are not there and must not come to be."""
-    yield from (place for place in (*(git / name for name in OBEYED), *led_to(git)) if not os.path.lexists(place))
+    places = (*(git / name for name in OBEYED), *led_to(git, settings))
+    yield from (place for place in places if not os.path.lexists(place))
 
 
-def led_to(git: Path) -> Iterator[Path]:
+def led_to(git: Path, settings: Iterable[Path] = ()) -> Iterator[Path]:
     """The places that a repository's own settings name: hooks elsewhere, more settings, programs. They need not be there.
 
     Each word of what may be a command is taken for the name of a file in the work tree. What hooks are links to belongs to them.
+    `settings` are further files of settings that hold for the repository (see `common_settings`).
     """
-    hooks = [git / "hooks"]
-    for file in (git / "config", git / "config.worktree"):
-        for place in _named(file, work=git.parent if git.name == ".git" else git, depth=MAX_INCLUDES):
+    yield from _link_targets(git / "hooks")
+    for tree in work_trees(git) if git.name == ".git" else (git,):
+        yield from named_by((git / "config", git / "config.worktree", *settings), tree)
+
+
+def common_settings(home: Path, environment: Mapping[str, str]) -> Sequence[Path]:
+    """The files with settings for all repositories: the person's and the machine's."""
+    own = environment.get("XDG_CONFIG_HOME") or home / ".config"
+    given = environment.get("GIT_CONFIG_GLOBAL")
+    of_person = (Path(own, "git/config"), home / ".gitconfig") if given is None else (Path(given),)
+    return Path(environment.get("GIT_CONFIG_SYSTEM") or "/etc/gitconfig"), *of_person
+
+
+def named_by(settings: Iterable[Path], work: Path) -> Iterator[Path]:
+    """The places that these files of settings name for a work tree, and what the links among them lead to."""
+    for file in settings:
+        for place in _named(file, work=work, depth=MAX_INCLUDES):
             yield place
-            hooks.append(place)
-    for folder in hooks:
-        yield from _link_targets(folder)
+            yield from _link_targets(place)
 
 
 def elsewhere(git: Path) -> tuple[Path, ...]:
@@ -108,6 +126,46 @@ def elsewhere(git: Path) -> tuple[Path, ...]:
     return (own,) if belongs else ()
 
 
+def one_repository(gits: Iterable[str]) -> Path | None:
+    """The folder of the repository that each of these `.git` is, or says that it belongs to; None for several, and for one that leads elsewhere."""
+    folders = {_folder_of(Path(git)) for git in gits}
+    return folders.pop() if len(folders) == 1 else None
+
+
+def _folder_of(git: Path) -> Path | None:
+    if git.is_symlink():
+        return None
+    if git.is_dir():
+        return git
+    # What belongs to a submodule lies in the repository around it.
+    return next(
+        (
+            outermost
+            for own in elsewhere(git)
+            for outermost in (*reversed(own.parents), own)
+            if outermost.name == ".git"
+        ),
+        None,
+    )
+
+
+def work_trees(git: Path) -> Iterator[Path]:
+    """The folders that a repository is worked on in: its own, those of its submodules, and its further work trees. None that leads elsewhere."""
+    yield git.parent
+    for folder in _modules(git / "modules"):
+        named = dict(_told(_text(folder / "config") or "")).get("core.worktree")
+        if named is not None:
+            yield from _leading_back(Path(os.path.realpath(folder / named)))
+    for folder in _folders(git / "worktrees"):
+        if (text := _text(folder / "gitdir")) is not None:
+            yield from _leading_back(Path(os.path.realpath(text.strip())).parent)
+
+
+def _leading_back(tree: Path) -> Iterator[Path]:
+    if elsewhere(tree / ".git"):
+        yield tree
+
+
 def harmless(git: Path) -> bool:
     """Whether a new `.git` folder is one that `git init` makes: no hooks but examples, no setting that names a program."""
     try:
@@ -124,6 +182,14 @@ def harmless(git: Path) -> bool:
         return text is not None and all(PLAIN_SETTINGS.fullmatch(key) for key, _ in _settings(text))
     except ValueError:
         return False
+
+
+def runs_no_hooks(git: Path, settings: Iterable[Path]) -> bool:
+    """True if a repository is `harmless`, and these further files of settings name no hooks for it, and no program in its work tree."""
+    work = git.parent
+    return harmless(git) and not any(
+        place.is_dir() or (place.is_relative_to(work) and is_left(place)) for place in named_by(settings, work)
+    )
 
 
 def leading_elsewhere(git: Path, has_changed: Callable[[Path], bool]) -> Iterator[Path]:
@@ -180,13 +246,16 @@ def _is_submodule(folder: Path, git: Path) -> bool:
 
 
 def _named(file: Path, *, work: Path, depth: int) -> Iterator[Path]:
-    for key, value in _told(_text(file) or ""):
+    # A person's own settings are often a link.
+    for key, value in _told(_text(Path(os.path.realpath(file))) or ""):
         if key.startswith("include") and key.endswith(".path") and (place := _place(value, file.parent)) is not None:
             yield place
             yield from _named(place, work=work, depth=depth - 1) if depth else ()
         elif key == "core.hookspath" and (place := _place(value, work)) is not None:
             yield place
-        elif not PLAIN_SETTINGS.fullmatch(key) and (not key.startswith("alias.") or value.startswith("!")):
+        elif not (PLAIN_SETTINGS.fullmatch(key) or READ_SETTINGS.fullmatch(key)) and (
+            not key.startswith("alias.") or value.startswith("!")
+        ):
             words = re.split(r"""[\s"';&|()]+""", value.lstrip("!"))
             places = [place for word in words if FILE_NAME.search(word) and (place := _place(word, work)) is not None]
             yield from (place for place in places if not place.is_dir())

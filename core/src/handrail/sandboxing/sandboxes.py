@@ -141,6 +141,8 @@ class Sandbox(ABC):
     filters: ClassVar[bool] = False
     # Whether a command inside has the descriptors that its starter gave it beside the first three.
     descriptors: ClassVar[bool] = False
+    # Whether a command inside sees no processes but its own (a /proc of its own, on Linux), and all of them end with it.
+    own_processes: ClassVar[bool] = False
     # Whether /tmp and /var/tmp inside are `Bounds.temporary`, so that file tools find there what commands have made, and the other way round.
     private_tmp: ClassVar[bool] = False
     Config: ClassVar[type[BaseModel]] = NoSettings
@@ -168,6 +170,10 @@ class Sandbox(ABC):
         Returns at once: it becomes `ready` later. Its process ends with this thread, so call it in one that lives as long as it should.
         """
         return None
+
+    def is_set_up(self, pid: int) -> bool:
+        """Return True once the sandbox that this process sets up has bound all places, and looks up no more paths on the host."""
+        return True
 
     def denied(self, output: str, exit_code: int, bounds: Bounds) -> Denial | None:
         """What the sandbox seems to have refused, told from what a failed command has printed; None when nothing points to it."""

@@ -58,6 +58,11 @@ class Scratch:
         _remove(self._folder)
 
 
+def is_private(place: Path) -> bool:
+    """Return True for a place in the private folder of some session, where its commands can exchange anything at any moment."""
+    return any(part.startswith(PREFIX) for part in place.parts)
+
+
 def _sweep(parent: Path) -> None:
     """Remove the folders whose owner is gone."""
     with contextlib.suppress(OSError):

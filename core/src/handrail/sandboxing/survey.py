@@ -178,7 +178,7 @@ def open_closed(path: str, roots: Sequence[Path], opened: contextlib.ExitStack) 
 
 
 def is_kept_back(path: str) -> bool:
-    """Whether a folder that could not be listed is this user's, and so one that a sandboxed command could list."""
+    """Return True if a folder that could not be listed is this user's, so that a sandboxed command could list it."""
     try:
         return os.lstat(path).st_uid == os.geteuid()
     except (FileNotFoundError, NotADirectoryError):

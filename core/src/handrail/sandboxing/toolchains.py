@@ -79,10 +79,16 @@ def _pythons(environment: Mapping[str, str], roots: Sequence[Path]) -> Iterator[
     for venv in (*((Path(active),) if active else ()), *(root / name for root in roots for name in VIRTUALENVS)):
         for line in _settings_of(venv):
             key, _, value = line.partition("=")
-            installed = Path(value.strip())
-            # Whoever wrote the file, what it names is shown only where it is what it should be.
-            if key.strip() == "home" and installed.is_absolute() and _is_python(installed.parent):
-                yield installed.parent
+            if key.strip() != "home" or not os.path.isabs(value.strip()):
+                continue
+            try:
+                installed = Path(os.path.realpath(value.strip())).parent
+            # It was exchanged at this moment.
+            except OSError:
+                continue
+            # Whoever wrote the file, what it names is shown only where it is what it should be; and nothing that commands can exchange meanwhile.
+            if not _within(installed, roots) and _is_python(installed):
+                yield installed
 
 
 def _settings_of(venv: Path) -> Sequence[str]:

@@ -148,6 +148,7 @@ class Tool:
     `aliases`: names it had once, by which it may still be called, disabled and judged; they are not declared.
     `server`: the MCP server that runs it, by its name in the configuration.
     `remote`: what that server says of it.
+    `served_by`: for a tool that works on several servers, which one a call is for, and what that says of itself; a lasting yes is for that server.
     `skill`: the skill that brings it.
     `given`: a JSON Schema in the place of `params`; the handler gets the arguments as `params.args`, and effects name none of them.
     `artifact`: its text or bytes are always kept as an artifact, of that kind or of the class that a function without arguments names.
@@ -193,6 +194,7 @@ class Tool:
     locations: Callable[[Any], Sequence[Location]] | None = None
     confirmation: Callable[[Any, Verdict], Confirmation] | None = None
     grants: Callable[[Any], Sequence[GrantOption]] | None = None
+    served_by: Callable[[Any], tuple[str, Remote]] | None = None
     undo: Callable[[Any, Mapping[str, Any]], str] | None = None
     _run: Handler = field(init=False, repr=False)
 
@@ -272,6 +274,11 @@ class Tool:
     def inputs(self) -> bool:
         """Whether it acts as a person's hands on a desktop."""
         return any(isinstance(effect, Input) and effect.what == "desktop" for effect in self.effects)
+
+    @cached_property
+    def feeds(self) -> bool:
+        """True if it writes to a command that an earlier call left running."""
+        return any(isinstance(effect, Input) and effect.what == "process" for effect in self.effects)
 
     @cached_property
     def names_files(self) -> bool:
@@ -399,6 +406,7 @@ class Declared(TypedDict, total=False):
     locations: Callable[[Any], Sequence[Location]]
     confirmation: Callable[[Any, Verdict], Confirmation]
     grants: Callable[[Any], Sequence[GrantOption]]
+    served_by: Callable[[Any], tuple[str, Remote]]
     undo: Callable[[Any, Mapping[str, Any]], str]
 
 

@@ -232,6 +232,8 @@ class RecordedCall:
         self._vague = vague
         self._finished = False
         self._ended: Future[CallOutcome] | None = None
+        # Why undo does not cover the files that the call made; empty if it does.
+        self._missed_new = ""
 
     @property
     def goes_on(self) -> bool:
@@ -289,6 +291,8 @@ class RecordedCall:
             result.add_note(f"It cannot be undone: {told.get('not_kept') or told['why']}.")
         elif "not_kept" in told:
             result.add_note(f"Undo cannot put back {told['not_kept']}.")
+        if told["kept"] and self._missed_new:
+            result.add_note(f"Undo covers it in part: {self._missed_new}.")
         if self.invocation is not None:
             self._changes.tell_above(self.invocation, told)
 
@@ -311,11 +315,12 @@ class RecordedCall:
             ended = await asyncio.wrap_future(self._ended)
         except HandrailError as exc:
             return {"kept": False, "why": str(exc)}
-        notes = self.begun.notes or ((ended.missed,) if ended.missed else ())
+        self._missed_new = ended.missed
+        notes = (*self.begun.notes, ended.missed) if ended.missed else self.begun.notes
         if not ended.changed and notes:
-            # Whether it changed anything is not known.
+            # Whether it made anything is not known.
             return {"kept": False, "why": "; ".join(notes)}
-        if not ended.changed and not self._vague:
+        if not ended.changed and not ended.lost and not self._vague:
             return None
         told: dict[str, object] = {"kept": len(ended.lost) < max(ended.changed, 1)}
         if ended.lost:

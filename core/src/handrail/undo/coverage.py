@@ -1,4 +1,4 @@
-"""Which files and folders undo keeps, and which it leaves out, with the reason."""
+"""The files and folders that undo keeps and leaves out, with the reason."""
 
 from __future__ import annotations
 
@@ -77,6 +77,13 @@ class FileCoverage:
             fnmatchcase(below if "/" in pattern.lstrip("/") else name, pattern.lstrip("/")) or path == pattern
             for pattern in self._patterns
         )
+
+
+def is_damaged(repository: str) -> bool:
+    """True for a repository's own folder that has lost what it cannot be without."""
+    is_git = os.path.basename(repository) == ".git" and os.path.isdir(repository)
+    needed = ("HEAD", "refs", "objects") if is_git else ()
+    return any(not os.path.lexists(f"{repository}/{name}") for name in needed)
 
 
 def tells_generated(path: str) -> bool:

@@ -85,6 +85,14 @@ class DiskPass:
         else:
             self._visit(root, status, self._known(root))
 
+    def known(self, root: str) -> None:
+        """Look at what is known of a root and at nothing else: what is new in it is left out, however much that is."""
+        known = self._known(root)
+        if self._begin(root) is None:
+            self._gone(root)
+        elif known is not None:
+            self._visit_known(root, known)
+
     def some(self, root: str, folders: Iterable[str]) -> None:
         """Look at these folders below a root, and at files that have to be looked at each time."""
         if self._begin(root) is None:
@@ -148,12 +156,39 @@ class DiskPass:
             raise TooManyFiles
         if stat.S_ISDIR(status.st_mode):
             self._visit_folder(path, status, known, deep=True)
-            return
+        else:
+            self._visit_file(path, status, known)
+
+    def _visit_file(self, path: str, status: os.stat_result, known: PathState | None) -> None:
         if known is not None and not self._differs(known, status):
             return
         if known is not None and known.kind is PathKind.FOLDER:
             self._gone_below(path)
         self._new_file(path, status, known)
+
+    def _visit_known(self, path: str, known: PathState) -> None:
+        """Look at a path that is known, and at what is known to be in it. A folder that is another one than before is not `listed`."""
+        if self.stop.is_set():
+            raise PassStopped
+        try:
+            status = os.lstat(path)
+        except OSError:
+            self._gone(path)
+            return
+        if not stat.S_ISDIR(status.st_mode):
+            self._visit_file(path, status, known)
+            return
+        state = state_of(status, now=self.now)
+        if known.kind is PathKind.LEFT_OUT:
+            state = state._replace(kind=known.kind, why=known.why)
+        elif known.kind is PathKind.FOLDER and (known.device, known.inode) == (state.device, state.inode):
+            # What is new in it is found when it is listed again.
+            state = known._replace(mode=state.mode)
+        if state != known:
+            self.found[path] = state
+        for name, below in list(self.manifest.folders.get(path, {}).items()):
+            if below.kind is not PathKind.ABSENT:
+                self._visit_known(f"{path}/{name}", below)
 
     def _differs(self, known: PathState, status: os.stat_result) -> bool:
         """True if a file may be another one than was seen, or has contents that can be kept by now."""

@@ -1,4 +1,4 @@
-"""What git ignores, read from `.gitignore` files alone: git itself would obey the repository's settings."""
+"""Git's ignore rules, read from `.gitignore` files without running git, which would obey the repository's settings."""
 
 from __future__ import annotations
 

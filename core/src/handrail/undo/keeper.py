@@ -24,6 +24,7 @@ from handrail.undo.coverage import (
     REPOSITORY_DATA,
     REPOSITORY_FOLDERS,
     FileCoverage,
+    is_damaged,
     tells_generated,
 )
 from handrail.undo.disk_pass import DiskPass, TooManyFiles
@@ -44,7 +45,7 @@ FED = "it gave input to a process in the background: what that changed meanwhile
 # What such calls may have done is put down to another one that runs beside them.
 YIELDING = frozenset((BACKGROUND, FED))
 TOO_MANY = "the workspace holds more files than undo.max_files"
-MISSED = f"{TOO_MANY}: not everything that it changed is known"
+MISSED = f"{TOO_MANY}: files that it made are not covered"
 
 # A path and why it is not kept.
 UnkeptPath = tuple[str, str]
@@ -55,7 +56,7 @@ class CallScope:
     """Scope of a call's changes: `names` are real paths, `roots` the workspace; `anywhere`: anything in the workspace.
 
     `relied_on`: the paths that it must be possible to put back; None for everything in the workspace. `confined`: it reaches no other files.
-    `feeds`: it gives input to what an earlier call has started.
+    `feeds`: it gives input to what an earlier call has started. `named`: it changes what it names and nothing else, each path once.
     """
 
     roots: tuple[str, ...]
@@ -64,6 +65,7 @@ class CallScope:
     relied_on: tuple[str, ...] | None = ()
     confined: bool = False
     feeds: bool = False
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class CallStart:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """How many paths a call changed, and what of that cannot be put back. `missed`: why not everything that it changed is known."""
+    """The number of paths that a call changed, and those that cannot be restored. `missed`: the reason if what it made is unknown."""
 
     changed: int = 0
     lost: tuple[UnkeptPath, ...] = ()
@@ -104,8 +106,10 @@ class UndoKeeper:
         # When each workspace was last looked at whole, and when it was found to hold too many files.
         self._looked: dict[str, float] = {}
         self._too_many: dict[str, float] = {}
-        # Calls that are not ended yet: those that reach no other files, and those of which nothing goes on.
-        self._confined: set[int] = set()
+        # Workspaces that are to be looked at whole, since a file was found to have another name by now.
+        self._unlooked: set[str] = set()
+        # Calls that are not ended yet: those that reach no other files and change what they name, and those of which nothing goes on.
+        self._plain: set[int] = set()
         self._over: set[int] = set()
         # True if the store could not be used the last time.
         self.store_failed = False
@@ -123,6 +127,7 @@ class UndoKeeper:
             self._drop_watch(root)
         self._looked.clear()
         self._too_many.clear()
+        self._unlooked.clear()
         self._manifest = None
         if self._store is not None:
             self._store.settings = self._settings
@@ -210,10 +215,11 @@ class UndoKeeper:
             anywhere = self._look_first(scope.names, scope.roots, stop, anywhere=scope.anywhere) and scope.anywhere
             notes = (f"{TOO_MANY}: only what the call names is kept",) if scope.anywhere and not anywhere else ()
             names, large = self._look_at_names(topmost_paths(scope.names), scope.roots, stop)
+            names = self._with_other_names(names, scope.roots, stop)
             said = (*notes, FED) if scope.feeds else notes
             id = store.begin_call(replace(record, roots=scope.roots, names=names, anywhere=anywhere, notes=said))
-            if scope.confined:
-                self._confined.add(id)
+            if scope.confined and scope.named:
+                self._plain.add(id)
             new = sorted(manifest.not_kept - known)
             beyond = tuple((name, TOO_MANY) for name in large)
             lost = (*self._lost(scope, whole=anywhere), *beyond)
@@ -234,6 +240,7 @@ class UndoKeeper:
                 return ()
             self._look_first(names, record.roots, stop)
             more, large = self._look_at_names(topmost_paths(names), record.roots, stop)
+            more = self._with_other_names(more, record.roots, stop)
             store.name_more(id, tuple(dict.fromkeys((*record.names, *more))))
             lost = self._lost(CallScope(record.roots, relied_on=tuple(names)), whole=record.anywhere)
             return (*lost, *((name, TOO_MANY) for name in large))
@@ -247,17 +254,19 @@ class UndoKeeper:
                 return CallOutcome() if record is None else self._end(store, record, stop)
         finally:
             self._over.discard(id)
-            self._confined.discard(id)
+            self._plain.discard(id)
 
     def _end(self, store: UndoStore, record: CallRecord, stop: threading.Event, *notes: str) -> CallOutcome:
         beside = [other for other in store.open_calls() if other.id != record.id] if record.anywhere else []
-        said = [*notes, *self._look_for(record, stop)]
+        looked, touched = self._look_for(record, stop)
+        said = [*notes, *looked]
         changes = [change for _, change in store.changes_of([record.id])]
         renamed = set(find_renames(changes).values())
         lost = tuple(
             (c.path, c.before.why or NO_FILE) for c in changes if not is_restorable(c.before) and c.path not in renamed
         )
-        missed = TOO_MANY if MISSED in said else ""
+        lost += tuple((path, why) for path, why in touched if why == REPOSITORY_DATA and is_damaged(path))
+        missed = MISSED if MISSED in said else ""
         said += [f"{shown_path(path)}: {why}" for path, why in lost]
         for other in beside:
             if other.anywhere and roots_overlap(other.roots, record.roots) and _root(other) != _root(record):
@@ -296,6 +305,17 @@ class UndoKeeper:
         if outside:
             self.manifest.forget(outside)
             store.forget_states(outside)
+
+    def _with_other_names(self, names: Sequence[str], roots: Sequence[str], stop: threading.Event) -> tuple[str, ...]:
+        """Add to paths the other names in the workspace that the files there have: what is written to one shows in all."""
+        self._look_for_other_names(roots, stop)
+        states = [self.manifest.get(name) for name in names if name in self.manifest.linked]
+        others = [self.names_of(state.device, state.inode, roots) for state in states if state is not None]
+        return tuple(dict.fromkeys((*names, *sorted(set[str]().union(*others)))))
+
+    def _look_for_other_names(self, roots: Sequence[str], stop: threading.Event) -> None:
+        """Look at everything in the workspace if a name was found there of a file that may have others, which are not known."""
+        self._look_at_roots([root for root in outermost_roots(roots) if root in self._unlooked], stop)
 
     def names_of(self, device: int, inode: int, roots: Sequence[str]) -> set[str]:
         """The names in these folders of a file with several, as they were last seen. Within a step."""
@@ -336,13 +356,19 @@ class UndoKeeper:
         """Know what is in these folders now, unless they hold too many files."""
         self._look_at_roots(roots, stop)
 
-    def _look_for(self, record: CallRecord, stop: threading.Event) -> list[str]:
-        """Look at what a call may have changed; what there is to say of that."""
-        said: list[str] = []
-        if record.anywhere and not self._look_at_roots(record.roots, stop, said):
+    def _look_for(self, record: CallRecord, stop: threading.Event) -> tuple[list[str], list[UnkeptPath]]:
+        """Look at what a call may have changed; return what there is to say of that, and what is left out and was changed."""
+        touched: list[UnkeptPath] = []
+        whole = not record.anywhere or self._look_at_roots(record.roots, stop, touched)
+        if not whole:
+            # However much the call has made: what was there before it is known, and kept.
+            touched += self._look_at_known(record.roots, stop)
+        said = [f"{shown_path(path)} was changed, too, and is left as it is: {why}" for path, why in touched]
+        if not whole:
             said.append(MISSED)
         _, large = self._look_at_names(record.names, record.roots, stop, by=record)
-        return said + [f"{shown_path(name)}: {TOO_MANY}" for name in large]
+        self._look_for_other_names(record.roots, stop)
+        return said + [f"{shown_path(name)}: {TOO_MANY}" for name in large], touched
 
     def _look_first(
         self, names: Iterable[str], roots: Sequence[str], stop: threading.Event, *, anywhere: bool = False
@@ -362,22 +388,25 @@ class UndoKeeper:
         states = [self.manifest.get(root) for root in outermost_roots(roots)]
         return all(state is not None and state.kind is PathKind.FOLDER and state.listed for state in states)
 
-    def _look_at_roots(self, roots: Sequence[str], stop: threading.Event, said: list[str] | None = None) -> bool:
-        """Look at whole folders; False where they hold too many files for that. What is left out and was changed is told in `said`."""
+    def _look_at_roots(
+        self, roots: Sequence[str], stop: threading.Event, touched: list[UnkeptPath] | None = None
+    ) -> bool:
+        """Look at whole folders; False where they hold too many files for that. What is left out and was changed is added to `touched`."""
         for root in outermost_roots(roots):
             # What was covered once is counted each time: if it can be again, nobody has to be asked.
             known = self._covers((root,))
             if not known and time.monotonic() - self._too_many.get(root, -COUNT_AGAIN_S) < COUNT_AGAIN_S:
                 return False
             try:
-                touched = self._look_at_root(root, stop)
+                found = self._look_at_root(root, stop)
             except TooManyFiles:
                 self._too_many[root] = time.monotonic()
                 self._looked.pop(root, None)
+                self._unlooked.discard(root)
                 return False
             self._too_many.pop(root, None)
-            if said is not None:
-                said += [f"{shown_path(path)} was changed, too, and is left as it is: {why}" for path, why in touched]
+            if touched is not None:
+                touched += found
         return True
 
     def _look_at_root(self, root: str, stop: threading.Event) -> list[UnkeptPath]:
@@ -394,6 +423,7 @@ class UndoKeeper:
             else:
                 disk_pass.whole(root, every_folder=is_new)
                 self._looked[root] = time.monotonic()
+                self._unlooked.discard(root)
             disk_pass.keep()
         except BaseException:
             # What the watch has told is lost.
@@ -403,8 +433,20 @@ class UndoKeeper:
         self._take_down(disk_pass)
         return touched
 
+    def _look_at_known(self, roots: Sequence[str], stop: threading.Event) -> list[UnkeptPath]:
+        """Look at what is known in these folders, and at nothing that is new in them; return what is left out and was changed."""
+        touched: list[UnkeptPath] = []
+        for root in outermost_roots(roots):
+            self.manifest.load(root)
+            disk_pass = DiskPass(self._parts[0], self.manifest, self._coverage, None, stop)
+            disk_pass.known(root)
+            disk_pass.keep()
+            touched += disk_pass.touched()
+            self._take_down(disk_pass)
+        return touched
+
     def _watch_of(self, root: str) -> tuple[ChangeWatch | None, bool]:
-        """What watches a workspace, and whether it is new, so that every folder has to be opened for it."""
+        """Return the watch of a workspace and whether it is new, so that every folder has to be opened for it."""
         watch = self._watches.get(root)
         if watch is not None and watch.whole:
             return watch, False
@@ -420,11 +462,11 @@ class UndoKeeper:
 
     def _trusts(self, root: str) -> bool:
         """True if nothing is known to have gone on that might have written without the kernel's telling: through memory maps, which a process
-        that goes on may have, or through other names of files, outside the workspace.
+        that goes on may have, or through another name of a file, which it made and maybe took away again, or which lies outside the workspace.
         """
         if time.monotonic() - self._looked.get(root, -TRUSTED_S) > TRUSTED_S:
             return False
-        quiet = self._over & self._confined
+        quiet = self._over & self._plain
         return all(not record.anywhere or record.id in quiet for record in self._parts[0].open_calls())
 
     def _look_at_names(
@@ -471,6 +513,8 @@ class UndoKeeper:
             look = disk_pass.only if only else disk_pass.one
             look(root, name)
         disk_pass.keep()
+        if disk_pass.found_other_names():
+            self._unlooked |= {root for root in outermost_roots(roots) if self._looked.pop(root, None) is not None}
         self._take_down(disk_pass, by=by)
 
     def _refusal(self, name: str) -> str | None:
@@ -505,7 +549,7 @@ class UndoKeeper:
     # What is not kept
 
     def _lost(self, scope: CallScope, *, whole: bool) -> tuple[UnkeptPath, ...]:
-        """What of the paths that are relied on could not be put back; `whole`: the workspace was looked at."""
+        """Return those of the required paths that could not be restored; `whole`: the whole workspace was scanned."""
         if scope.relied_on is None:
             # What does not name its repository is not there to delete it.
             wanted, spared = scope.roots, REGENERATED_REASONS | {REPOSITORY_DATA}
@@ -517,7 +561,7 @@ class UndoKeeper:
         return (*lost, *((path, why) for path in found if (why := self._why(path)) not in spared))
 
     def _unkept(self, roots: Sequence[str]) -> tuple[str, ...]:
-        """What of the workspace could not be put back, without what holds nothing, what can be made again and data of version control."""
+        """Return the files of the workspace that could not be restored, without empty and generated ones and data of version control."""
         spared = REGENERATED_REASONS | {REPOSITORY_DATA, OWN_PLACE, NO_FILE}
         found = [path for path in self.manifest.not_kept if is_inside(path, roots) and self._why(path) not in spared]
         folders = Counter(os.path.dirname(path) for path in found)

@@ -1,4 +1,4 @@
-"""What was last seen on the disk, in memory, as the store has it."""
+"""The last known state of the disk, as the store has it, in memory."""
 
 from __future__ import annotations
 

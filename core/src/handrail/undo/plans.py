@@ -1,4 +1,4 @@
-"""What undoing a call would do to each path that it changed, and what stands against it."""
+"""Plans of undoing a call: the effect on each path that it changed, and the obstacles."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ COMPARED = 500_000
 MOST_LINES = 400
 # Paths of one call that are shown in a list.
 LISTED = 20
+NOT_COVERED = "a folder is there, and undo does not cover what is in it"
 ENCODING = "utf-8"
 
 
@@ -74,7 +75,7 @@ class PathPlan:
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """What undoing one call of a host would do: `records` are what it consists of, newest first. `passed_over`: what was said of newer calls of
+    """The plan of undoing one call of a host: `records` are its parts, newest first. `passed_over`: what was said of newer calls of
     which nothing can be put back.
     """
 
@@ -99,7 +100,7 @@ class UndoPlan:
 
     @property
     def final(self) -> list[PathPlan]:
-        """What would be gone for good."""
+        """The contents that would be lost for good."""
         return [path for path in self.paths if path.no_redo]
 
     @property
@@ -151,7 +152,7 @@ class UndoPlan:
 
 
 def against_told(paths: Sequence[PathPlan]) -> str:
-    """What stands against undoing these, in words."""
+    """The obstacles to undoing these, in words."""
     told = [f"not kept: {shown_path(path.path)}: {path.lost}" for path in paths if path.lost]
     told += [f"{shown_path(path.path)}: {path.conflict}" for path in paths if path.conflict and not path.lost]
     told += [
@@ -221,6 +222,9 @@ def _planned(
         )
     if wanted.digest and now.digest != wanted.digest and not store.has(wanted.digest):
         return PathPlan(path, step, now, wanted, lost="its contents are not kept any longer")
+    in_the_way = now.kind is PathKind.FOLDER and wanted.kind not in (PathKind.FOLDER, PathKind.ABSENT)
+    if in_the_way and not (now.listed or now.why):
+        return PathPlan(path, step, now, wanted, conflict=NOT_COVERED)
     whole = all(states_alike(one.after, other.before) for (_, one), (_, other) in itertools.pairwise(changes))
     if (states_alike(now, left) and whole) or (half is not None and states_alike(now, half) and _is_half(now, wanted)):
         return PathPlan(path, step, now, wanted)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import stat
 import sys
@@ -65,6 +66,8 @@ class PathRestorer:
             # A file with several names comes first, so that names which were deleted become names of it again.
             for plan in sorted(acting, key=lambda plan: not is_same_file(plan)):
                 check()
+                if plan.wanted.kind is not PathKind.ABSENT and plan.now.kind is PathKind.ABSENT:
+                    self._make_way(os.path.dirname(plan.path))
                 self._make(plan)
         except BaseException as exc:
             if (failed := self._take_back()) and isinstance(exc, Exception):
@@ -130,6 +133,16 @@ class PathRestorer:
                 _check_same(at, path, there)
                 self._put_in(at, path, wanted)
             self._steps.append((path, lambda: self._put_back(path, there)))
+
+    def _make_way(self, folder: str) -> None:
+        """Make the folders that are missing around what is made again: those that undo leaves out are in no plan."""
+        missing = itertools.takewhile(
+            lambda place: not os.path.lexists(place), (folder, *map(str, Path(folder).parents))
+        )
+        for place in reversed(list(missing)):
+            with self._folder_of(place) as at:
+                os.mkdir(at.name(Path(place)), dir_fd=at.fd)
+            self._steps.append((place, lambda place=place: self._put_back(place, ABSENT_STATE)))
 
     def _name_again(self, plan: PathPlan) -> None:
         """Give a file the name that it had in its folder."""
@@ -197,7 +210,8 @@ class PathRestorer:
                 written = os.fstat(draft.fd)
                 self._linked[state.device, state.inode] = path
                 self._linked[written.st_dev, written.st_ino] = path
-            draft.put(name, overwrite=True)
+            # Where nothing is, it appears under its name at once: a process that is killed leaves no hidden one.
+            draft.put(name, overwrite=before is not None)
 
     def _write_through(self, at: Held, path: str, state: PathState) -> bool:
         """Put the contents into the file that is there, where that is still the one with several names; whether that was done."""

@@ -1,4 +1,4 @@
-"""How paths and the roots of workspaces lie to each other, as text."""
+"""Relations between paths and workspace roots, as text."""
 
 from __future__ import annotations
 

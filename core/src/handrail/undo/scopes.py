@@ -1,4 +1,4 @@
-"""Which files a call may change, told from what its tool declares and how it was understood."""
+"""The files that a call may change, derived from its tool's effects and its verdict."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from handrail.judging.verdicts import Route, View
+from handrail.judging.verdicts import OPAQUE, Route, View
 from handrail.tools.contract import Delete, Input, Run, Write
 from handrail.undo.patterns import fixed_folder, matching_paths
 from handrail.undo.roots import is_inside
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 FILES = frozenset(("file", "folder"))
 CHANGING = frozenset(("write", "delete"))
+PLAIN = CHANGING | {"read", "session"}
 # Surroundings in which a command cannot change a file of the workspace.
 WITHOUT_WRITING = frozenset((View.SHELL, View.SYSTEM, View.FILES, View.READ))
 # Places that hold no files of a person's.
@@ -51,7 +52,26 @@ def scope_of(session: Session, invocation: Invocation, verdict: Verdict) -> Call
     # Whoever names the whole workspace may change anything in it.
     anywhere = anywhere or any(name in roots for name in names)
     feeds = any(isinstance(effect, Input) and effect.what == "process" for effect in tool.effects)
-    return CallScope(roots, names, anywhere, relied_on, confined=verdict.route is Route.SANDBOX, feeds=feeds)
+    confined = verdict.route is Route.SANDBOX
+    return CallScope(roots, names, anywhere, relied_on, confined=confined, feeds=feeds, named=is_named(verdict))
+
+
+def is_named(verdict: Verdict) -> bool:
+    """True for a command that changes what it names and nothing else, and that cannot take away again a name that it gave a file: no path that
+    it writes to is written to or deleted by a second part of it.
+    """
+    touches = [touch for part in verdict.parts for touch in part.touches]
+    writes = [fixed_folder(touch.what) for touch in touches if touch.kind == "write"]
+    deletes = [fixed_folder(touch.what) for touch in touches if touch.kind == "delete"]
+    changing = [part for part in verdict.parts if part.view is View.WORK]
+    return (
+        bool(changing)
+        and all(any(touch.kind in CHANGING for touch in part.touches) for part in changing)
+        and all(part.argv != OPAQUE and not (part.unlisted or part.obeys_workspace) for part in verdict.parts)
+        and all(touch.kind in PLAIN for touch in touches)
+        and len(set(writes)) == len(writes)
+        and not any(is_inside(path, deletes) or os.path.isdir(path) for path in writes)
+    )
 
 
 def _runs_anything(effect: object, tool: Tool, session: Session) -> bool:

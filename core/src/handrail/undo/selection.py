@@ -1,4 +1,4 @@
-"""Which calls can be undone, and undoing one: what `handrail undo`, the console and `Session.undo` have in common. In the keeper's thread."""
+"""Selection of a call and its undoing: the part that `handrail undo`, the console and `Session.undo` share. In the keeper's thread."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TOLD = 5
 
 @dataclass(frozen=True, slots=True)
 class UndoOutcome:
-    """What undo did: `plans` that were carried out; `left`: folders that stay because something else is in them; `amiss`: paths that are not as
+    """The outcome of undo: `plans` that were carried out; `left`: folders that stay because something else is in them; `amiss`: paths that are not as
     they were to be, though nothing failed. `also`: files with several names that were restored, each with what other names show it.
     """
 
@@ -50,7 +50,7 @@ def plans_for(keeper: UndoKeeper, roots: Sequence[str] | None, *, most: int, sto
 
 
 def plan_for(keeper: UndoKeeper, call: str | None, roots: Sequence[str], *, stop: threading.Event) -> UndoPlan:
-    """What undoing one call would do: `ID` or `SESSION/ID`; None for the newest that is not undone and of which anything can be put back.
+    """Return the plan of undoing one call: `ID` or `SESSION/ID`; None for the newest that is not undone and can be restored at least in part.
 
     Raises `NotFound` where there is none.
     """
@@ -75,9 +75,7 @@ def plan_for(keeper: UndoKeeper, call: str | None, roots: Sequence[str], *, stop
                 elif any(path.step != "keep" for path in plan.paths):
                     return replace(plan, passed_over=tuple(passed_over))
     told = "".join(f"; {each}" for each in passed_over[:TOLD])
-    raise NotFound(
-        f"no call has changed files in this workspace that could be undone{told}", hint="`handrail undo --list --all`"
-    )
+    raise NotFound(f"there is nothing left to undo in this workspace{told}", hint="`handrail undo --list --all`")
 
 
 def diff_for(keeper: UndoKeeper, plans: Sequence[PathPlan]) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is at a path, as far as undo keeps it."""
+"""The state of a path, as far as undo keeps it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What undo keeps: contents by their digest, what was last seen at each path, calls, and what each call changed.
+"""The undo store: contents by digest, the last known state of each path, calls, and the changes of each call.
 
 One SQLite database in a folder of Handrail's own, 0700, with large contents as files beside it. All of it is used from one thread of a process;
 processes take turns by a lock.
@@ -35,6 +35,8 @@ PIECE = 1_048_576
 TURN_S = 20.0
 # What was seen in a workspace is forgotten before calls are, unless it was used so lately.
 FRESH_S = 3_600
+# Seconds for which no call is forgotten for want of room that changed what no call had made.
+SPARED_S = 3_600
 DAY_S = 86_400
 # Bytes that are left free on the disk.
 RESERVE = 200_000_000
@@ -70,6 +72,14 @@ UNUSED = """
 used < ? AND digest NOT IN (SELECT digest FROM seen WHERE digest IS NOT NULL)
 AND digest NOT IN (SELECT before_digest FROM changes WHERE before_digest IS NOT NULL)
 AND digest NOT IN (SELECT after_digest FROM changes WHERE after_digest IS NOT NULL)
+"""
+# Calls that are forgotten where there is no room: those that are over for long, and those that changed only what earlier calls had left so.
+# The last one stays.
+EXPENDABLE = """
+id < (SELECT max(id) FROM calls WHERE ended IS NOT NULL) AND ended IS NOT NULL AND (ended < ? OR NOT EXISTS (
+  SELECT 1 FROM changes AS one WHERE one.call = calls.id AND json_extract(one.before, '$[0]') != 'absent' AND NOT EXISTS (
+    SELECT 1 FROM changes AS other WHERE other.path = one.path AND other.id < one.id
+    AND json_extract(other.after, '$[0]', '$[8]', '$[9]') = json_extract(one.before, '$[0]', '$[8]', '$[9]'))))
 """
 
 
@@ -339,7 +349,7 @@ class UndoStore:
         return self._database.execute("PRAGMA data_version").fetchone()[0]
 
     def version(self) -> int:
-        """How often states were written."""
+        """The number of times that states were written."""
         return self._count("version")
 
     def seen(self, path: str) -> PathState | None:
@@ -557,11 +567,8 @@ class UndoStore:
         oldest = time.time() - self.settings.keep_days * DAY_S
         with self.turn():
             with self.written() as database:
-                database.execute(
-                    "DELETE FROM changes WHERE call IN (SELECT id FROM calls WHERE ended IS NOT NULL AND ended < ?)",
-                    (oldest,),
-                )
                 database.execute("DELETE FROM calls WHERE ended IS NOT NULL AND ended < ?", (oldest,))
+                database.execute("DELETE FROM changes WHERE call NOT IN (SELECT id FROM calls)")
                 self._forget_roots(before=oldest)
                 self._remove_unused()
                 if self.bytes_kept > self.settings.max_bytes:
@@ -571,7 +578,10 @@ class UndoStore:
             self._database.executescript("PRAGMA incremental_vacuum")
 
     def _give_up(self, size: int) -> None:
-        """Forget what was seen in workspaces that nobody uses, then the oldest calls, until there is room. Within a transaction."""
+        """Forget what was seen in workspaces that nobody uses, then the oldest calls that are expendable, until there is room.
+
+        Within a transaction.
+        """
         wanted = max(self.settings.max_bytes - size, 0)
         self._remove_unused()
         if self.bytes_kept > wanted:
@@ -579,11 +589,14 @@ class UndoStore:
             self._remove_unused()
         while self.bytes_kept > wanted:
             rows: list[Any] = self._database.execute(
-                "SELECT id FROM calls WHERE ended IS NOT NULL ORDER BY id LIMIT 20"
+                f"SELECT id FROM calls WHERE {EXPENDABLE} ORDER BY id LIMIT 20", (time.time() - SPARED_S,)
             ).fetchall()
             if not rows:
                 break
-            self._database.executemany("DELETE FROM changes WHERE call = ?", rows)
+            # That a call has left a path so is known on, without the contents.
+            self._database.executemany(
+                "UPDATE changes SET before_digest = NULL, after_digest = NULL WHERE call = ?", rows
+            )
             self._database.executemany("DELETE FROM calls WHERE id = ?", rows)
             self._remove_unused()
 

@@ -118,7 +118,7 @@ def check_choice(plan: UndoPlan, *, force: bool, skip_changed: bool, final: bool
 
 
 def _ways_on(plan: UndoPlan) -> str:
-    """Which options there are where something stands against undoing the call."""
+    """Return the options that remain if there are obstacles to undoing the call."""
     if plan.hopeless:
         return "nothing of it can be put back; `handrail undo` without a name passes it over"
     ways: list[str] = []

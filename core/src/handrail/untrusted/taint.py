@@ -25,8 +25,9 @@ from urllib.parse import unquote, urlsplit
 from handrail.files import known_places, paths
 from handrail.judging.verdicts import Decision, Judging, Opinion, Part, Reason
 from handrail.net import hostnames
+from handrail.plain import is_mapping, is_sequence
 from handrail.results.texts import texts_in
-from handrail.tools.contract import Input, Run, Send, Write
+from handrail.tools.contract import Effect, Input, Run, Send, Write
 
 if TYPE_CHECKING:
     from handrail.calls.invocation import Invocation
@@ -123,8 +124,10 @@ class Untrusted:
         effects = invocation.tool.effects
         if len(effects) != 1 or effects[0].what != "fetch" or len(invocation.args) > 1:
             return frozenset()
-        address = fold(str(invocation.argument(effects[0])))
-        return frozenset(source.seq for source in self.sources if address in source.text)
+        addresses = [fold(text) for text in _texts_of(invocation.argument(effects[0]))]
+        return frozenset(
+            source.seq for source in self.sources if addresses and all(each in source.text for each in addresses)
+        )
 
     def _downloaded(self, parts: Iterable[Part], judging: Judging) -> Reason | None:
         for part in parts if self.downloads else ():
@@ -188,30 +191,10 @@ def needles(invocation: Invocation, parts: Sequence[Part]) -> Iterator[Needle]:
     for part in parts:
         yield from _of_part(part)
     effects = invocation.tool.effects
-    interpreted = any(_interprets(part) for part in parts)
     for effect in effects:
-        value = invocation.argument(effect)
-        if not isinstance(value, str):
-            continue
-        match effect:
-            case Run() if not parts or effect.what != "shell":
-                yield from _of_code(value)
-            case Run() if interpreted and "<<" in value:
-                yield from _of_code(value.partition("<<")[2].partition("\n")[2])
-            case Send():
-                yield from _of_sent(value)
-            case Input() if effect.what in DESKTOP:
-                yield from _of_addresses(value)
-            case Input():
-                yield from _of_sent(value)
-            case Write(what="file") if _is_script(value):
-                for text in _others(invocation):
-                    yield from _of_code(text)
-            case Write(what="memory"):
-                yield from _phrases("remembered", value)
-            case _:
-                pass
-    if interpreted:
+        for value in _texts_of(invocation.argument(effect)):
+            yield from _of_effect(effect, value, invocation, parts)
+    if any(_interprets(part) for part in parts):
         for text in _others(invocation):
             yield from _of_code(text)
     if invocation.tool.layer == "mcp" or any(_sends(effect) for effect in effects):
@@ -219,6 +202,34 @@ def needles(invocation: Invocation, parts: Sequence[Part]) -> Iterator[Needle]:
         yield Needle("sent", "".join(others))
         for text in others:
             yield from _of_sent(text)
+
+
+def _of_effect(effect: Effect, value: str, invocation: Invocation, parts: Sequence[Part]) -> Iterator[Needle]:
+    """Yield what matters of one text of the argument that an effect names."""
+    match effect:
+        case Run() if not parts or effect.what != "shell":
+            yield from _of_code(value)
+        case Run() if "<<" in value and any(_interprets(part) for part in parts):
+            yield from _of_code(value.partition("<<")[2].partition("\n")[2])
+        case Send():
+            yield from _of_sent(value)
+        case Input() if effect.what in DESKTOP:
+            yield from _of_addresses(value)
+        case Input():
+            yield from _of_sent(value)
+        case Write(what="file") if _is_script(value):
+            for text in _others(invocation):
+                yield from _of_code(text)
+        case Write(what="memory"):
+            yield from _phrases("remembered", value)
+        case _:
+            pass
+
+
+def _texts_of(argument: Any) -> Iterator[str]:
+    """Yield the texts of an argument, of whatever type: one that is no plain data is taken as it prints itself."""
+    plain = argument is None or isinstance(argument, str | int | float) or is_mapping(argument) or is_sequence(argument)
+    yield from texts_in(argument) if plain else (str(argument),)
 
 
 def _sends(effect: Any) -> bool:

@@ -27,6 +27,7 @@ from handrail.errors import Downstream
 from handrail.plain import is_mapping, is_object, is_sequence
 from handrail.records.redaction import without_credentials
 from handrail.results.values import BASE64
+from handrail.running.programs import start_place
 from handrail.tools import mistakes
 from handrail.watching.observers import Change, Observer, Remark
 
@@ -131,11 +132,13 @@ class CommandObserver(Observer):
         told = {"session_id": self._session.id, "event": event, "cwd": str(self._session.cwd), **_call(invocation)}
         text = CANONICAL.encode({**told, **more})
         environment = without_credentials(self._session.runtime.environment)
-        program, *arguments = self._settings.command
+        (program, *arguments), folder = start_place(
+            self._settings.command, self._settings.cwd, self._session.runtime.cwd
+        )
         ran = await _run(
             [_found(program, self._session.runtime.programs), *arguments],
             text.encode("utf-8", "surrogatepass"),
-            cwd=str(self._session.cwd),
+            cwd=folder,
             environment=environment,
             seconds=self._settings.timeout,
         )

@@ -15,12 +15,14 @@ from handrail import Reason
 from handrail_cli.commandline import Analysis
 from handrail_cli.outline import hidden, outline
 from handrail_cli.plain import plain
+from handrail_cli.walking.redirects import BLANK
 from handrail_cli.walking.statements import Statements
 from handrail_cli.walking.words import MAX_VALUE
 
 if TYPE_CHECKING:
-    from tree_sitter import Parser
+    from tree_sitter import Node, Parser
 
+NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 MAX_LENGTH = 10_000
 # Letters that join or nest commands. The parser's time grows faster than their number when they make no sense.
 JOINTS = "|&;<(`"
@@ -80,6 +82,13 @@ class Codes:
         return made
 
 
+def parse_text(text: str) -> Node:
+    """The tree of a text. Places in it are places in the text, in characters."""
+    # The parser looks letters up in tables that end with Latin-1, and crashes beyond. To bash every other letter is a part of a word that can be
+    # no part of a name, as a dot is.
+    return _parser().parse((text if text.isascii() else NOT_ASCII.sub(".", text)).encode()).root_node
+
+
 @lru_cache(maxsize=1)
 def _parser() -> Parser:
     import tree_sitter
@@ -120,7 +129,7 @@ class _Walk(Statements):
             self.opaque.append(
                 Reason("strange_character", f"it holds the character U+{ord(strange[0]):04X}", strange.span())
             )
-        root = _parser().parse(self.source).root_node
+        root = parse_text(self.text)
         if root.has_error:
             self.unclear("syntax", "it could not be parsed whole", None)
         if root.descendant_count > most:
@@ -129,6 +138,19 @@ class _Walk(Statements):
         self.all(root.children)
         self.leftovers()
         self.compare()
+        self.passed_over(root)
+
+    def passed_over(self, root: Node) -> None:
+        """Say where the parser leaves out more than blanks: a backslash and the blank behind it are letters of a word."""
+        waiting, at = [root], 0
+        while waiting:
+            node = waiting.pop()
+            if node.children:
+                waiting.extend(reversed(node.children))
+            elif node.end_byte > at:
+                if "\\" in (gap := self.text[at : node.start_byte]) and not BLANK.fullmatch(gap):
+                    self.unclear("syntax", "something in it is passed over", node)
+                at = node.end_byte
 
     def compare(self) -> None:
         """Say what a reading of the text without the parser sees otherwise, or what of it was not looked at."""

@@ -10,7 +10,7 @@ from handrail import Decision, Reason, Touch
 from handrail_cli.commandline import Word
 from handrail_cli.placing import Doubt, Effects
 from handrail_cli.producing import NOTHING
-from handrail_cli.variables import EXECUTING, RISKY, harmless, unindexed
+from handrail_cli.variables import EXECUTING, RISKY, harmless, is_tame, unindexed
 
 if TYPE_CHECKING:
     from handrail_cli.weighing import Weighing
@@ -100,11 +100,12 @@ def _shopt(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
 def _declare(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
     """`export`, `declare`, `local`, `readonly`: harmless variables, of the line or of the session."""
     name = words[0].text or ""
-    shows, lists = True, False
+    shows, lists, exports = True, False, name == "export"
     for word in words[1:]:
         text = word.text
         if text is not None and text.startswith(("-", "+")):
             lists = lists or bool(re.fullmatch(r"-\w*[aA]\w*", text))
+            exports = exports or "x" in text
             if re.fullmatch(r"[-+]\w*[in]\w*", text) and name != "export":
                 effects.warn(
                     "indirect", f"{name} {text}: what the variable is set to is computed, or names another", word
@@ -121,6 +122,10 @@ def _declare(weighing: Weighing, words: Sequence[Word], effects: Effects) -> Non
             continue
         if lists:
             weighing.lists.add(variable)
+        if exports and not is_tame(variable, value):
+            weighing.leads = weighing.exports = True
+            effects.leads = effects.obeys_workspace = True
+            weighing.may_lead(variable, word)
         if equals and (variable in weighing.lists or RISKY.fullmatch(variable)) and _expands_list(word, value):
             effects.warn(
                 "hidden_code", f"{variable} may be a list, and what stands in its value is expanded again", word
@@ -199,6 +204,9 @@ def _read(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
             executes = EXECUTING.fullmatch(unindexed(word.guess)) is not None
             told = f"it sets {word.guess}, which may change what later commands do"
             (effects.warn if executes else effects.ask)("variable", told, word)
+        elif word.text in weighing.judging.environment:
+            effects.ask("variable", f"it changes {word.text}, which other programs may obey", word)
+            effects.obeys_workspace = True
 
 
 def _eval(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
@@ -215,7 +223,7 @@ def _source(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None
         effects.warn("hidden_code", "it runs code that cannot be seen", words[0])
         return
     effects.touches.append(Touch("session"))
-    weighing.execute(words[1], words[1].text, effects)
+    weighing.execute(words[1], words[1].text, effects, by="bash")
 
 
 def _trap(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
@@ -234,6 +242,8 @@ def _trap(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
 def _exec(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
     rest = list(words[1:])
     while rest and rest[0].text in ("-c", "-l", "-a", "--"):
+        # Without the variables that keep git to one repository.
+        weighing.histories.mixed = weighing.histories.mixed or rest[0].text == "-c"
         rest = rest[2 if rest[0].text == "-a" else 1 :]
     if rest:
         weighing.words(rest, NOTHING, words[0].span)
@@ -253,7 +263,13 @@ def _wait(weighing: Weighing, words: Sequence[Word], effects: Effects) -> None:
     """`wait -p NAME` sets a variable to the number of the process that ended."""
     for at, word in enumerate(words[1:], 1):
         if word.text is None and not word.start:
-            effects.warn("indirect", "it may set a variable whose name is not known", word)
+            told = "it may set a variable whose name is not known"
+            if weighing.has_own_jobs:
+                # `wait $!`: whatever a name that is computed would run, it runs in the sandbox like any code of the workspace.
+                effects.changes = weighing.runs_code = weighing.histories.mixed = True
+                effects.warn_on_host("indirect", told, word)
+                continue
+            effects.warn("indirect", told, word)
         elif (option := re.match(r"-[fn]*p(.*)", word.guess, re.DOTALL)) is not None:
             name = option[1] or (words[at + 1].text or "" if at + 1 < len(words) else "")
             if word.text is None or not VARIABLE.fullmatch(name) or not harmless(name, None):

@@ -35,7 +35,7 @@ from handrail_cli.pieces import pieces
 from handrail_cli.producing import constant_output
 from handrail_cli.snippets import Snippet
 from handrail_cli.variables import EXECUTING
-from handrail_cli.wrappers import INTERPRETER, SHELLS, SPECIAL, WRAPPERS, Inside, inside, reads_code
+from handrail_cli.wrappers import INTERPRETER, SHELLS, SPECIAL, WRAPPERS, Inside, inside, reader_of, reads_code
 
 MAX_FRAGMENTS = 100
 # Why the rest of a text was not looked at.
@@ -170,7 +170,8 @@ class _Judge:
     def foreign(self, argv: Sequence[str], command: Command) -> Iterator[Reason]:
         """Code from the network that is run at once, by a substitution or from a file it was just fetched to."""
         name = argv[0].rpartition("/")[2]
-        runs = name in SHELLS or name in ("eval", "source", ".", "exec") or bool(INTERPRETER.fullmatch(name))
+        runs_shell = name in SHELLS or name in ("eval", "source", ".")
+        runs = runs_shell or name == "exec" or bool(INTERPRETER.fullmatch(name))
         bodies = [word for r in command.redirects for word in (r.body, r.target) if word is not None]
         code = (*command.words, *bodies) if runs else command.words[:1]
         if any(self.fetches(n) for n in substitutions(code) if n < len(self.names)):
@@ -184,6 +185,9 @@ class _Judge:
         if self.written and self.depth < MAX_NESTING:
             places = [self.scene.place(word) for word in files if not word.startswith("-")]
             for text in [self.written.pop(place) for place in places if place in self.written]:
+                if (reader := name if INTERPRETER.fullmatch(name) else reader_of(text)) is not None and not runs_shell:
+                    yield from self.program_text((reader, text), None)
+                    continue
                 inner = self.codes.analyse(text, self.variables)
                 yield from catastrophes(
                     inner, self.scene, variables=self.variables, codes=self.codes, depth=self.depth + 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +10,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from handrail import Reason
+
+# What a line has in it that starts something in the background; others may have it, too, in a text in quotes.
+STARTS_JOB = re.compile(r"(?<![&<>|])&(?![&>])")
 
 
 class Word(NamedTuple):
@@ -79,6 +83,11 @@ class Analysis(NamedTuple):
     opaque: tuple[Reason, ...] = ()
     # The inner texts of substitutions that may hide in what was not understood.
     hidden: tuple[str, ...] = ()
+
+
+def is_constant(word: Word) -> bool:
+    """Return True if the line itself says what the word is: it holds no value, no output and no names of files that may change."""
+    return word.text is not None and not word.glob and not word.process
 
 
 def substitutions(words: Sequence[Word]) -> Iterator[int]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from handrail import Desktop
 from handrail.desktops.desktop import without_screen
-from handrail_cli.variables import harmless
+from handrail_cli.variables import is_tame
 
 # What git and others are told when they want an editor: it fails, and says what to do. Where words are only split, it fails all the same.
 # What it says stands in no quotes of its own: it holds nothing that a shell takes for more than text.
@@ -54,13 +54,13 @@ def unattended(environment: dict[str, str], *, unset: frozenset[str] = frozenset
 
 
 def system_environment(host: Mapping[str, str], session: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a program that inspects the system: what leads it to this user's services, and harmless variables of the session.
+    """Return the environment of a program that inspects the system: what leads it to this user's services, and tame variables of the session.
 
     Programs are looked for in directories of the system only.
     """
     found = {name: value for name, value in host.items() if INSPECTING.fullmatch(name)}
     folders = [folder for folder in host.get("PATH", "").split(":") if folder.startswith(SYSTEM_FOLDERS)]
-    given = {name: value for name, value in session.items() if harmless(name, value)}
+    given = {name: value for name, value in session.items() if is_tame(name, value)}
     # Such programs obey no settings of the user, and create none (`top` makes a directory for its own).
     own = {"XDG_CONFIG_HOME": "/nonexistent", "PATH": ":".join(folders) or os.defpath}
     return {**found, **UNATTENDED, **given, **own}

@@ -39,22 +39,30 @@ class ShellEvaluator(Evaluator):
 
     async def opinion(self, invocation: Invocation, judging: Judging) -> Opinion | None:
         """Its view of the command in the call, or of what it types into a terminal; None when there is none."""
-        if judging.focus is not None:
+        if judging.focus is not None and invocation.tool.inputs:
             from handrail_cli.typed import judge_typed
 
             return judge_typed(judging.focus, judging)
         texts = _shell_texts(invocation)
         if not texts:
             return None
-        cwd = _folder(invocation, judging)
+        if judging.focus is not None:
+            from handrail_cli.typed import judge_written
+
+            folder = judging.focus.cwd
+            return judge_written(judging.focus, lambda text: self._read(text, judging, folder, None))
         stdin = getattr(invocation.params, "stdin", None)
         stdin = stdin if isinstance(stdin, str) else None
+        return self._read("\n".join(texts), judging, _folder(invocation, judging), stdin)
+
+    def _read(self, text: str, judging: Judging, cwd: PurePath, stdin: str | None) -> Opinion:
+        """The opinion on one text for the shell that is used here."""
         shell = _shell(judging)
         # Tables and patterns of some size, which a start that runs no command has no use for.
         if shell == "powershell" or shell == "cmd":
             from handrail_cli import windows
 
-            return windows.judge("\n".join(texts), judging, shell=shell, cwd=cwd, stdin=stdin)
+            return windows.judge(text, judging, shell=shell, cwd=cwd, stdin=stdin)
         if shell != "bash":
             reason = Reason("other_shell", f"commands for {shell} are not analysed")
             return Opinion("shell", suggestion=Decision.CONFIRM, reasons=(reason,))
@@ -65,7 +73,7 @@ class ShellEvaluator(Evaluator):
             from handrail_cli.surroundings import surroundings
 
             around = self._around = judging, surroundings(judging)
-        return judge("\n".join(texts), judging, cwd=cwd, stdin=stdin, around=around[1])
+        return judge(text, judging, cwd=cwd, stdin=stdin, around=around[1])
 
 
 def _shell(judging: Judging) -> str:

@@ -9,12 +9,12 @@ from itertools import pairwise, takewhile
 from pathlib import PurePosixPath
 
 from handrail.files import paths
+from handrail.undo.patterns import SOME_BELOW
 from handrail_cli.commandline import Analysis, Word
 from handrail_cli.globs import GLOB, fitting_secret
 from handrail_cli.producing import Feed
 from handrail_cli.programs import Inner, Use
 from handrail_cli.programs.grammars.finding import narrows
-from handrail_cli.restorable import SOME_BELOW
 from handrail_cli.wrappers import INTERPRETER, SHELLS
 
 # More items than these, and longer texts, are not put in one by one.
@@ -30,6 +30,11 @@ NAMING = frozenset((
 ))  # fmt: skip
 # Programs that print names of files below where they work.
 LISTERS = frozenset(("find", "fd", "fdfind", "ls", "grep", "rg"))
+# Options by which programs that search print nothing but names of files, also among other letters, and those that take the next word as their value.
+NAMES_ONLY = {
+    "grep": (re.compile(r"-[^\WABCDdefm]*[lL]\w*|--files-with.*"), re.compile(r"-\w*[ABCDdefm]|--[a-z-]+")),
+    "rg": (re.compile(r"-[^\WABCEMTdefgjmrt]*l\w*|--files(-with.*)?"), re.compile(r"-\w*[ABCEMTdefgjmrt]|--[a-z-]+")),
+}
 PASSING = frozenset(("sort", "uniq", "head", "tail", "grep"))
 LISTING_GIT = frozenset(("ls-files", "diff", "grep"))
 
@@ -65,8 +70,11 @@ def names_listed(feed: Feed) -> str | None:
         return SOME_FILE if narrowed or len(operands) > 1 or argv[1] != "ls-files" else "."
     if any(word.startswith(("/", "~", "..")) or "/.." in word for word in argv[1:]):
         return None
-    if argv[0] in ("grep", "rg"):
-        return SOME_FILE if any(re.fullmatch(r"-[A-Za-z]*[lL]|--files.*", word) for word in argv[1:]) else None
+    if argv[0] in NAMES_ONLY:
+        names_only, takes_word = NAMES_ONLY[argv[0]]
+        options = pairwise(takewhile("--".__ne__, argv))
+        told = any(names_only.fullmatch(word) and not takes_word.fullmatch(before) for before, word in options)
+        return SOME_FILE if told else None
     if argv[0] not in LISTERS or any(word.startswith(("-printf", "-exec", "-l")) for word in argv[1:]):
         return None
     return SOME_FILE if narrowed or operands[:1] not in ([], ["."], ["./"]) else "."
@@ -87,7 +95,9 @@ def filled(inner: Inner, use: Use, words: Sequence[Word], feed: Feed, *, at_home
 def filled_code(inner: Inner, feed: Feed, *, at_home: bool) -> Iterator[str]:
     """The code with what is put to it, quoted; a value that is not known is a variable that is not known."""
     items = None if feed.text is None else _few(feed.text.splitlines(), feed)
-    if items is None:
+    if items is not None and any(_is_pattern(item, feed) for item in items):
+        items = None
+    elif items is None:
         listed = names_listed(feed) if at_home else None
         items = [listed] if listed is not None else None
     code = inner.code or ""
@@ -128,13 +138,23 @@ def _fed(
         yield [put_in(word, inner.mark, item) for word in own] if inner.mark else [*own, item]
     elif inner.mark:
         for text in items or [""]:
-            item = Word(text, text, span)
+            item = _item(text, span, feed)
             yield [put_in(word, inner.mark, item, whole=False) for word in own]
     else:
-        yield [*own, *(Word(text, text, span) for text in items)]
+        yield [*own, *(_item(text, span, feed) for text in items)]
         if own[0].guess.rpartition("/")[2] in SHELLS and len(items) > 1:
             # Options may have them put in one by one, and then each is code.
-            yield from ([*own, Word(text, text, span)] for text in items)
+            yield from ([*own, _item(text, span, feed)] for text in items)
+
+
+def _item(text: str, span: tuple[int, int], feed: Feed) -> Word:
+    """A word that is fed; names that fit it may have come in its place where it was printed."""
+    return Word(text, text, span, _is_pattern(text, feed))
+
+
+def _is_pattern(text: str, feed: Feed) -> bool:
+    fitted = any(word.glob for producer in feed.producers for word in producer.words)
+    return fitted and GLOB.search(text) is not None
 
 
 def _items(feed: Feed, options: Sequence[Word]) -> list[str] | None:

@@ -65,10 +65,15 @@ async def write_process(
     Without a terminal (`pty`), ctrl-c is sent as a signal and ctrl-d closes its input.
     """
     from handrail_cli.keys import press
+    from handrail_cli.processes import written_by
 
     processes: Processes = await context.service("shell")
     process = processes.get(process_id)
     pressed = press(process, keys)
+    processes.check_judged(process, context.invocation)
+    after = written_by(process, context.invocation)
+    # What has come of it is not known until all of it is written.
+    process.written = process.written.with_unknown_keys()
     if process.launch.terminal is not None:
         # The key that ends a line sends this, also to programs that read key by key.
         text = text.replace("\r\n", "\r").replace("\n", "\r")
@@ -83,6 +88,7 @@ async def write_process(
             process.end_input()
     if end:
         process.end_input()
+    process.written = after
     return {"written": len(text), "running": process.running}
 
 

@@ -12,29 +12,38 @@ inside the workspace is taken as one that the person trusts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
-from handrail import Decision, Judging, Opinion, Part, Reach, Reason, Route, View
+from handrail import CommandStep, Decision, Judging, Mode, Opinion, Part, Reach, Reason, Route, View
 from handrail_cli.analysis import Codes, analyse
 from handrail_cli.catastrophe import catastrophes
+from handrail_cli.command_hosts import are_allowed
+from handrail_cli.commandline import Analysis
 from handrail_cli.deadly import Scene
+from handrail_cli.histories import Histories
+from handrail_cli.line_steps import keeps_git, line_steps
+from handrail_cli.link_reasons import link_reasons
 from handrail_cli.placing import Doubt
-from handrail_cli.reaching import are_allowed
 from handrail_cli.restorable import NOT_RESTORABLE, not_restorable
 from handrail_cli.surroundings import Surroundings, surroundings
+from handrail_cli.verdict_codes import INSPECTS_INSIDE, KEEPS_GIT, RULE
 from handrail_cli.weighing import Weighing
 from handrail_cli.wrappers import reads_code
 
-RULE = "shell"
 # What Handrail judges by may not be written by what it judges.
 OVERWRITES_OWN = "own_files"
 EMPTY = Reason("empty", "there is no command in it")
 MAX_REASONS = 12
 # The code of a reason for a word that the grammar of a program does not list.
 UNLISTED = "option"
-# The code of a reason for which the result of an allowed command carries a note.
-INSPECTS_INSIDE = "inspects_inside"
+# The codes of reasons for what is not known of a command, so that it might do or show anything.
+UNKNOWN = frozenset((UNLISTED, "unknown_path"))
+# The code of a reason for a variable that programs may obey.
+VARIABLE = "variable"
+# The codes of reasons for which a line in permissive mode runs in the sandbox.
+CONFINED = UNKNOWN | {VARIABLE, NOT_RESTORABLE}
 # The code of a reason for which a sandbox is needed.
 NO_SANDBOX = "no_sandbox"
 UNCONFINED = Reason(
@@ -76,7 +85,24 @@ def judge(
         )
     if not analysis.commands and not analysis.assigned:
         weighing.doubt(Doubt(EMPTY))
-    return _weighed(weighing, judging)
+    opinion = _weighed(weighing, judging)
+    if opinion.view is not View.WORK or not (kept := weighing.histories.refused):
+        return opinion
+    steps = _steps(analysis, weighing, cwd) if stdin is None and weighing.histories.may_be_split else ()
+    if steps:
+        return replace(opinion, steps=steps)
+    return replace(opinion, reasons=(*opinion.reasons, Reason(KEEPS_GIT, keeps_git(kept))))
+
+
+def _steps(analysis: Analysis, weighing: Weighing, cwd: PurePath) -> tuple[CommandStep, ...]:
+    """Return the steps that a line is run in, so that git can change the repository in its own."""
+
+    def weigh(part: Analysis, folders: Sequence[PurePath]) -> tuple[Histories, Sequence[PurePath]]:
+        alone = Weighing(weighing.judging, folders, weighing.around, weighing.variables, weighing.codes)
+        alone.line(part)
+        return alone.histories, alone.places.cwds
+
+    return line_steps(analysis, (cwd,), weighing.variables, weighing.judging.environment, weigh)
 
 
 def known_variables(judging: Judging, cwd: PurePath) -> dict[str, str]:
@@ -95,13 +121,22 @@ def _weighed(weighing: Weighing, judging: Judging) -> Opinion:
     # Only what is alike in these is compared whole.
     if len({(part.span, part.argv) for part in parts}) < len(parts):
         parts = tuple(dict.fromkeys(parts))
+    if judging.sandbox is None:
+        for doubt in (*weighing.unconfined, *weighing.places.secrets_searched()):
+            weighing.doubt(doubt)
     if not weighing.doubts and not weighing.changes:
         return _reading(weighing, judging, parts)
     if not weighing.doubts and (reached := _by_host(weighing, judging, parts)) is not None:
         return reached
-    if weighing.unconfined and (weighing.doubts or _withheld(weighing, judging)):
+    if judging.sandbox is not None and weighing.sends_files:
+        parts = tuple(replace(part, varies=True) for part in parts)
+    withheld = _withheld(weighing, judging)
+    if weighing.doubts or withheld:
         # Somebody's yes is for the host.
         for doubt in weighing.unconfined:
+            weighing.doubt(doubt)
+    if _leaves_sandbox(weighing, withheld):
+        for doubt in weighing.doubts_on_host():
             weighing.doubt(doubt)
     floors = tuple(doubt.reason for doubt in weighing.doubts if doubt.floor is not None)
     if any(doubt.floor is Decision.DENY for doubt in weighing.doubts):
@@ -110,14 +145,21 @@ def _weighed(weighing: Weighing, judging: Judging) -> Opinion:
     if floors:
         # Several floors are one name together: a rule that lifts one of them lifts none of the others.
         codes = "+".join(dict.fromkeys(reason.code for reason in floors))
-        return Opinion(f"{RULE}:{codes}", Decision.CONFIRM, Decision.CONFIRM, reasons=floors[:MAX_REASONS], parts=parts)
+        floors = (*floors[:MAX_REASONS], *(reason for reason in withheld if reason.code == NOT_RESTORABLE))
+        floors += link_reasons(parts, judging, floors)
+        return Opinion(f"{RULE}:{codes}", Decision.CONFIRM, Decision.CONFIRM, reasons=floors, parts=parts)
     narrowed = tuple(dict.fromkeys(weighing.narrowed)) if weighing.narrowable else ()
-    reasons = (*(doubt.reason for doubt in weighing.doubts), *_withheld(weighing, judging))[:MAX_REASONS]
+    reasons = (*(doubt.reason for doubt in weighing.doubts), *withheld)
     if reasons:
-        # Where nobody is asked, in permissive mode, code of the workspace and what loses files run confined.
-        inside = (NOT_RESTORABLE, UNLISTED) if weighing.runs_code else (NOT_RESTORABLE,)
-        confined = judging.sandbox is not None and all(reason.code in inside for reason in reasons)
+        # Where nobody is asked, in permissive mode, what loses files stays confined, as do options that nobody knows and files that cannot be told.
+        codes = {reason.code for reason in reasons}
+        reasons = reasons[:MAX_REASONS]
+        confined = judging.sandbox is not None and codes <= CONFINED
+        # Without a sandbox the project's code may set variables as well.
+        unknown = UNKNOWN if judging.sandbox is None else UNKNOWN | {VARIABLE}
         route = Route.SANDBOX if confined else Route.HOST
+        if not confined:
+            reasons += link_reasons(parts, judging, reasons)
         return Opinion(
             f"{RULE}:{reasons[0].code}",
             Decision.CONFIRM,
@@ -125,6 +167,8 @@ def _weighed(weighing: Weighing, judging: Judging) -> Opinion:
             reasons=reasons,
             parts=parts,
             narrowed=narrowed,
+            changes_repositories=weighing.histories.changed,
+            unknown_effects=not unknown.isdisjoint(codes),
         )
     inside = _inspects_inside(weighing)
     return Opinion(
@@ -135,10 +179,22 @@ def _weighed(weighing: Weighing, judging: Judging) -> Opinion:
         parts=parts,
         narrowed=narrowed,
         view=View.WORK,
-        keeps_repositories=not (weighing.works_on_history or weighing.runs_code),
+        changes_repositories=weighing.histories.changed,
         relies_on_undo=_relies_on_undo(weighing, judging),
         reach=_likely(weighing, judging) if weighing.runs_code else None,
     )
+
+
+def _leaves_sandbox(weighing: Weighing, withheld: Sequence[Reason]) -> bool:
+    """Return True if a line may run on the host though there is a sandbox: somebody's yes is for the host.
+
+    In permissive mode nobody says it where the line can do without the host.
+    """
+    codes = {doubt.reason.code for doubt in weighing.doubts} | {reason.code for reason in withheld}
+    if weighing.judging.sandbox is None or not codes:
+        return False
+    floors = any(doubt.floor is not None for doubt in weighing.doubts)
+    return floors or weighing.judging.mode is not Mode.PERMISSIVE or not codes <= CONFINED
 
 
 def _by_host(weighing: Weighing, judging: Judging, parts: tuple[Part, ...]) -> Opinion | None:
@@ -161,6 +217,7 @@ def _by_host(weighing: Weighing, judging: Judging, parts: tuple[Part, ...]) -> O
             route=Route.SANDBOX,
             parts=parts,
             view=View.WORK,
+            changes_repositories=weighing.histories.changed,
             reach=reach,
             relies_on_undo=relies,
         )
@@ -174,6 +231,7 @@ def _by_host(weighing: Weighing, judging: Judging, parts: tuple[Part, ...]) -> O
         reasons=reasons,
         parts=parts,
         view=View.WORK,
+        changes_repositories=weighing.histories.changed,
         reach=reach,
         relies_on_undo=relies,
     )
@@ -211,10 +269,10 @@ def _inspects_inside(weighing: Weighing) -> tuple[Reason, ...]:
     """A reason that tells the caller which programs see the sandbox in place of the system."""
     if not weighing.inspecting:
         return ()
-    names = ", ".join(dict.fromkeys(weighing.inspecting))
-    return (
-        Reason(INSPECTS_INSIDE, f"{names} sees the sandbox and not the system; run it by itself to see the system"),
-    )
+    names = list(dict.fromkeys(weighing.inspecting))
+    sees, it = ("sees", "it by itself") if len(names) == 1 else ("see", "them by themselves")
+    told = f"{', '.join(names)} {sees} the sandbox and not the system; run {it} to see the system"
+    return (Reason(INSPECTS_INSIDE, told),)
 
 
 def _withheld(weighing: Weighing, judging: Judging) -> tuple[Reason, ...]:

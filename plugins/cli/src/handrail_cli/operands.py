@@ -12,11 +12,11 @@ from handrail import Judging, Reason, Touch
 from handrail.files import paths
 from handrail.net import urls
 from handrail.records.redaction import is_credential
+from handrail.undo.patterns import SOME_BELOW
 from handrail_cli.commandline import Command, Word
 from handrail_cli.placing import Effects
 from handrail_cli.programs import Named, Use
 from handrail_cli.programs.values import Role
-from handrail_cli.restorable import SOME_BELOW
 
 if TYPE_CHECKING:
     from handrail_cli.weighing import Weighing
@@ -69,7 +69,7 @@ def _read(weighing: Weighing, operand: Operand, effects: Effects) -> None:
 
 
 def _write(weighing: Weighing, operand: Operand, effects: Effects) -> None:
-    weighing.places.write(operand.word, effects, text=operand.text)
+    weighing.places.write(operand.word, effects, text=operand.text, names_unknown=True)
 
 
 def _add(weighing: Weighing, operand: Operand, effects: Effects) -> None:
@@ -86,7 +86,7 @@ def _create(weighing: Weighing, operand: Operand, effects: Effects) -> None:
 def _destination(weighing: Weighing, operand: Operand, effects: Effects) -> None:
     """A file, or a folder that what is copied goes into under its own name."""
     text, words = operand.text, operand.words
-    weighing.places.write(operand.word, effects, text=text, into=_names_copied(operand))
+    weighing.places.write(operand.word, effects, text=text, into=_names_copied(operand), names_unknown=True)
     if text is None:
         return
     for other in operand.use.named:
@@ -142,7 +142,7 @@ def _move(weighing: Weighing, operand: Operand, effects: Effects) -> None:
 
 
 def _execute(weighing: Weighing, operand: Operand, effects: Effects) -> None:
-    weighing.execute(operand.word, operand.text, effects)
+    weighing.execute(operand.word, operand.text, effects, by=operand.words[0].guess.rpartition("/")[2])
 
 
 def _target(weighing: Weighing, operand: Operand, effects: Effects) -> None:
@@ -154,6 +154,8 @@ def _target(weighing: Weighing, operand: Operand, effects: Effects) -> None:
     for found in places.resolved(text):
         if (what := paths.secret(found.real)) is not None:
             effects.warn("secret", f"{text!r} keeps {what}", word)
+        elif (kept := places.holds_secret(text, glob=False)) is not None:
+            effects.warn("secret", f"{text!r} leads to {kept!r}, which keeps secrets", word)
         if paths.protected(found.path, weighing.judging.protected):
             effects.warn("own", "files by which Handrail judges are named in it", word)
     linked, name = weighing.linked, text.rstrip("/").rpartition("/")[2]

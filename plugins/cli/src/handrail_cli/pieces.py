@@ -16,8 +16,8 @@ MARKS = 120
 SHELL = re.compile(r"(?<![\w.-])(?:eval|(?:ba|da|a|z|k)?sh)(?![\w.-])")
 # Quoted text from this length on is cut off where words are folded, so it is looked into by itself.
 LONG = 8_000
-# What stands before a command in a part of a longer statement.
-KEYWORDS = re.compile(r"(\A|[;&|()\n])(?:\s*(?:then|do|else|elif|if|while|until|time|!|\{)(?=\s))+")
+# What stands before a command in a part of a longer statement. A line feed begins another one.
+KEYWORDS = re.compile(r"(\A|[;&|()\n])(?:[^\S\n]*(?:then|do|else|elif|if|while|until|time|!|\{)(?=\s))+")
 
 
 def pieces(text: str) -> Iterator[str]:

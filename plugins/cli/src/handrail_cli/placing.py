@@ -6,14 +6,16 @@ import contextlib
 import fnmatch
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
 from handrail import Decision, Judging, Reason, Touch, View
 from handrail.files import paths, place_kinds
+from handrail.files.git_index import repository_above
 from handrail.files.place_kinds import SHARED_TEMPORARY
 from handrail.undo.coverage import REPOSITORY_FOLDERS
+from handrail.undo.patterns import SOME_BELOW, fixed_folder, matching_paths
 from handrail_cli.commandline import Word
 from handrail_cli.globs import GLOB, fitting_secret
 from handrail_cli.surroundings import Surroundings
@@ -21,6 +23,8 @@ from handrail_cli.surroundings import Surroundings
 WILD = frozenset("*?[]!.{},")
 MAX_FOLDERS = 8
 MAX_ENTRIES = 5_000
+# Names of folders in a pattern that are looked up; where more are patterns, all that is below the first stands for them.
+MAX_PATTERNS = 2
 # Programs over patterns: the letters that a pattern needs beside its stars to be one that picks.
 UNSURE_PATH = "which file it is depends on something unknown"
 
@@ -50,6 +54,13 @@ class Effects:
     # True for a program that inspects the running system, and for one that reads nothing but what it is given.
     inspects: bool = False
     filters: bool = False
+    # Whether a word of it is not known, and whether it runs or loads files of the workspace that sandboxed commands may change.
+    unlisted: bool = False
+    obeys_workspace: bool = False
+    # Whether it sets a variable for programs that some may obey.
+    leads: bool = False
+    # Whether it is given words that the line does not show.
+    varies: bool = False
     # Resolved paths, or patterns of them, of which it may overwrite or delete what is there.
     losing: list[str] = field(default_factory=list[str])
     # Doubts that count only where the line does not run in the sandbox.
@@ -72,7 +83,19 @@ class Effects:
     def harmless(self) -> bool:
         """True if it reads no file and changes nothing, so that it may run on the host beside what is allowed there."""
         passes = not self.program or self.inspects or self.filters
-        return passes and not (self.doubts or self.changes or self.files)
+        return passes and not (self.doubts or self.changes or self.files or self.leads)
+
+    @property
+    def writes_unseen(self) -> bool:
+        """True if it makes something else of a file and does not say where: a link may be in the place by then."""
+        kinds = {touch.kind for touch in self.touches}
+        return (
+            self.changes and not self.network and "read" in kinds and kinds.isdisjoint(("write", "delete", "execute"))
+        )
+
+    def led(self) -> None:
+        """It may obey a variable that the line has given it: what it reads or runs is not known, and the host is no place for it."""
+        self.inspects = self.filters = False
 
     def ask(self, code: str, text: str, word: Word | None) -> None:
         """Somebody has to be asked."""
@@ -103,6 +126,13 @@ class Places:
         self.seen: paths.Seen = {}
         # Links that the line itself makes: what is behind them is not known.
         self.links: set[str] = set()
+        # Doubts about folders that files are written into whose names are not known.
+        self.unknown_names: list[Doubt] = []
+        # Places in the workspace that are read, with all that is in them: as written, as they really are, and the word.
+        self.searched: list[tuple[str, str, Word]] = []
+        # A folder with secrets that the line looks through, as it is written, with one of them; and a word for files to read that are not known.
+        self.looked_through: tuple[str, str] | None = None
+        self.unknown_read: Word | None = None
         self.temporary = around.temporary
         self.roots = around.workspace
         offer = judging.sandbox
@@ -145,11 +175,9 @@ class Places:
     def outer_repository(self) -> str | None:
         """Return the directory of the repository that git would find from the workspace if that lies above it."""
         for cwd in self.cwds:
-            for folder in (cwd, *cwd.parents):
-                if os.path.lexists(folder / ".git"):
-                    if not self.within(str(folder)):
-                        return str(folder)
-                    break
+            git = repository_above(str(cwd))
+            if git is not None and not self.within(folder := os.path.dirname(git)):
+                return folder
         return None
 
     def enter(self, folders: Sequence[PurePath]) -> bool:
@@ -181,10 +209,22 @@ class Places:
         if text is None:
             effects.files = True
             if not listing:
+                self.unknown_read = word
+                self.search_here(word)
+                if "/" in word.start:
+                    self.look_through(word.start.rpartition("/")[0] or "/", glob=False)
                 effects.ask("unknown_path", UNSURE_PATH, word)
             return
         if text == "-" or word.process:
             return
+        if (kept := self.holds_secret(text, glob=word.glob)) is not None:
+            if listing:
+                self.looked_through = text, kept
+            else:
+                effects.warn_on_host("secret", f"{kept!r} is among what {text!r} leads to, and keeps secrets", word)
+        if not listing:
+            places = [found.real for found in self.resolved(text) if self.within(found.real)]
+            self.searched += [(text, place, word) for real in places for place in _places_at(real)]
         if word.glob and not self.pattern(text, word, effects, listing=listing):
             return
         for found in self.resolved(text):
@@ -245,6 +285,52 @@ class Places:
             effects.ask("secret", told, word)
         return False
 
+    def look_through(self, text: str, *, glob: bool) -> None:
+        """Take down a place whose names the line may come to know."""
+        if text and (kept := self.holds_secret(text, glob=glob)) is not None:
+            self.looked_through = text, kept
+
+    def search_here(self, word: Word) -> None:
+        """Take down that a word may have any file below the working directories read."""
+        self.searched += [(".", os.path.realpath(cwd), word) for cwd in self.cwds if self.within(str(cwd))]
+
+    def secrets_searched(self) -> Iterator[Doubt]:
+        """Yield why what the line reads of the workspace is shown where it does not run in the sandbox, which hides secrets.
+
+        Where there is no sandbox, every search in the workspace is asked about as one, so that this is no floor.
+        """
+        floor = None if self.judging.sandbox is None else Decision.CONFIRM
+        for text, folder, word in dict.fromkeys(self.searched):
+            if (kept := place_kinds.secret_within(folder)) is not None:
+                told = f"{kept!r} is among what {text!r} leads to, and keeps secrets"
+                yield Doubt(Reason("secret", told, word.span), floor)
+
+    def holds_secret(self, text: str, *, glob: bool) -> str | None:
+        """Return a place that keeps secrets below what a text leads to, or among what a pattern fits; None where there is none by known names.
+
+        What lies in the workspace does not count, nor what anybody may see.
+        """
+        for found in self.resolved(text):
+            real = found.real
+            if self.within(real) or place_kinds.is_stream(real) or place_kinds.is_public(real):
+                continue
+            below = glob or text.endswith(f"/{SOME_BELOW}")
+            for place in self._fitted(real) if below else {real, found.written}:
+                if (kept := self._secret_at(place)) is not None:
+                    return kept
+        return None
+
+    def _secret_at(self, place: str) -> str | None:
+        """A place itself where it keeps secrets, or one below it that does, or that lets a person answer."""
+        own = next((str(key) for key in self.judging.keys if f"{key}/".startswith(f"{place.rstrip('/')}/")), None)
+        if own is not None or paths.secret(place) is not None:
+            return own or place
+        return place_kinds.secret_below(place, self.judging.home)
+
+    def _fitted(self, pattern: str) -> Sequence[str]:
+        folders = sum(GLOB.search(name) is not None for name in pattern.split("/")[:-1])
+        return matching_paths(pattern) if folders <= MAX_PATTERNS else (fixed_folder(pattern),)
+
     def fits_keys(self, pattern: str) -> bool:
         """Whether a resolved pattern could fit what lies in a folder that no tool may read."""
         names = pattern.split("/")
@@ -273,10 +359,12 @@ class Places:
         name: str | None = None,
         into: Sequence[str] = (),
         loses: bool = True,
+        names_unknown: bool = False,
     ) -> None:
         """Writing the file that a word names, or the file `name` in the folder that it names.
 
-        `into`: the names under which files go into it if it is a folder. `loses`: what was in the file is overwritten.
+        `into`: the names under which files go into it if it is a folder; `names_unknown`: without these, any may. `loses`: what was in the file
+        is overwritten.
         """
         text = word.text if text is None else text
         if text is None:
@@ -295,6 +383,9 @@ class Places:
             effects.touches += [Touch("write", each) for each in written]
             if loses:
                 self.lose(written, effects)
+            if names_unknown and self.within(found.real) and any(map(os.path.isdir, written)):
+                told = f"it writes files whose names are not known into {text!r}, and programs may obey these"
+                self.unknown_names.append(Doubt(Reason("autorun", told, word.span), Decision.CONFIRM))
             if not self.changing(text, found, word, effects, does="writes to"):
                 return
 
@@ -385,7 +476,7 @@ class Places:
             effects.warn("outside", f"it {does} {text!r}, outside the workspace", word)
 
     def autorun(self, place: str) -> str | None:
-        """What obeys a file of the workspace, or of a folder that is opened to the sandbox, unasked. Temporary files nothing comes to."""
+        """Return the kind of program that obeys a file of the workspace, or of a folder opened to the sandbox; None for temporary files."""
         for root in (*self.roots, *self.opened):
             if place.startswith(f"{root}/"):
                 return place_kinds.autorun(PurePath(place[len(root) + 1 :]))
@@ -406,6 +497,11 @@ class Places:
         if place in tops or any(root.startswith(f"{place}/") for root in self.roots):
             return "everything in the folder it works in" if place in tops else f"{place!r}"
         return f"all that is in {place!r}" if place in self.open else None
+
+
+def _places_at(real: str) -> Sequence[str]:
+    """Return the places that a resolved path or pattern stands for, as far as they are there."""
+    return (fixed_folder(real),) if real.endswith(f"/{SOME_BELOW}") else matching_paths(real)
 
 
 def _fits(name: str, shape: str) -> bool:

@@ -94,9 +94,7 @@ class PosixProcess(Process):
     def left_behind(self) -> bytes | None:
         if self.state is None:
             return b""
-        written = read_state(self.state)
-        self._forget_state()
-        return written
+        return read_state(self.state)
 
     def parse_left(self, written: bytes) -> Left | None:
         return parse_left(written, given=self.environment)

@@ -21,7 +21,7 @@ from handrail_cli.output import HeadTail, Sink
 from handrail_cli.posix_process import PosixProcess
 from handrail_cli.prepared_process import PreparedProcess
 from handrail_cli.process import Launch, Stream
-from handrail_cli.shell import STATE, arguments
+from handrail_cli.shell import STATE, bash_arguments
 
 if TYPE_CHECKING:
     from handrail import Confined, PreparedSandbox
@@ -51,7 +51,9 @@ class PosixStarter:
         if prepared is not None and (inside := _start_inside(prepared, launch, mark)) is not None:
             return inside
         limits = launch.limits if launch.sandbox is None else None
-        program, words = launch.bash, arguments(launch.command, launch.cwd, keeps=launch.keeps, limits=limits)
+        counts = launch.sandbox is not None and launch.sandbox.sandbox.own_processes
+        words = bash_arguments(launch.command, launch.cwd, keeps=launch.keeps, limits=limits, confined=counts)
+        program = launch.bash
         environment = {**launch.environment, MARK: mark}
         confined: Confined | None = None
         if launch.sandbox is not None:
@@ -80,7 +82,16 @@ class PosixStarter:
             for fd in (*plumbing.theirs, *handed):
                 os.close(fd)
         if confined is not None:
-            confined.started(pid)
+            try:
+                confined.started(pid)
+            except BaseException:
+                # Nobody knows of it: it may not run.
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+                for fd in (*plumbing.ours, *(() if state is None else (state,))):
+                    os.close(fd)
+                confined.ended()
+                raise
         for fd in plumbing.outputs:
             os.set_blocking(fd, False)
         return PosixProcess(launch, mark, pid, _streams(launch, plumbing), confined, stdin=plumbing.feed, state=state)
@@ -97,7 +108,7 @@ def _start_inside(prepared: PreparedSandbox, launch: Launch, mark: str) -> Posix
     """Start bash in a prepared sandbox; None if the sandbox has ended, and then nothing was run."""
     assert launch.sandbox is not None
     given = launch.sandbox.environment({**launch.environment, MARK: mark})
-    words = arguments(launch.command, launch.cwd, keeps=launch.keeps)
+    words = bash_arguments(launch.command, launch.cwd, keeps=launch.keeps, confined=True)
     state = scratch_file("state") if launch.keeps else None
     stdin, _ = _input(launch)
     out, out_end = os.pipe()
@@ -165,6 +176,9 @@ def _streams(launch: Launch, plumbing: Plumbing) -> tuple[Stream, Stream]:
     def kept(open_sink: Callable[[], Sink] | None) -> HeadTail:
         return HeadTail(open_sink, limit=launch.output_limit, charset=locale_charset(launch.environment))
 
+    if launch.outputs is not None:
+        out, err = plumbing.outputs
+        return Stream("stdout", out, launch.outputs[0]), Stream("stderr", err, launch.outputs[1])
     if launch.terminal is None:
         out, err = plumbing.outputs
         return Stream("stdout", out, kept(launch.open_sink)), Stream("stderr", err, kept(launch.open_sink))

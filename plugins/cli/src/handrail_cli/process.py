@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar
 from handrail import Downstream
 from handrail_cli.output import MAX_WHOLE, Kept, Sink
 from handrail_cli.prompts import READ_KEYS, Prompt, drawn, first_of, on_other_screen, on_screen, says_no_terminal
+from handrail_cli.written import WrittenText
 
 if TYPE_CHECKING:
     from handrail import Confined, Confinement
@@ -55,8 +56,14 @@ class Launch:
     output_limit: int = MAX_WHOLE
     # Whether somebody reads while it runs: nothing is left in its pipes then.
     followed: bool = False
+    # What its outputs are added to, where it goes on from another command.
+    outputs: tuple[Kept, Kept] | None = None
+    # Whether it is a step of a line whose steps have sandboxes of their own.
+    in_steps: bool = False
     # The session's variables that it is not given.
     withheld: frozenset[str] = frozenset()
+    # Whether its PATH lacks folders that agents can write.
+    path_shortened: bool = False
 
 
 @dataclass(slots=True)
@@ -77,7 +84,7 @@ class Process(ABC):
     `left` says that the shell itself has ended and that programs it started still run; `daemons` are those of them that moved away from its
     group, and `held` says that something keeps its outputs open. `alone`: no other command was waited for meanwhile. `heard` is when it
     wrote last and `fed_at` when it was written to last, by the monotonic clock. `shown`: the title of the program with windows that it is,
-    which nobody waits for.
+    which nobody waits for. `written` is what its input was given so far.
     """
 
     # Whether what it started ends with this process anyhow; else somebody has to see to it.
@@ -99,6 +106,7 @@ class Process(ABC):
     daemons: tuple[int, ...] = ()
     heard: float = field(default_factory=time.monotonic)
     fed_at: float = 0.0
+    written: WrittenText = field(default_factory=WrittenText)
     _waiting: list[asyncio.Future[None]] = field(default_factory=list["asyncio.Future[None]"])
     _settled: bool = False
     _grace: asyncio.TimerHandle | None = None
@@ -230,6 +238,20 @@ class Process(ABC):
         if self._given_back is None:
             self._given_back = asyncio.get_running_loop().create_task(asyncio.to_thread(self.confined.ended))
         return await asyncio.shield(self._given_back)
+
+    def detach_outputs(self) -> tuple[Kept, Kept]:
+        """Return what its outputs were kept in, for a command that goes on from it; nothing is kept of it any more."""
+        from handrail_cli.output import HeadTail
+
+        kept = self.stdout, self.stderr
+        for stream in self.streams:
+            stream.kept = HeadTail()
+        return kept
+
+    def restore_outputs(self, kept: tuple[Kept, Kept]) -> None:
+        """Undo `detach_outputs`: what was to go on did not begin."""
+        for stream, its in zip(self.streams, kept, strict=True):
+            stream.kept = its
 
     def _no_input(self) -> Downstream:
         if not self.running:

@@ -13,24 +13,28 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from handrail import InvalidArguments, NotFound, ServiceContext, View
+from handrail import Focus, InvalidArguments, NotFound, ServiceContext, StaleObservation, View
 from handrail.records.redaction import without_credentials
 from handrail.running.ledger import Ledger, Running
 from handrail.running.processes import marked
 from handrail_cli.family import MARK, pid_exists
+from handrail_cli.keys import press
 from handrail_cli.named_files import NamedFiles
 from handrail_cli.process import TERM_S, Launch, Process
-from handrail_cli.shell import Left, outside
+from handrail_cli.shell import Left, state_allowed_outside
 from handrail_cli.warden import Warden
+from handrail_cli.written import WrittenText
 
 if TYPE_CHECKING:
-    from handrail import ToolContext
+    from handrail import Invocation, ToolContext
     from handrail.running.programs import HostPrograms
 
 # A command that runs no longer than this is not told to the warden.
 UNWATCHED_S = 0.02
 # Ended commands whose output can still be read.
 KEPT_ENDED = 32
+# Calls whose view of what was written before them is kept until they write.
+KEPT_JUDGED = 64
 
 
 class Starter(Protocol):
@@ -64,6 +68,7 @@ class Processes:
         self._handles = 0
         self._known: dict[str, Process] = {}
         self._foreground: set[Process] = set()
+        self._judged: dict[str, WrittenText] = {}
         self._warden: Warden | None = None
         self._host: tuple[Mapping[str, str], dict[str, str]] | None = None
         # Closed when nothing runs any more that was started while they were open.
@@ -126,7 +131,9 @@ class Processes:
             left = process.parse_left(written)
             self._left = (plain, process.environment, left)
         if left is not None and process.launch.sandbox is not None:
-            return outside(left, process.launch.cwd, process.launch.sandbox.bounds)
+            # Where none is known, nothing leaves.
+            own = self._host[0] if self._host is not None else left.changed
+            return state_allowed_outside(left, process.launch.cwd, process.launch.sandbox.bounds, own=own)
         return left if left is None or left.cwd.is_dir() else None
 
     def start(self, launch: Launch) -> Process:
@@ -174,6 +181,8 @@ class Processes:
             self._handles += 1
             process.id = f"p{self._handles}"
             self._known[process.id] = process
+            if process.launch.stdin:
+                process.written = process.written.with_text(process.launch.stdin.decode("utf-8", "replace"))
             self._forget_ended()
         if process.watch is not None:
             process.watch.cancel()
@@ -193,6 +202,32 @@ class Processes:
             known = ", ".join(self._known) or "none"
             raise NotFound(f"no process {process_id!r} in this session; there are: {known}")
         return self._known[process_id]
+
+    async def focus(self, invocation: Invocation) -> Focus | None:
+        """Return the input of a command on the host as it would be after this call; None for a command in the sandbox."""
+        given: Any = invocation.params
+        process = self.get(given.process_id)
+        if process.confined is not None:
+            return None
+        before = process.written
+        while len(self._judged) >= KEPT_JUDGED:
+            del self._judged[next(iter(self._judged))]
+        self._judged[invocation.call_id] = before
+        after = written_by(process, invocation)
+        *lines, rest = after.text.split("\n")
+        earlier = len(before.text) if after.text.startswith(before.text) else 0
+        unknown = (after.unknown,) if after.unknown is not None else ()
+        return Focus(
+            given.process_id, process.launch.command, True, process.launch.cwd, tuple(lines), rest, unknown, earlier
+        )
+
+    def check_judged(self, process: Process, invocation: Invocation) -> None:
+        """Raise `StaleObservation` if something else was written to a command since this call was judged."""
+        if process.confined is None and self._judged.pop(invocation.call_id, None) is not process.written:
+            raise StaleObservation(
+                f"something else was written to process {process.id!r} since this was judged; nothing was written",
+                hint="call it again, one call after the other",
+            )
 
     def all(self) -> list[Process]:
         """Those with a `process_id`, in the order they were started."""
@@ -245,6 +280,19 @@ class Processes:
             process.close()
             self._over(process)
             del self._known[process.id]
+
+
+def written_by(process: Process, invocation: Invocation) -> WrittenText:
+    """All that the input of a command was given, with what this call gives it."""
+    given: Any = invocation.params
+    text: str = given.text
+    terminal = process.launch.terminal is not None
+    if terminal:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    written = process.written.with_text(text)
+    for key in press(process, given.keys):
+        written = written.with_key(key)
+    return written.with_unknown_keys() if given.end and terminal else written
 
 
 def _stays(process: Process) -> bool:

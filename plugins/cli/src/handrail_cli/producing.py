@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from handrail_cli.commandline import is_constant
+
 if TYPE_CHECKING:
     from handrail_cli.commandline import Command, Word
 
@@ -31,6 +33,12 @@ class Feed:
         if self.document is not None:
             return self.document.text
         return constant_output(self.producers) if self.producers else None
+
+    @property
+    def constant(self) -> bool:
+        """Return True if the text is the same each time."""
+        words = (word for producer in self.producers for word in producer.words)
+        return self.text is not None and all(map(is_constant, words))
 
 
 NOTHING = Feed()

@@ -1,4 +1,4 @@
-"""Where package managers and git get what they fetch: the hosts that a command of theirs connects to, and the variables that say so inside.
+"""Sources of package managers and git: the hosts that their commands connect to, and the variables that configure them inside the sandbox.
 
 What a person has configured (variables, files of their home) takes the place of a program's own default; so does what a project configures,
 which is shown to whoever is asked. Only host names and addresses are taken from such files, never a user name, password or token.
@@ -78,7 +78,7 @@ class Circumstances:
 
 @dataclass(frozen=True, slots=True)
 class PackageSources:
-    """Where a program gets its packages: addresses (`url`) or hosts, and variables that tell a confined program the same."""
+    """The package sources of a program: addresses (`url`) or hosts, and variables that configure a confined program accordingly."""
 
     urls: tuple[str, ...] = ()
     hosts: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ def without_credentials(url: str) -> str:
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
 
 
-def sources(family: str, around: Circumstances) -> PackageSources:
+def package_sources(family: str, around: Circumstances) -> PackageSources:
     """Return where programs of a family get their packages. Raises KeyError for a family that there is not."""
     return FAMILIES[family](around)
 

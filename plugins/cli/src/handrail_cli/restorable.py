@@ -1,4 +1,4 @@
-"""What of the files that a command would overwrite or delete nobody could bring back: neither git nor, where it is off, undo."""
+"""The files that a command would overwrite or delete and that nothing could restore: not git and, if it is off, not undo."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from handrail import Judging, Reason
 from handrail.files.git_index import GitIndexes
 from handrail.undo.coverage import REGENERATED_REASONS, REPOSITORY_DATA, FileCoverage
-from handrail.undo.patterns import SOME_BELOW, matching_paths
-
-__all__ = ["NOT_RESTORABLE", "SOME_BELOW", "not_restorable", "unrestorable"]
+from handrail.undo.patterns import matching_paths
 
 # The code of a reason for a change that nothing could take back.
 NOT_RESTORABLE = "not_restorable"
@@ -24,13 +22,13 @@ def not_restorable(losing: Sequence[str], judging: Judging) -> Reason | None:
     if not losing or judging.undoable:
         return None
     roots = [os.path.realpath(root) for root in judging.workspace]
-    lost = next(unrestorable(losing, roots, since=judging.began), None)
+    lost = next(_unrestorable(losing, roots, since=judging.began), None)
     if lost is None:
         return None
     return Reason(NOT_RESTORABLE, f"it overwrites or deletes {lost!r}, which neither git nor undo can bring back")
 
 
-def unrestorable(paths: Iterable[str], roots: Sequence[str], *, since: float = math.inf) -> Iterator[str]:
+def _unrestorable(paths: Iterable[str], roots: Sequence[str], *, since: float = math.inf) -> Iterator[str]:
     """The files among and below these resolved paths and patterns whose present contents git does not have.
 
     `roots` are those of the workspace. Generated folders can be made again, and count as nothing, if that was said before `since` (unix time in

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,9 @@ PLAIN = (
     "shift 2",
     'builtin eval "$__handrail_command"',
 )
+# With an EXIT trap bash catches signals that end it, and a job that has just been started does so, too, until it becomes its program: it would lose
+# the signal of `kill $!`. What they were is known only to a shell that has trapped them before.
+UNCAUGHT = ("builtin trap : HUP ALRM TERM USR1 USR2", "builtin trap - HUP ALRM TERM USR1 USR2")
 # On the way out, whatever the way, the shell says what it exports and where it is. Only builtins: nothing is started for it.
 LEAVING = (
     "__handrail_leave() { local status=$?",
@@ -33,14 +36,29 @@ LEAVING = (
     "__handrail_left=1",
     r"{ builtin declare -px; builtin printf '\0'; builtin pwd; } >&STATE",
     "return $status; }",
+    *UNCAUGHT,
     "builtin trap '{ __handrail_leave; } 2>/dev/null' EXIT",
+    *UNCAUGHT,
 )
 # Where the shell writes what it leaves: a number that no script uses.
 STATE = 250
 # What is kept of a shell, in bytes: with more, the system would start no program for the session any more (128 KiB a variable, 2 MiB in all).
 MAX_STATE, MAX_VALUE = 500_000, 100_000
 PLAIN_SCRIPT = "; ".join(PLAIN)
-KEEPING_SCRIPT = "; ".join((*LEAVING, *PLAIN, "{ __handrail_leave; } 2>/dev/null")).replace("STATE", str(STATE))
+# What the command starts is not given the descriptor: bash keeps it aside, closed to programs, and has it back on the way out.
+SHUT = (*PLAIN[:-1], f"{{ {PLAIN[-1]}; }} STATE>&-")
+KEEPING_SCRIPT = "; ".join((*LEAVING, *SHUT, "{ __handrail_leave; } 2>/dev/null")).replace("STATE", str(STATE))
+# In a sandbox with processes of its own all that is left ends with the shell: before it says anything else, it says how many processes it sees
+# beside itself, what has started it, and the first one. Those that have ended and wait to be taken notice of do not count.
+COUNTING = (
+    "set +f; local __handrail_process __handrail_stat; local -i __handrail_running=0",
+    "for __handrail_process in /proc/[0-9]*; do "
+    '[[ ${__handrail_process##*/} == 1 || ${__handrail_process##*/} == "$$" || ${__handrail_process##*/} == "$PPID" ]] && continue; '
+    '{ builtin read -r __handrail_stat <"$__handrail_process/stat"; } 2>/dev/null || continue; '
+    "[[ ${__handrail_stat##*) } == [ZX]* ]] || __handrail_running+=1; done",
+    r"""builtin printf '%d\0' "$__handrail_running" >&STATE""",
+)
+COUNTING_SCRIPT = KEEPING_SCRIPT.replace(LEAVING[3], "; ".join((LEAVING[3], *COUNTING)).replace("STATE", str(STATE)))
 
 # What the shell sets itself. It is not something that a command exported.
 OWN_VARIABLES = frozenset(("_", "SHLVL", "PWD", "OLDPWD", "BASHOPTS", "SHELLOPTS", MARK))
@@ -56,7 +74,7 @@ STAYS_INSIDE = re.compile(
     | .*PAGER | .*EDITOR | VISUAL | BROWSER | LESS.* | GIT_.* | SSH_.* | PYTHON.* | PIP_.* | UV_.* | NODE_.* | NPM_.* | npm_.*
     | PERL.* | RUBY.* | LUA_.* | PHP.* | R_.* | .*JAVA_.*OPTIONS | JAVA_HOME | .*_OPTS | MAKEFLAGS | MAKEFILES | CC | CXX | LD | AR
     | .*_WRAPPER | CARGO_.* | RUST.* | GO.* | CMAKE_.* | GCONV_PATH | LOCPATH | NLSPATH | HOSTALIASES | .*_PROXY | .*_proxy
-    | XDG_.* | DOCKER_.* | KUBE.* | AWS_.* | VIRTUAL_ENV | CONDA.* | HANDRAIL_.* | TERMINFO.* | .*HOOKS?
+    | XDG_.* | DOCKER_.* | KUBE.* | AWS_.* | VIRTUAL_ENV.* | CONDA.* | HANDRAIL_.* | TERMINFO.* | .*HOOKS?
     | .*(?:INIT|ASKPASS|RSH|SHELL|EXEC|PROG|PROGRAM|PLUGINS?|MODULES?|DRIVERS?|DOTDIR|PATHS) | (?:DOTNET|CORECLR|COR|COMPLUS|BUNDLE|GEM|COMPOSER|JULIA
     | ERL|ELIXIR|GST|GIO|GDK|GCC|MAGICK|NIX|SYSTEMD|VIM|NVIM|EMACS|TMUX|SCREEN|COMPILER|ELECTRON|VSCODE|CLAUDE|GEMINI|ANTHROPIC|OPENAI)_?.*
     """
@@ -89,16 +107,23 @@ def windows_keeping_script(state: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """What a shell left behind: its folder, what it exports, and what it was given and exports no more."""
+    """State that a shell left behind: its folder, what it exports, and what it was given and exports no more.
+
+    `dropped` are variables that it changed and that hold for its command only. `running`: processes that it left, where they end with it.
+    """
 
     cwd: Path
     changed: Mapping[str, str]
     unset: frozenset[str]
+    dropped: Mapping[str, str] = field(default_factory=dict[str, str])
+    running: int = 0
 
 
-def arguments(command: str, cwd: Path, *, keeps: bool, limits: HostLimits | None = None) -> list[str]:
-    """What bash is started with to run a command in a folder, and, when it `keeps`, to write what it leaves to the descriptor STATE."""
-    script = KEEPING_SCRIPT if keeps else PLAIN_SCRIPT
+def bash_arguments(
+    command: str, cwd: Path, *, keeps: bool, limits: HostLimits | None = None, confined: bool = False
+) -> list[str]:
+    """Return the words that bash is started with to run a command in a folder and, if it `keeps`, to write its state to the descriptor STATE."""
+    script = (COUNTING_SCRIPT if confined else KEEPING_SCRIPT) if keeps else PLAIN_SCRIPT
     if limits is not None and (first := limiting(limits)):
         script = f"{first}; {script}"
     return ["bash", "-c", script, "bash", command, str(cwd)]
@@ -130,9 +155,10 @@ def parse_left(written: bytes, *, given: Mapping[str, str]) -> Left | None:
 
     Whether the folder is still there is for the caller to see.
     """
-    dump, separator, folder = written.rpartition(b"\0")
+    told, separator, folder = written.rpartition(b"\0")
     if not separator or not folder.endswith(b"\n"):
         return None
+    running, _, dump = told.rpartition(b"\0")
     exported = _parse_declarations(dump)
     if exported is None or any(len(value) > MAX_VALUE for value in exported.values()):
         return None
@@ -142,7 +168,8 @@ def parse_left(written: bytes, *, given: Mapping[str, str]) -> Left | None:
     changed = {
         name: value for name, value in exported.items() if given.get(name) != value and name not in OWN_VARIABLES
     }
-    return Left(cwd, changed, frozenset(given.keys() - exported.keys() - OWN_VARIABLES))
+    unset = frozenset(given.keys() - exported.keys() - OWN_VARIABLES)
+    return Left(cwd, changed, unset, running=int(running) if running.isdigit() else 0)
 
 
 def parse_left_on_windows(written: bytes, *, root: str, temporary: str) -> Left | None:
@@ -193,16 +220,25 @@ def _windows_path(path: str, *, root: str, temporary: str) -> str:
     return root + path.replace("/", "\\") if path.startswith("/") else path
 
 
-def outside(left: Left, started_in: Path, bounds: Bounds) -> Left:
-    """What of it may leave the sandbox: a folder that really is there on the host and is shown inside, and variables that no program obeys."""
+def state_allowed_outside(left: Left, started_in: Path, bounds: Bounds, *, own: Container[str]) -> Left:
+    """Return the part of a state that may leave the sandbox: a folder that is there on the host and shown inside, variables that no program obeys.
+
+    `own`: the names of the user's own variables, whose values no sandboxed command changes.
+    """
     real = os.path.realpath(left.cwd)
     shown = (*bounds.writable, *bounds.readable, Path("/usr"), Path("/tmp"), Path("/var/tmp"))
     there = left.cwd.is_dir() and any(Path(real).is_relative_to(root) for root in shown)
+    changed = {name: value for name, value in left.changed.items() if name not in own and _may_leave(name, value)}
+    unset = frozenset(name for name in left.unset if name not in own and not STAYS_INSIDE.fullmatch(name))
+    # What every command inside is given counts as changed by none.
+    given = {("HOME", str(bounds.home)), ("TMPDIR", "/tmp")}
+    dropped = dict(left.changed.items() - changed.items() - given)
     return replace(
         left,
         cwd=left.cwd if there or real == "/" else started_in,
-        changed={name: value for name, value in left.changed.items() if _may_leave(name, value)},
-        unset=frozenset(name for name in left.unset if not STAYS_INSIDE.fullmatch(name)),
+        changed=changed,
+        unset=unset,
+        dropped=dict(sorted((dropped | dict.fromkeys(left.unset - unset, "")).items())),
     )
 
 

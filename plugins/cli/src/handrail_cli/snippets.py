@@ -14,7 +14,21 @@ SPAWNS = re.compile(
     r"system|p(roc_)?open|passthru|\|&|getline|subprocess|exec|spawn|child_process|`|qx|\brun\(", re.IGNORECASE
 )
 REMOVES = re.compile(r"rmtree|removedirs|\brm(dir)?(Sync)?\s*\(|rm_rf|remove_tree|unlink|\bremove\s*\(|deltree")
-SOCKETS = re.compile(r"TCPSocket|fsockopen|IO::Socket|net\.Socket|\bconnect\s*\(|/inet/tcp", re.IGNORECASE)
+# A connection by the one name that opens it, and the names that do so together with one of a library for sockets: alone they open databases, too.
+CONNECTS = re.compile(
+    r"""(?ix) \bTCP(Socket|Server)\b | \bp?fsockopen\b | \bstream_socket_(client|server)\b | \bsocket_(connect|accept)\b | \bIO::Socket\b
+      | \bSocket\.tcp\b | \bnew\s+(java\.net\.)?(Server)?Socket\b | \bnet\.(Socket|connect|createConnection|createServer)\b | \bgen_tcp\b
+      | \bsocketConnection\b | \bopen_connection\b | /inet[46]?/(tcp|udp)/"""
+)
+SOCKET_LIBRARIES = re.compile(r"\bsocket\b|['\"](node:)?(net|tls)['\"]", re.IGNORECASE)
+CONNECTING = re.compile(
+    r"\b(connect|connect_ex|create_connection|createConnection|createServer|create_server|accept|fileno)\b"
+)
+STARTS_PROGRAMS = re.compile(
+    r"""(?ix) \b(system|popen\d?|proc_open|passthru|(shell_)?exec|exec[lv]p?e?|execFile(Sync)?|execSync|p?open[23]|(posix_)?spawn(Sync|[lv]p?e?)?
+      |subprocess|child_process|processbuilder|dup2?|qx)\b
+      | \bos\.execute\b | \bos:cmd\b | \|& | \bgetline\b | ` """
+)
 FETCHES = re.compile(
     r"urlopen|urllib|requests\.(get|post)|https?\.get|fetch\(|open-uri|LWP|file_get_contents\(\s*['\"]https?:",
     re.IGNORECASE,
@@ -58,7 +72,7 @@ class Snippet:
             yield Reason("fork_bomb", "it starts copies of itself without end")
         if IMPORTS.search(code) or (EVALUATES.search(code) and FETCHES.search(code)):
             yield Reason("network_code", "it runs code straight from the network")
-        if SOCKETS.search(code) and self.spawns:
+        if self.connects and STARTS_PROGRAMS.search(code):
             yield Reason("remote_shell", "it hands a shell to another machine")
         if HOMES.search(code) or WRITES_VITAL.search(code):
             yield Reason("deletes_system", "it deletes or overwrites the system or a home")
@@ -67,6 +81,14 @@ class Snippet:
     def spawns(self) -> bool:
         """Whether it starts programs."""
         return SPAWNS.search(self.code) is not None
+
+    @property
+    def connects(self) -> bool:
+        """True if it opens a connection of its own, to no matter what."""
+        code = self.code
+        return CONNECTS.search(code) is not None or (
+            SOCKET_LIBRARIES.search(code) is not None and CONNECTING.search(code) is not None
+        )
 
     @property
     def sends(self) -> bool:

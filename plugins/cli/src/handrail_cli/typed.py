@@ -1,14 +1,20 @@
-"""Keys into a terminal, judged as the commands that they are. A terminal is the host: nothing there runs in a sandbox."""
+"""Keys into a terminal and text for a running command, judged as the commands that they are. Both are the host: nothing there runs in a sandbox."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from handrail import Decision, Focus, Judging, Opinion, Reason, View
-from handrail_cli.judgement import NO_SANDBOX, judge
+from handrail import Decision, Focus, Judging, Opinion, Part, Reason, View
+from handrail_cli.judgement import MAX_REASONS, NO_SANDBOX, UNLISTED, judge
+from handrail_cli.variables import is_tame
 
 RULE = "shell:terminal"
 ON_HOST = Reason("terminal_host", "it runs in a terminal, on the host and in no sandbox")
+RUNS_CODE = Reason("written_code", "the process that it is written to runs code on the host, in no sandbox")
+WITH_EARLIER = Reason("written_before", "it is judged together with all that was written to the process before")
+# The codes of reasons for what may change how an interactive shell reads later lines, and for files that only its variables name.
+LASTING = frozenset(("variable", UNLISTED, "unknown_path"))
 # The views of commands that read no file: a terminal gives them what they would see anyway.
 OPEN_VIEWS = (View.SHELL, View.SYSTEM)
 
@@ -34,9 +40,75 @@ def judge_typed(focus: Focus, judging: Judging) -> Opinion | None:
     return Opinion(RULE, suggestion=Decision.ALLOW, parts=ran.parts) if ran is not None else None
 
 
+def judge_written(focus: Focus, read: Callable[[str], Opinion]) -> Opinion:
+    """The opinion on all that a running command was given, with what this call gives it. `read` judges one text.
+
+    Each line is judged by itself as well: a program that the shell started may have read the lines before it, and their quotes. What would
+    run code in the sandbox of `execute_cli` runs here without one, and is asked about in every mode.
+    """
+    text = "\n".join((*focus.lines, focus.rest or ""))
+    whole = read(text)
+    lines = [line for line in text.split("\n") if line.strip()]
+    opinions = [whole, *(map(read, lines) if len(lines) > 1 else ())]
+    for opinion in opinions:
+        if opinion.catastrophic:
+            return replace(opinion, reasons=_moved_reasons(opinion, whole, focus.earlier), narrowed=())
+    parts = tuple(
+        replace(part, span=_moved(part.span, focus.earlier))
+        for part in whole.parts
+        if part.span is None or part.span[1] >= focus.earlier
+    )
+    floored = [opinion for opinion in opinions if opinion.floor not in (None, Decision.ALLOW)]
+    reasons = [
+        *focus.unknown,
+        *(reason for each in floored for reason in _moved_reasons(each, whole, focus.earlier)),
+        *(replace(reason, span=None) for each in opinions for reason in each.reasons if reason.code in LASTING),
+        *([RUNS_CODE] if any(map(_runs_code, whole.parts)) else ()),
+    ]
+    if not reasons:
+        return replace(whole, reasons=_moved_reasons(whole, whole, focus.earlier), parts=parts, narrowed=())
+    floor = Decision.DENY if any(opinion.floor is Decision.DENY for opinion in floored) else Decision.CONFIRM
+    rule = _combined_rule(floored, reasons)
+    told = _distinct(reasons) + ((WITH_EARLIER,) if focus.earlier else ())
+    return Opinion(rule, floor, floor, reasons=told, parts=parts)
+
+
+def _runs_code(part: Part) -> bool:
+    return any(touch.kind == "execute" for touch in part.touches)
+
+
+def _combined_rule(floored: Sequence[Opinion], reasons: Sequence[Reason]) -> str:
+    """The name of several floors together: a rule that lifts one of them lifts none of the others."""
+    codes = [code for opinion in floored for code in opinion.rule.partition(":")[2].split("+")]
+    return f"shell:{'+'.join(dict.fromkeys((*codes, *(reason.code for reason in reasons))))}"
+
+
+def _distinct(reasons: Sequence[Reason]) -> tuple[Reason, ...]:
+    """The reasons, each text once."""
+    return tuple({reason.text: reason for reason in reversed(reasons)}.values())[::-1][:MAX_REASONS]
+
+
+def _moved_reasons(opinion: Opinion, whole: Opinion, earlier: int) -> tuple[Reason, ...]:
+    """An opinion's reasons, with their places in the text of this call where they have one there."""
+    return tuple(
+        replace(reason, span=_moved(reason.span, earlier) if opinion is whole else None) for reason in opinion.reasons
+    )
+
+
+def _moved(span: tuple[int, int] | None, earlier: int) -> tuple[int, int] | None:
+    return (span[0] - earlier, span[1] - earlier) if span is not None and span[0] >= earlier else None
+
+
 def _allowed(opinion: Opinion) -> bool:
     allows = opinion.suggestion is Decision.ALLOW and opinion.floor in (None, Decision.ALLOW)
-    return allows and opinion.view in OPEN_VIEWS
+    return allows and opinion.view in OPEN_VIEWS and not any(map(_leads, opinion.parts))
+
+
+def _leads(part: Part) -> bool:
+    """True for what gives later commands a variable that programs may obey: those of a terminal keep its environment."""
+    return any(
+        touch.kind == "session" and touch.what != "PWD" and not is_tame(touch.what, "") for touch in part.touches
+    )
 
 
 def _unplaced(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:

@@ -19,7 +19,7 @@ ORDINARY = re.compile(
 # Variables that make programs run, load or obey something else, or that the shell itself obeys.
 RISKY = re.compile(
     r"""(?x) PATH|ENV|BASH.*|SHELLOPTS|LD_.*|DYLD_.*|GIT_.*|.*PAGER|.*(EDITOR|VISUAL)|BROWSER|SHELL|LESS.*|PS[0-4]|PROMPT_COMMAND|CDPATH|GLOBIGNORE
-    |EXECIGNORE|IFS|HOME|PWD|OLDPWD|HIST.*|.*PATH|.*_?OPT|.*OPTS|.*OPTIONS?|.*FLAGS|.*PRELOAD|.*_COMMAND|.*_CMD|.*_?CONFIG(_.*)?|.*RC|.*_HOME|.*_ROOT
+    |EXECIGNORE|IFS|HOME|PWD|OLDPWD|HIST.*|.*PATH|.*_?OPT|.*OPTS|.*OPTIONS?|.*FLAGS|.*PRELOAD|.*_COMMAND|.*_CMD|.*_?CONFIG(_.*)?|.*RC|.*HOME|.*_ROOT
     |.*(proxy|PROXY|INDEX_URL|REGISTRY|REPOSITORY)|PERL.*|PYTHON.*|RUBY.*|NODE_.*|NPM_.*|npm_.*|JAVA.*|_JAVA.*|JDK.*|MAVEN.*|GRADLE.*|CARGO.*|RUST.*
     |GO.*|CC|CXX|LD|AR|AS|CPP|MAKE.*|PIP_.*|UV_.*|SSH.*|SSL.*|CURL.*|WGET.*|TAR_.*|GZIP|BZIP2?|XZ_.*|ZIP.*|UNZIP.*|RSYNC.*|TMPDIR|TEMP|TMP|MAIL.*
     |TERMINFO.*|TIMEFORMAT|LOCPATH|NLSPATH|GCONV_PATH|MALLOC_.*|GLIBC_.*|OPENSSL.*|RIPGREP.*|FZF_.*|MANOPT|MANPAGER|GROFF.*|DOCKER.*|KUBE.*|AWS.*|GOOGLE.*
@@ -48,7 +48,12 @@ LESSPIPE = re.compile(r"\|\|?-? ?/usr/bin/(lesspipe|lesspipe\.sh|lessopen)( %s)?
 PLAIN_PAGERS = frozenset(("", "cat", "less", "more", "most", "less -R", "less -FRX", "less -FRSX"))
 SIMPLE_VALUE = re.compile(r"[\w.,:@%+ -]*", re.ASCII)
 # Cosmetic variables by which programs find files: of languages, terminals and time zones. With a path in them, files of anybody.
-FINDING = re.compile(r"LC_[A-Z]+|LANG|LANGUAGE|TERM|TZ")
+FINDING = re.compile(r"LANGUAGE|TERM|TZ")
+# In other character sets a letter may end with the byte of a backslash, and the shell that is started next reads quotes elsewhere.
+LOCALE = re.compile(r"LC_[A-Z]+|LANG")
+KEEPING_BACKSLASH = re.compile(
+    r"(?:C|POSIX|\w*\.(?:utf-?8|iso-?8859-?\d+|koi8-?[ru]|cp125\d)(?:@\w+)?|)", re.ASCII | re.IGNORECASE
+)
 PLACED = re.compile(r"(?!.*\.\.)[\w.,@+-][\w.,:@+<>-]*(?:/[\w.,@+-]+)*|", re.ASCII)
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
@@ -60,6 +65,8 @@ def unindexed(name: str) -> str:
 
 def harmless(name: str, value: str | None) -> bool:
     """Whether a variable with this value (None: not known) changes nothing that a program runs, loads or obeys."""
+    if LOCALE.fullmatch(name):
+        return value is not None and KEEPING_BACKSLASH.fullmatch(value) is not None
     if COSMETIC.fullmatch(name):
         return not FINDING.fullmatch(name) or (value is not None and PLACED.fullmatch(value) is not None)
     if ORDINARY.fullmatch(name):
@@ -67,8 +74,12 @@ def harmless(name: str, value: str | None) -> bool:
     return NAME.fullmatch(name) is not None and not RISKY.fullmatch(name)
 
 
-def is_tame(name: str, value: str) -> bool:
-    """Return True for a variable that is known to name neither a program nor a file to load, with such a value."""
+def is_tame(name: str, value: str | None) -> bool:
+    """Return True for a variable that is known to name neither a program nor a file to load, with such a value (None: not known).
+
+    Of a variable that is merely not known to be obeyed (`harmless`), some program may make anything: on the host, programs that nobody was
+    asked about are given tame ones only.
+    """
     return (COSMETIC.fullmatch(name) or ORDINARY.fullmatch(name)) is not None and harmless(name, value)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import subprocess
 
+from handrail.running.programs import START_FOLDER
 from handrail_cli.family import MARK
 
 # One line for each command: `+ GROUP MARK` runs in the foreground, `& GROUP MARK` has been left running, `- GROUP MARK` is over.
@@ -47,7 +48,7 @@ class Warden:
                 stdin=reading,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
-                cwd="/",
+                cwd=START_FOLDER,
                 env={"PATH": os.defpath},
                 start_new_session=True,
             )

@@ -6,33 +6,43 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 from handrail import Decision, Judging, Part, Reason, Touch, View
+from handrail.files.git_index import repository_above
 from handrail.judging.verdicts import OPAQUE
+from handrail.sandboxing import repositories
+from handrail.sandboxing.toolchains import SYSTEM
 from handrail_cli import builtins
 from handrail_cli.alarms import TELLING, Alarms, doubts_of_handrail
 from handrail_cli.analysis import Codes
-from handrail_cli.commandline import Analysis, Command, Redirect, Word
+from handrail_cli.command_hosts import hosts_reached, local_repositories
+from handrail_cli.commandline import STARTS_JOB, Analysis, Command, Redirect, Word, is_constant
 from handrail_cli.given import feeders_of, filled, filled_code, secrets_picked
+from handrail_cli.histories import Histories
+from handrail_cli.literal_lines import is_spelled_out, is_unambiguous
 from handrail_cli.named_files import shows_by_name
 from handrail_cli.operands import Operand, judge_host, judge_operand
 from handrail_cli.placing import Doubt, Effects, Places
+from handrail_cli.portable import differing_part
 from handrail_cli.producing import NOTHING, Feed, constant_output
 from handrail_cli.programs import Inner, Named, Use
 from handrail_cli.programs.grammars.running import destroying
 from handrail_cli.programs.taking import taken
-from handrail_cli.reaching import hosts_reached, local_repositories
-from handrail_cli.shells import shell
-from handrail_cli.spelling import is_spelled_out
+from handrail_cli.shells import is_portable, shell
 from handrail_cli.succession import succession
 from handrail_cli.surroundings import Surroundings
 from handrail_cli.unread import code_given, commands_among
-from handrail_cli.variables import EXECUTING, harmless, unindexed
-from handrail_cli.wrappers import INTERPRETER, SHELLS, inside, reads_code
+from handrail_cli.variables import EXECUTING, harmless, is_tame, unindexed
+from handrail_cli.wrappers import INTERPRETER, SHELLS, inside, reader_of, reads_code
 
 MAX_NESTING = 6
 MAX_STEPS = 300
+# Letters of code that a reason shows.
+MAX_SHOWN = 60
+FOREIGN_PROGRAM = "{!r} is a program from outside the workspace"
+# The first line of a script that bash runs.
+BASH_SCRIPT = re.compile(r"#!\s*(?:/\S*/(?:env\s+)?)?bash\s*\n")
 SYSTEM_FOLDERS = ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin")
 # Of what the analysis did not follow, what runs nothing: a value that is taken apart. All the rest needs approval in every mode.
 TAKEN_APART = frozenset(("expansion",))
@@ -89,16 +99,25 @@ class Weighing:
         self.passes = False
         # Whether it tells or changes the folder or the variables of the session, which a program that inspects the system is run without.
         self.located = False
+        # Whether the command at hand is given variables that programs may obey, and whether all that follow are.
+        self.leads = False
+        self.exports = False
         # Whether all files that it reads are named by plain words, and only by programs that open nothing else.
         self.names_files = True
+        # Doubts about variables that programs may obey; they count where the line runs on the host.
+        self.variable_doubts: list[Doubt] = []
         # Whether it runs code of the workspace.
         self.runs_code = False
-        # Whether it works on the version history of a directory.
-        self.works_on_history = False
+        # The repositories that git works on, and what it runs beside.
+        self.histories = Histories()
         self.inspecting: list[str] = []
         # Whether the line itself spells out all that it runs.
         self.spelled_out = True
+        # Whether it can be read in one way only, and no lasting yes can be led to something else.
+        self.unambiguous = True
         self.depth = 0
+        # Whether the code at hand is for a shell that may not be bash.
+        self.portable = False
         # Where the command stands whose own code is looked at, in the outermost text.
         self.at: tuple[int, int] | None = None
         self.alarms = Alarms(judging, self.places)
@@ -110,6 +129,8 @@ class Weighing:
         self.lists: set[str] = set()
         # What the line has written to files, as far as it can be told.
         self.written: dict[str, str] = {}
+        # Whether the line starts something in the background, which it may then wait for or end.
+        self.starts_jobs = False
         # Whether the line names Handrail anywhere.
         self.named_here = False
 
@@ -118,13 +139,16 @@ class Weighing:
         self.named_here = self.named_here or "handrail" in analysis.text
         self.located = self.located or bool(analysis.assigned) or "PWD" in analysis.text
         self.spelled_out = self.spelled_out and is_spelled_out(analysis)
+        self.unambiguous = self.unambiguous and is_unambiguous(analysis)
+        self.starts_jobs = self.starts_jobs or STARTS_JOB.search(analysis.text) is not None
         if analysis.opaque:
             for reason in analysis.opaque:
                 self.doubt(Doubt(reason, None if reason.code in TAKEN_APART else Decision.CONFIRM))
             self.narrowable = False
-            self.parts.append(Part(OPAQUE, span=self.at, folders=self.folders))
+            self.parts.append(Part(OPAQUE, span=self.at, folders=self.folders, varies=True))
         for name, word in analysis.assigned:
             if unindexed(name) in self.judging.environment or not harmless(unindexed(name), word.text):
+                self.assignment(name, word)
                 self.set_variable(name, word, later=True)
             if word.start == "(":
                 self.lists.add(name)
@@ -143,8 +167,10 @@ class Weighing:
                 self.places.cwds, there = self.places.entered, behind
         if elsewhere:
             self.places.enter(elsewhere)
-        if self.traps and self.depth == 0:
-            self.sprung()
+        if self.depth == 0:
+            if self.traps:
+                self.sprung()
+            self.listed()
 
     def sprung(self) -> None:
         """What traps run, in the folders that the shell was in after they were set, or before."""
@@ -152,6 +178,13 @@ class Weighing:
             self.places.cwds = [folder for folder in self.places.been if folder not in known]
             if self.places.cwds:
                 self.code(code, span, Effects())
+
+    def listed(self) -> None:
+        """What the line finds in a folder with secrets, where it also reads files whose names are not known."""
+        if self.places.looked_through is not None and (word := self.places.unknown_read) is not None:
+            folder, kept = self.places.looked_through
+            told = f"it reads files that it finds, and looks through {folder!r}, where {kept!r} keeps secrets"
+            self.unconfined.append(Doubt(Reason("secret", told, word.span), Decision.CONFIRM))
 
     def doubt(self, doubt: Doubt) -> None:
         if self.at is not None:
@@ -180,8 +213,14 @@ class Weighing:
         return tuple(map(str, self.places.cwds))
 
     @property
+    def sends_files(self) -> bool:
+        """Whether it uses the network beside files of the workspace, which commands in the sandbox may change before it is run again."""
+        touches = (touch for part in self.parts for touch in part.touches)
+        return self.network and any(touch.kind == "read" and self.places.within(touch.what) for touch in touches)
+
+    @property
     def lost(self) -> list[str]:
-        """What may be lost of what is there now: a file that a line does nothing with but give it another name is not."""
+        """The existing files that may be lost; a file that is only renamed is not."""
         return [] if len(self.parts) == 1 and sorted(self.losing) == sorted(self.renamed) else self.losing
 
     @property
@@ -217,13 +256,18 @@ class Weighing:
         """A simple command: what it sets, where it is redirected, and its words."""
         for redirect in command.redirects:
             self.redirect(redirect, command)
+        leads = self.leads
         for name, word in command.assignments:
             self.prefix(name, word, command)
+            self.leads = self.leads or (bool(command.words) and not is_tame(name, word.text))
         if self.named_here:
             for doubt in doubts_of_handrail(command):
                 self.doubt(doubt)
         if command.words:
             self.words(command.words, feed, command.span)
+        if command.assignments:
+            # What is exported stays for the commands behind.
+            self.leads = leads or self.exports
         self.remember(command, feed)
 
     def remember(self, command: Command, feed: Feed) -> None:
@@ -239,11 +283,36 @@ class Weighing:
         tells = command.program in TELLING and name in ("GIT_DIR", "GIT_WORK_TREE") and command.program != "git"
         splits = name == "IFS" and command.program == "read" and word.text is not None
         fine = tells or splits or harmless(name, word.text)
-        view = View.SHELL if fine else None
-        argv, at = (f"{name}={word.guess}",), self.at or word.span
-        self.parts.append(Part(argv, (), at, fine and self.spelled_out, view, self.folders))
+        tame = tells or splits or is_tame(name, word.text)
+        self.assignment(name, word, view=View.SHELL if fine else None, tame=tame)
         if not fine:
             self.set_variable(name, word)
+        elif not tame:
+            self.may_lead(name, word)
+
+    def assignment(self, name: str, word: Word, *, view: View | None = None, tame: bool = False) -> None:
+        """Add an assignment as a part of its own. `tame`: no program obeys it, so that it needs no approval beside others on the host."""
+        self.parts.append(
+            Part(
+                (f"{name}={word.guess}",),
+                span=self.at or word.span,
+                harmless=tame and self.spelled_out,
+                view=view,
+                folders=self.folders,
+                # It may name a program or a file of the workspace.
+                obeys_workspace=not tame and self.judging.sandbox is not None,
+                varies=not is_constant(word),
+            )
+        )
+
+    def doubts_on_host(self) -> Sequence[Doubt]:
+        """Return what else has to be approved where the line runs on the host, which hides no secrets and puts no files aside."""
+        return (*self.places.secrets_searched(), *self.places.unknown_names, *self.variable_doubts)
+
+    def may_lead(self, name: str, word: Word) -> None:
+        """Take down a variable that programs on the host may obey, for all that is known."""
+        told = f"it sets {name}, which programs may obey"
+        self.variable_doubts.append(Doubt(Reason("variable", told, self.at or word.span)))
 
     def set_variable(self, name: str, word: Word, *, later: bool = False) -> None:
         text = f"it sets {name}, which changes what {'later commands' if later else 'programs'} do"
@@ -272,12 +341,23 @@ class Weighing:
             self.places.write(target, effects, loses=">>" not in redirect.operator)
         if redirect.operator == "<" and target is not None and target.text is not None and not target.glob:
             effects.filters = shows_by_name(target.text)
+        self.histories.touch(effects.touches)
         self.take(effects)
         if target is not None and target.text != "/dev/null":
+            # What leads there may lead to a file by the time that the shell opens it.
+            self.reads = True
             argv = redirect.operator, target.guess
             at = self.at or target.span
             harmless = effects.harmless and self.spelled_out
-            self.parts.append(Part(argv, tuple(effects.touches), at, harmless, effects.view, self.folders))
+            varies = not is_constant(target)
+            self.parts.append(
+                Part(argv, tuple(effects.touches), at, harmless, effects.view, self.folders, varies=varies)
+            )
+
+    @property
+    def has_own_jobs(self) -> bool:
+        """True if a signal can only be for what the line has started: in the sandbox it reaches nothing else."""
+        return self.starts_jobs and self.judging.sandbox is not None and self.judging.sandbox.own_processes
 
     def connect(self, word: Word, effects: Effects) -> None:
         host = ":".join((word.text or "").split("/")[3:5])
@@ -299,6 +379,8 @@ class Weighing:
         else:
             self.program(words, feed, effects, span)
         self.depth -= 1
+        if self.leads:
+            effects.led()
         if effects.doubts or effects.changes or words[0].guess == "git":
             self.alarms.look(words, effects)
         effects.files = effects.files or any(word.glob for word in words)
@@ -308,9 +390,24 @@ class Weighing:
         if len(touches) > 1:
             touches = list(dict.fromkeys(touches))
         harmless = effects.harmless and self.spelled_out
-        self.parts.insert(at, Part(argv, tuple(touches), self.at or span, harmless, effects.view, folders))
+        obeys = effects.obeys_workspace and self.judging.sandbox is not None
+        # What builtins print starts nothing.
+        constant = effects.view is View.SHELL or all(map(is_constant, words))
+        varies = effects.varies or not (constant and self.unambiguous)
+        part = Part(
+            argv,
+            tuple(touches),
+            self.at or span,
+            harmless,
+            effects.view,
+            folders,
+            effects.unlisted,
+            obeys_workspace=obeys,
+            varies=varies,
+        )
+        self.parts.insert(at, part)
         if (effects.doubts or effects.changes) and any(word.text is None for word in words):
-            self.parts.insert(at + 1, Part(OPAQUE, span=self.at or span, folders=folders))
+            self.parts.insert(at + 1, Part(OPAQUE, span=self.at or span, folders=folders, varies=varies))
 
     def program(self, words: Sequence[Word], feed: Feed, effects: Effects, span: tuple[int, int]) -> None:
         first = words[0]
@@ -319,6 +416,9 @@ class Weighing:
             effects.touches.append(Touch("unknown"))
             return
         name = self.named_program(first, effects)
+        if name is not None and _is_own_path(first.text):
+            linked = [Word(name, name, first.span), *words[1:]]
+            name, words = (None, words) if _installs(words) else (name, linked)
         if name is None:
             if (at := destroying([word.text for word in words[1:]])) is not None:
                 task = words[at + 1]
@@ -336,6 +436,11 @@ class Weighing:
             return
         self.located = self.located or name == "pwd"
         effects.program = name not in SHELL_ONLY or "/" in first.text
+        if name in SHELL_ONLY:
+            # It prints names, which something else may take for files to read.
+            for word in words[1:]:
+                if word.glob or "/" in (word.text or ""):
+                    self.places.look_through(word.text or "", glob=word.glob)
         if self.code_fed(words, feed, effects):
             return
         if name in SHELLS:
@@ -355,6 +460,9 @@ class Weighing:
             effects.warn("privilege", f"it acts through {name}", words[0])
         else:
             effects.ask("unknown_program", f"{name!r} is not a program that is known", words[0])
+        self.histories.mixed = True
+        # It may be a runner of tasks or tests as any other.
+        effects.obeys_workspace = True
         effects.touches.append(Touch("unknown", name))
         self.narrowable = False
         if self.depth > MAX_NESTING:
@@ -370,8 +478,7 @@ class Weighing:
 
     def suspected(self, words: Sequence[Word]) -> list[Doubt]:
         """What would need approval in every mode if a program that is not known ran the command that seems to stand among its words."""
-        apart = Weighing(self.judging, self.places.cwds, self.around, self.variables, self.codes)
-        apart.depth, apart.steps = self.depth + 1, self.steps
+        apart = self.apart()
         commands, codes = commands_among(words)
         for command in commands:
             apart.words(command, NOTHING, command[0].span)
@@ -379,6 +486,12 @@ class Weighing:
             apart.code(code.guess, code.span, Effects())
         self.steps = apart.steps
         return [doubt for doubt in apart.doubts if doubt.floor is not None]
+
+    def apart(self) -> Weighing:
+        """The same for something that is only looked at."""
+        apart = Weighing(self.judging, self.places.cwds, self.around, self.variables, self.codes)
+        apart.depth, apart.steps, apart.portable = self.depth + 1, self.steps, True
+        return apart
 
     def named_program(self, first: Word, effects: Effects) -> str | None:
         """The name of the program; None when it is a file of its own, which is then looked at."""
@@ -392,8 +505,35 @@ class Weighing:
         folder, _, base = name.rpartition("/")
         if folder in SYSTEM_FOLDERS:
             return base
+        if (linked := self.linked_program(name)) is not None:
+            for found in self.places.resolved(name):
+                # The link, too: a person's yes is for what it leads to now.
+                effects.touches += [Touch("execute", found.written), Touch("execute", found.real)]
+            effects.warn_on_host("foreign_program", FOREIGN_PROGRAM.format(name), first)
+            effects.obeys_workspace = effects.changes = self.runs_code = self.histories.mixed = True
+            return linked
         self.execute(first, name, effects)
         return None
+
+    def linked_program(self, text: str) -> str | None:
+        """The name of the program that a link in the workspace leads to, as `.venv/bin/python` does, where the sandbox shows it.
+
+        None for anything else. Whatever a sandboxed command makes of the link meanwhile, it leads to nothing that the sandbox does not show.
+        """
+        if self.judging.sandbox is None:
+            return None
+        shown = (*SYSTEM, *map(str, self.judging.readable))
+        found = self.places.resolved(text)
+        if not all(
+            one.refused is None
+            and self.places.within(one.written)
+            and not self.places.within(one.real)
+            and any(one.real.startswith(f"{folder}/") for folder in shown)
+            for one in found
+        ):
+            return None
+        names = {one.real.rpartition("/")[2] for one in found}
+        return names.pop() if len(names) == 1 and names.isdisjoint(builtins.BUILTINS) else None
 
     def own_program(self, word: Word, place: str, effects: Effects) -> None:
         """A program that PATH leads to in the workspace, or among temporary files: in the sandbox it is code of the project like any other."""
@@ -401,25 +541,57 @@ class Weighing:
             effects.ask("own_program", f"{word.guess!r} is a program of the workspace", word)
             return
         effects.touches.append(Touch("execute", place))
-        effects.changes = self.runs_code = True
+        effects.obeys_workspace = True
+        effects.changes = self.runs_code = self.histories.mixed = True
 
-    def execute(self, word: Word, text: str | None, effects: Effects) -> None:
-        """Running a file: one of the workspace is code of the project."""
+    def execute(
+        self, word: Word, text: str | None, effects: Effects, *, portable: bool | None = None, by: str | None = None
+    ) -> None:
+        """Running a file: one of the workspace is code of the project.
+
+        `portable` as for `code`; None where the file may say it itself. `by`: the program that is given the file; None where it is started
+        itself, or a shell is given it whose `portable` is known.
+        """
         if text is None or word.process:
             effects.warn("hidden_code", "which code it runs cannot be seen", word)
             return
         for found in self.places.resolved(text):
             effects.touches.append(Touch("execute", found.real))
-            effects.changes = self.runs_code = True
+            effects.obeys_workspace = effects.obeys_workspace or self.places.within(found.real)
+            effects.changes = self.runs_code = self.histories.mixed = True
             if (code := self.written.pop(found.real, None)) is not None:
-                self.code(code, word.span, effects)
+                reader = None if by in SHELLS else by
+                if portable is None and code.startswith("#!"):
+                    portable = BASH_SCRIPT.match(code) is None
+                    given = by is not None and (by in SHELLS or INTERPRETER.fullmatch(by) is not None)
+                    reader = reader if given else reader_of(code)
+                if reader is None:
+                    self.code(code, word.span, effects, portable=portable)
+                else:
+                    self.script(code, reader, word, effects)
             if found.refused is not None:
                 effects.ask(found.refused.code, found.refused.text, word)
             elif word.glob:
                 effects.warn("unknown_program", "which file it runs depends on what is there", word)
             elif not self.places.within(found.real):
-                effects.warn("foreign_program", f"{text!r} is a program from outside the workspace", word)
+                effects.warn("foreign_program", FOREIGN_PROGRAM.format(text), word)
                 return
+
+    def script(self, code: str, reader: str, word: Word, effects: Effects) -> None:
+        """Code for another program than a shell that the line has put into a file.
+
+        In the sandbox it may do what every file of the workspace may; what it would do counts where the line runs on the host.
+        """
+        first = Word(reader, reader, word.span)
+        given = _with_code(reader, code, [first]) if INTERPRETER.fullmatch(reader) else None
+        if given is None or self.depth > MAX_NESTING:
+            effects.warn_on_host("code", f"what {reader!r} makes of {word.guess!r} is not analysed", word)
+            return
+        apart = self.apart()
+        apart.words(given, NOTHING, word.span)
+        self.steps = apart.steps
+        for doubt in (*apart.doubts, *apart.unconfined):
+            effects.unconfined.append(Doubt(replace(doubt.reason, span=word.span), doubt.floor))
 
     def code_fed(self, words: Sequence[Word], feed: Feed, effects: Effects) -> bool:
         """Whether it is a shell or an interpreter that takes its code from standard input, which is then looked at."""
@@ -432,7 +604,7 @@ class Weighing:
             effects.warn("hidden_code", told, words[0])
             return True
         if name in SHELLS:
-            self.code(code, words[0].span, effects)
+            self.code(code, words[0].span, effects, portable=is_portable(words))
             return True
         given = _with_code(name, code, words)
         use = taken(given) if given is not None else None
@@ -449,6 +621,7 @@ class Weighing:
     ) -> None:
         if use.unknown is not None:
             word = words[min(use.unknown, len(words) - 1)]
+            effects.unlisted = True
             if use.unread:
                 effects.warn("code", f"what {name!r} runs by {word.guess!r} is not read", word)
             else:
@@ -456,24 +629,34 @@ class Weighing:
             self.narrowable = False
         if use.kind == "dangerous":
             reason = use.reason or Reason("dangerous", f"{name!r} may do harm")
-            effects.doubts.append(Doubt(reason if reason.span else replace(reason, span=span), Decision.CONFIRM))
+            doubt = Doubt(reason if reason.span else replace(reason, span=span), Decision.CONFIRM)
+            (effects.unconfined if name == "kill" and self.has_own_jobs else effects.doubts).append(doubt)
         effects.changes = effects.changes or use.kind != "reads"
         folders = [named for named in use.named if named.role == "folder"]
         before = list(self.places.cwds) if folders else []
+        if folders:
+            self.places.entered = []
         for named in folders:
             self.folder(named, words[named.word_index], use, effects)
         if use.needs:
             self.needs(use, words, effects)
         for named in use.named:
             judge_operand(self, Operand(named, words, use), effects)
+        if use.kind != "reads" and use.needs.isdisjoint(("network", "repository", "code")):
+            effects.varies = effects.varies or effects.writes_unseen
+        # Where it cannot enter the folder that it is told, it does nothing.
+        self.histories.run(use, words, self.places.entered if folders else self.places.cwds, effects.touches)
         self.names_files = self.names_files and all(self.names_file(named, words) for named in use.named)
         if effects.inspects and all(_names_place(named, words) for named in use.named):
             effects.files = False
         if self.linked:
             self.places.links |= self.linked
             self.linked = set()
+        leads = self.leads
+        self.leads = leads or any(_leads(named, words) for named in use.named)
         for inner in use.inner:
             self.inner(inner, use, words, feed, effects)
+        self.leads = leads or self.exports
         if folders:
             self.places.cwds = before
         if effects.doubts or use.kind != "reads":
@@ -491,6 +674,12 @@ class Weighing:
         return ordinary and all(os.path.isfile(at.real) for at in found)
 
     def needs(self, use: Use, words: Sequence[Word], effects: Effects) -> None:
+        if "repository" in use.needs:
+            # Its hooks are kept from sandboxed commands; what these run in their turn is not.
+            obeys = "code" in use.needs and not all(_runs_no_hooks(folder, self.judging) for folder in self.folders)
+        else:
+            obeys = not use.needs.isdisjoint(("code", "loads_project"))
+        effects.obeys_workspace = effects.obeys_workspace or obeys
         if "network" in use.needs:
             self.connects(use, words, effects)
         elif use.reaches is not None:
@@ -498,7 +687,6 @@ class Weighing:
         if "code" in use.needs:
             effects.changes = self.runs_code = True
             effects.touches.append(Touch("execute", words[0].guess))
-        self.works_on_history = self.works_on_history or "repository" in use.needs
         if "repository" in use.needs and not self.places.at_home():
             effects.ask("foreign_repository", "a repository outside the workspace may run its own programs", words[0])
         elif "repository" in use.needs and (outer := self.places.outer_repository()) is not None:
@@ -507,6 +695,10 @@ class Weighing:
         if "session" in use.needs:
             effects.touches.append(Touch("session", words[0].guess))
             effects.ask("session", f"{words[0].guess!r} changes what later commands do", words[0])
+        if "reads_list" in use.needs:
+            self.places.unknown_read = words[0]
+            if not _searches_named_folders(use, words, self.places):
+                self.places.search_here(words[0])
         if "inspects" in use.needs:
             effects.inspects = True
             self.inspecting.append(words[0].guess)
@@ -545,6 +737,7 @@ class Weighing:
             note = effects.warn if "code" in use.needs or use.inner else effects.ask
             note("unknown_path", "which folder it works in depends on something unknown", word)
             return
+        self.places.look_through(text, glob=False)
         found = list(self.places.resolved(text))
         for one in found:
             if one.refused is not None or not (self.places.within(one.real) or self.places.passing(one.real)):
@@ -556,26 +749,38 @@ class Weighing:
         """What an always-allow of this command may be narrowed to."""
         if use.kind == "dangerous" or use.unknown is not None:
             return
+        if effects.network and not effects.by_host:
+            # Its options may name other hosts and places than were shown.
+            self.narrowable = False
+            return
         argv = tuple(word.text or "" for word in words)
         if "" in argv:
             self.narrowable = False
         elif use.inner or "code" in use.needs or any(named.role == "execute" for named in use.named):
             self.narrowed.append(argv)
+        elif use.leading > 1:
+            self.narrowed.append(argv[: use.leading])
+        elif not _has_commands(name):
+            self.narrowed.append(argv[:1])
+        elif len(argv) > 1:
+            self.narrowed.append(argv if argv[1].startswith("-") else argv[:2])
         else:
-            commands = len(argv) > 1 and not argv[1].startswith("-") and _has_commands(name)
-            self.narrowed.append(argv[:2] if commands else argv[:1])
+            # All its subcommands begin like that.
+            self.narrowable = False
 
     # What it runs in its turn
 
     def inner(self, inner: Inner, use: Use, words: Sequence[Word], feed: Feed, effects: Effects) -> None:
         if inner.where == "remote":
             return
+        effects.varies = effects.varies or (inner.gets != "nothing" and not feed.constant)
         at_home = inner.gets == "input" and self.places.at_home()
         if inner.code is not None:
             if inner.language in ("bash", "sh", "shell"):
                 span = words[min(inner.start, len(words) - 1)].span
                 for code in filled_code(inner, feed, at_home=at_home) if inner.gets == "input" else [inner.code]:
-                    self.code(code, span, effects)
+                    # Programs run code by `sh`, or by the shell that SHELL names.
+                    self.code(code, span, effects, portable=True)
             return
         if inner.start >= inner.end:
             return
@@ -589,26 +794,56 @@ class Weighing:
             self.words(chosen, feed if inner.gets == "nothing" else NOTHING, words[0].span)
 
     def code(
-        self, text: str, span: tuple[int, int], effects: Effects, *, given: Mapping[str, str] | None = None
+        self,
+        text: str,
+        span: tuple[int, int],
+        effects: Effects,
+        *,
+        given: Mapping[str, str] | None = None,
+        portable: bool | None = None,
     ) -> None:
-        """Code for bash that stands in the line. `given` are its parameters, by number."""
+        """Code for a shell that stands in the line. `given` are its parameters, by number.
+
+        It is read as bash's. `portable`: the shell may be another; None for the one that runs the code around it.
+        """
         if self.depth > MAX_NESTING:
             effects.warn("too_deep", "commands are nested too deeply", None)
             return
         outer, self.at = self.at, self.at or span
+        around, self.portable = self.portable, self.portable if portable is None else portable
         variables = self.variables
         if self.places.cwds != [self.places.began]:
             variables = {name: value for name, value in variables.items() if name != "PWD"}
         inner = self.codes.analyse(text, {**variables, **given} if given else variables)
+        # What was not read to its end needs approval as it is, and may be too much to be parsed.
+        read = all(reason.code in TAKEN_APART for reason in inner.opaque)
+        if self.portable and read and (part := differing_part(inner)) is not None:
+            told = f"{part[:MAX_SHOWN]!r} is not the same for every shell, and which one reads it is not known"
+            self.doubt(Doubt(Reason("other_shell", told), Decision.CONFIRM))
+            self.narrowable = False
+            self.parts.append(Part(OPAQUE, span=self.at, folders=self.folders, varies=True))
         self.depth += 1
         self.line(inner)
         self.depth -= 1
-        self.at = outer
+        self.at, self.portable = outer, around
 
     def trap(self, text: str, span: tuple[int, int], effects: Effects) -> None:
         """Code for bash that is run at some later time."""
         self.traps.append((text, span, tuple(self.places.cwds)))
         self.code(text, span, effects)
+
+
+def _is_own_path(text: str) -> bool:
+    """True for the path of a program that is none of the system's folders."""
+    folder, slash, _ = text.rpartition("/")
+    return bool(slash) and folder not in SYSTEM_FOLDERS
+
+
+def _installs(words: Sequence[Word]) -> bool:
+    """True for `.venv/bin/python -m pip …`."""
+    return INTERPRETER.fullmatch(words[0].guess.rpartition("/")[2]) is not None and [
+        word.text for word in words[1:3]
+    ] == ["-m", "pip"]
 
 
 def _as_installer(words: Sequence[Word]) -> Sequence[Word] | None:
@@ -618,7 +853,7 @@ def _as_installer(words: Sequence[Word]) -> Sequence[Word] | None:
     """
     first = words[0]
     folder, _, base = (first.text or "").rpartition("/")
-    if INTERPRETER.fullmatch(base) and [word.text for word in words[1:3]] == ["-m", "pip"]:
+    if _installs(words):
         return [Word(f"{folder}/pip", f"{folder}/pip", first.span), *words[3:]]
     return words if base.startswith(("pip", "uv")) else None
 
@@ -638,10 +873,32 @@ def _has_commands(name: str) -> bool:
     return any(len(block.names) > 1 for block in rows.program(name))
 
 
+def _runs_no_hooks(folder: str, judging: Judging) -> bool:
+    """Return True if git runs no hooks for the repository that a folder belongs to, and no program that its settings name."""
+    git = repository_above(folder)
+    settings = repositories.common_settings(judging.home, judging.environment)
+    return git is None or repositories.runs_no_hooks(Path(git), settings)
+
+
+def _leads(named: Named, words: Sequence[Word]) -> bool:
+    """True for a variable that a program gives to another, and that one may obey (`env NAME=VALUE …`)."""
+    word = words[named.word_index]
+    name, _, value = (named.value if named.value is not None else word.guess).partition("=")
+    return named.role == "sets" and not is_tame(name, value if word.text is not None else None)
+
+
 def _names_place(named: Named, words: Sequence[Word]) -> bool:
     """True if a word only names an absolute path to be looked up, which is the same from every directory."""
     text = named.value if named.value is not None else words[named.word_index].text
     return named.role in ("variable", "name") or (named.role == "list" and (text or "").startswith("/"))
+
+
+def _searches_named_folders(use: Use, words: Sequence[Word], places: Places) -> bool:
+    """True if all that a program reads is below directories that its words name, and not listed in a file or found where it is."""
+    texts = [words[one.word_index].text if one.value is None else one.value for one in use.named if one.role == "read"]
+    return bool(texts) and all(
+        text is not None and all(os.path.isdir(found.real) for found in places.resolved(text)) for text in texts
+    )
 
 
 def _picked(word: Word) -> Word:

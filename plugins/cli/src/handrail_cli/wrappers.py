@@ -135,6 +135,18 @@ def reads_code(argv: Words) -> bool:
     return False
 
 
+# The program, and its first argument, in the first line of a script.
+SHEBANG = re.compile(r"#!\s*(\S+)(?:\s+(?:-S\s*)?(\S+))?")
+
+
+def reader_of(code: str) -> str | None:
+    """Return the name of the program that the first line of a script names; None for a shell."""
+    match = SHEBANG.match(code)
+    names = [(word or "").rpartition("/")[2] for word in match.groups()] if match is not None else [""]
+    name = names[-1] if names[0] == "env" else names[0]
+    return None if name in SHELLS or not name else name
+
+
 INTERPRETER = re.compile(
     r"python[0-9.]*|pypy3?|perl[0-9.]*|ruby[0-9.]*|node|nodejs|deno|bun|php[0-9.]*|lua[0-9.]*|tclsh|osascript|guile|Rscript"
 )

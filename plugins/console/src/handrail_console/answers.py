@@ -229,7 +229,7 @@ class Answers:
         return _json([plan.wire(most=SHOWN_PATHS) for plan in plans])
 
     async def undo_diff(self, request: Request) -> Response:
-        """What undoing one of them would change."""
+        """The changes that undoing one of them would make."""
         lines = await self._hands.undo_diff(request.query_params.get("call", ""))
         return _json({"diff": "\n".join(lines)})
 

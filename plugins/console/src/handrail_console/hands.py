@@ -70,7 +70,7 @@ class Hands:
         return await self._runtime.undo.run(lambda keeper: plans_for(keeper, None, most=most, stop=stop))
 
     async def undo_diff(self, call: str) -> list[str]:
-        """What undoing a call (`SESSION/ID`) would change, as lines of a diff."""
+        """Return the changes of undoing a call (`SESSION/ID`) as lines of a diff."""
         from handrail.undo.selection import diff_for
 
         plan = await self._plan(call)

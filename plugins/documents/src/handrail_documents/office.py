@@ -19,6 +19,7 @@ import anyio
 import anyio.to_thread
 
 from handrail import Downstream
+from handrail.running.programs import START_FOLDER
 
 if TYPE_CHECKING:
     from handrail.running.programs import HostPrograms
@@ -101,7 +102,7 @@ class Office:
                 stdout=said,
                 stderr=said,
                 env=self._variables(),
-                cwd="/",
+                cwd=START_FOLDER,
                 start_new_session=True,
             )
             try:

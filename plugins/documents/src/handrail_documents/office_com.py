@@ -20,6 +20,7 @@ import anyio
 import anyio.to_thread
 
 from handrail import Downstream
+from handrail.running.programs import START_FOLDER
 from handrail_documents.office import made_in
 from handrail_documents.office_com_start import PID, Application, application_for
 
@@ -70,7 +71,11 @@ class ComOffice:
         with (self.folder / "said").open("w+b") as said:
             # Started as it stands: it is there in a millisecond.
             process = subprocess.Popen(  # noqa: ASYNC220
-                [*argv, str(given), str(out / f"in.{to}"), to], stdin=subprocess.DEVNULL, stdout=said, stderr=said
+                [*argv, str(given), str(out / f"in.{to}"), to],
+                cwd=START_FOLDER,
+                stdin=subprocess.DEVNULL,
+                stdout=said,
+                stderr=said,
             )
             try:
                 code = await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
+import anyio.to_thread
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import TypeAliasType
 
@@ -153,5 +155,6 @@ async def write_excel(new: WriteExcel, context: ToolContext) -> Mapping[str, Any
             raise type(exc)(f"{new.path!r}: {exc}", hint=exc.hint, details=exc.details) from exc
         expected = Expected(file and file.status)
     context.checkpoint()
-    opened.replace(path, data, expected=expected)
+    replaced = partial(opened.replace, path, data, expected=expected, within=context.workspace)
+    await anyio.to_thread.run_sync(replaced)
     return {"path": context.shown_path(path), **result}

@@ -174,3 +174,14 @@ def with_line_ends_of(before: str, text: str) -> str:
     lines = text.split("\n")
     made = [line + (ends[line].most_common(1)[0][0] or main if line in ends else main) for line in lines[:-1]]
     return "".join([*made, lines[-1]])
+
+
+def describe_names(before: os.stat_result, after: os.stat_result) -> str:
+    """Return what a change of a file means for its other names (hard links); empty for a file that had none."""
+    names = before.st_nlink
+    if names < 2:
+        return ""
+    if os.path.samestat(before, after):
+        return f"the file has {names} names (hard links), and all of them show the new content"
+    others = "the other one keeps" if names == 2 else "the others keep"
+    return f"the file had {names} names (hard links), not all of them in the workspace: {others} the old content"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
@@ -27,7 +28,16 @@ from handrail import (
 )
 from handrail.files import opened
 from handrail.files.naming import near
-from handrail_files.content import LINE_END, Content, Encoding, ends_in_returns, main_line_end, plain_ends, read_content
+from handrail_files.content import (
+    LINE_END,
+    Content,
+    Encoding,
+    describe_names,
+    ends_in_returns,
+    main_line_end,
+    plain_ends,
+    read_content,
+)
 from handrail_files.diffs import Stretch, name_of, of_bytes, of_stretch
 from handrail_files.known import Known
 from handrail_files.matching import Found, Match, apart, find
@@ -305,18 +315,20 @@ async def edit_file(edit: Edit, context: ToolContext) -> Mapping[str, Any]:
     check_approved(context.verdict, plan.diff, edit.file_path)
     context.checkpoint()
     expected = opened.Expected(before.status if before is not None else None)
-    write = partial(opened.replace, path, plan.data, create_dirs=before is None, expected=expected)
+    write = partial(
+        opened.replace, path, plan.data, create_dirs=before is None, expected=expected, within=context.workspace
+    )
     # It is not left alone when the call is stopped: what it does is done, or not, when the call ends.
     status = await anyio.to_thread.run_sync(write)
     known.note(path, edit.file_path, status, plan.data)
-    return _told(plan, context.shown_path(plan.path))
+    return _told(plan, context.shown_path(plan.path), status)
 
 
 async def _in_time(work: Callable[[], Plan]) -> Plan:
     return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
 
 
-def _told(plan: Plan, path: str) -> Mapping[str, Any]:
+def _told(plan: Plan, path: str, status: os.stat_result) -> Mapping[str, Any]:
     result: dict[str, Any] = {
         "replacements": plan.replacements,
         "file_path": path,
@@ -324,8 +336,6 @@ def _told(plan: Plan, path: str) -> Mapping[str, Any]:
         "range": list(plan.lines),
         "diff": plan.diff,
     }
-    if plan.before is not None and plan.before.status.st_nlink > 1:
-        result["note"] = (
-            f"the file has {plan.before.status.st_nlink} names (hard links), and all of them show the new content"
-        )
+    if plan.before is not None and (names := describe_names(plan.before.status, status)):
+        result["note"] = names
     return result

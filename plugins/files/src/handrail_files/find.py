@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -24,8 +24,9 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from handrail import Downstream, InvalidArguments, Read, Tool, ToolContext, tool
 from handrail.files import opened
 from handrail_files import globbing
+from handrail_files.ignore_links import IGNORE_FILES, check_ignore_links
 from handrail_files.permitted import Permitted
-from handrail_files.standing import Standing
+from handrail_files.verified_results import SETTLING_S, VerifiedResults
 
 if TYPE_CHECKING:
     from handrail.running.programs import HostPrograms
@@ -34,7 +35,6 @@ DEADLINE_S = 20.0
 # Seconds after which a search is suspected to wait for a file, and the bytes of memory that it may take.
 LOOK_S = 0.5
 MAX_MEMORY = 2 * 2**30
-IGNORE_FILES = (".gitignore", ".ignore", ".rgignore", ".git/info/exclude")
 PIECE = 262_144
 # Letters of a line that are shown; bytes of one that the searching program writes.
 LINE = 500
@@ -92,10 +92,11 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a search runs: an open folder, and the one file in it where the call names a file."""
+    """Where a search runs: an open folder, and the one file in it where the call names a file. `fd`: that file, open to be read."""
 
     folder: opened.Folder
     file: str | None
+    fd: int | None = None
 
     @property
     def cwd(self) -> str:
@@ -131,7 +132,15 @@ def _command(search: Search, file: str | None, program: str | None) -> Sequence[
             "file": file,
         }
         return (sys.executable, "-P", "-m", "handrail_files.searching", json.dumps(orders))
-    flags = ["--no-config", "--no-messages", "--no-ignore-global", "--color=never", "--null", "--no-mmap"]
+    flags = [
+        "--no-config",
+        "--no-messages",
+        "--no-ignore-global",
+        "--no-ignore-exclude",
+        "--color=never",
+        "--null",
+        "--no-mmap",
+    ]
     if not search.ignore:
         flags += ["--no-ignore", "--hidden"]
     if types := _types(search):
@@ -150,7 +159,8 @@ def _command(search: Search, file: str | None, program: str | None) -> Sequence[
     flags += [f"--max-columns={WRITTEN}", "--max-columns-preview", "--crlf"]
     if not search.regex:
         flags.append("--fixed-strings")
-    return (program, *flags, "-e", search.search_text, "--", target)
+    # A file is read as the standard input: behind its name there may be a link by now.
+    return (program, *flags, "-e", search.search_text, "--", target if file is None else "-")
 
 
 def _types(search: Search) -> Sequence[str]:
@@ -178,7 +188,7 @@ def _running(command: Sequence[str], place: Place) -> Generator[subprocess.Popen
         command,
         cwd=place.cwd,
         env=environment,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL if place.fd is None else place.fd,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -282,6 +292,8 @@ class Lines:
     context: int
     # Lines of one file that may be shown.
     most: int
+    # The one file that is searched, which the searching program does not know by its name.
+    file: str | None = None
     found: dict[str, list[Line]] = field(default_factory=dict[str, list[Line]])
     counts: dict[str, int] = field(default_factory=dict[str, int])
     binary: set[str] = field(default_factory=set[str])
@@ -302,7 +314,7 @@ class Lines:
                 around.append((number, fits, line))
             rest = data[at:]
         for warned in _BINARY.finditer(rest):
-            self.binary.add(_name(warned[1]))
+            self.binary.add(self._named(warned[1]))
         self._keep(current, around)
 
     def _record(self, data: bytes, at: int) -> tuple[bytes, int, bool, bytes, int] | None:
@@ -312,7 +324,7 @@ class Lines:
         if ended < 0:
             return None
         while (warned := _BINARY.match(data, at, named)) is not None:
-            self.binary.add(_name(warned[1]))
+            self.binary.add(self._named(warned[1]))
             at = warned.end()
         told = data[named + 1 : ended]
         digits = len(told) - len(told.lstrip(b"0123456789"))
@@ -321,7 +333,7 @@ class Lines:
     def _keep(self, raw: bytes, lines: list[tuple[int, bool, bytes]]) -> None:
         if not lines:
             return
-        name = _name(raw)
+        name = self._named(raw)
         if not self.counts_file(name):
             return
         hits = [number for number, fits, _ in lines if fits]
@@ -331,6 +343,9 @@ class Lines:
         texts = {number: line for number, _, line in lines}
         self.found[name] = [self._line(name, number, texts) for number in hits[: self.most]]
         self._kept += len(self.found[name])
+
+    def _named(self, raw: bytes) -> str:
+        return self.file if self.file is not None else os.fsdecode(raw.removeprefix(b"./"))
 
     def counts_file(self, name: str) -> bool:
         """Whether a file has such a name as is asked for."""
@@ -342,10 +357,6 @@ class Lines:
             line.before = [_shown(texts[n]) for n in range(number - self.context, number) if n in texts]
             line.after = [_shown(texts[n]) for n in range(number + 1, number + self.context + 1) if n in texts]
         return line
-
-
-def _name(raw: bytes) -> str:
-    return os.fsdecode(raw.removeprefix(b"./"))
 
 
 def _shown(line: bytes) -> str:
@@ -363,7 +374,7 @@ class Engine:
     seconds: float
 
     async def finished(self, search: Search, place: Place, take: Callable[[subprocess.Popen[bytes]], None]) -> bool:
-        """Whether the search came to its end in time; then what it complained of is raised.
+        """Return True if the search ended in time; then its complaints are raised.
 
         Raises `Downstream` for an ignore file that the search would wait for, or read without end.
         """
@@ -410,9 +421,12 @@ def find_tool(program: Callable[[HostPrograms], str | None] = ripgrep, *, second
             raise InvalidArguments("find_files: give a pattern, a search_text, or both")
         if search.search_text is not None and "\n" in search.search_text:
             raise InvalidArguments("find_files: search_text is looked for in each line, and holds a line end")
-        async with _place(context.judged_path(search.path)) as place:
+        path, permitted = context.judged_path(search.path), Permitted(context)
+        if search.ignore:
+            await check_ignore_links(path, context, permitted)
+        async with _place(path, reads=search.search_text is not None) as place:
             work = _by_name if search.search_text is None else _by_text
-            return await work(search, place, Permitted(context), Engine(program(context.programs), seconds))
+            return await work(search, place, permitted, Engine(program(context.programs), seconds))
 
     return find_files
 
@@ -427,7 +441,7 @@ def _leads_out(pattern: str) -> bool:
 
 
 @asynccontextmanager
-async def _place(path: Path) -> AsyncGenerator[Place, None]:
+async def _place(path: Path, *, reads: bool) -> AsyncGenerator[Place, None]:
     try:
         with opened.listing(path) as folder:
             yield Place(folder, None)
@@ -435,14 +449,15 @@ async def _place(path: Path) -> AsyncGenerator[Place, None]:
     except Downstream:
         if not path.is_file():
             raise
-    with opened.listing(path.parent) as folder:
-        yield Place(folder, path.name)
+    with opened.listing(path.parent) as folder, ExitStack() as held:
+        file = held.enter_context(folder.reading(path.name)) if reads else None
+        yield Place(folder, path.name, file.fd if file is not None else None)
 
 
 async def _by_name(search: Search, place: Place, permitted: Permitted, engine: Engine) -> Mapping[str, Any]:
     names = Names()
     fits = globbing.names(search.pattern or "*")
-    standing = Standing(place.folder, time.time_ns())
+    standing = VerifiedResults(place.folder, time.time_ns())
     whole = await engine.finished(search, place, partial(names.take, fits=fits))
     times = {name: _modified(place, name) for name in names.found}
     # A few more than are shown, for those that are withheld.
@@ -472,9 +487,15 @@ def _modified(place: Place, name: str) -> float:
 
 async def _by_text(search: Search, place: Place, permitted: Permitted, engine: Engine) -> Mapping[str, Any]:
     lines = Lines(
-        globbing.names(search.pattern) if search.pattern is not None else None, search.context, search.max_results
+        globbing.names(search.pattern) if search.pattern is not None else None,
+        search.context,
+        search.max_results,
+        place.file,
     )
-    standing = Standing(place.folder, time.time_ns())
+    if place.fd is None:
+        # What was changed just before the call is then certain not to have been exchanged during it.
+        await anyio.sleep(SETTLING_S)
+    standing = VerifiedResults(place.folder, time.time_ns())
     whole = await engine.finished(search, place, lines.take)
     # What may not be read leaves no trace, not even a number: that would tell whether the text is in it.
     total = 0
@@ -484,9 +505,11 @@ async def _by_text(search: Search, place: Place, permitted: Permitted, engine: E
         if not lines.counts_file(name) or not await permitted.may_read(place.path(name)):
             continue
         found = lines.found.get(name, [])
-        unchanged = standing.is_unchanged(name)
-        # Of a file that may have been another one for a moment, only lines count that are in it.
-        if not unchanged and not all(standing.holds(name, line.numbered(), _shown) for line in found):
+        unchanged = place.fd is not None or standing.is_unchanged(name)
+        # Of a file that may have been another one for a moment, only lines count that are in it; a binary one shows none.
+        if not unchanged and (
+            name in lines.binary or not all(standing.holds(name, line.numbered(), _shown) for line in found)
+        ):
             continue
         if name in lines.binary:
             binary.append(_told_path(search, place, name))

@@ -20,7 +20,6 @@ from handrail_files.globbing import translate
 
 BY_TOOL = (".rgignore", ".ignore")
 BY_GIT = ".gitignore"
-EXCLUDE = ".git/info/exclude"
 # Bytes of an ignore file that are read; a larger one is none.
 MAX_RULES = 4_194_304
 # Bytes that ripgrep looks at together.
@@ -109,7 +108,7 @@ class Tree:
             found.append((level, "/".join([*inside[len(inside) - up :], name]) if up else name))
         found += [(level, level.base + path) for level in self._above]
         any_git = any(level.has_git for level, _ in found)
-        for file in (*BY_TOOL, BY_GIT, EXCLUDE):
+        for file in (*BY_TOOL, BY_GIT):
             rule = _first(file, found, any_git=any_git, folder=folder)
             if rule is not None:
                 return rule.ignores
@@ -117,7 +116,7 @@ class Tree:
 
 
 def _first(file: str, found: list[tuple[Level, str]], *, any_git: bool, folder: bool) -> Rule | None:
-    by_git = file in (BY_GIT, EXCLUDE)
+    by_git = file == BY_GIT
     if by_git and not any_git:
         return None
     for level, path in found:
@@ -131,7 +130,7 @@ def _first(file: str, found: list[tuple[Level, str]], *, any_git: bool, folder: 
 
 def _level(folder: str, base: str) -> Level:
     rules: dict[str, tuple[Rule, ...]] = {}
-    for file in (*BY_TOOL, BY_GIT, EXCLUDE):
+    for file in (*BY_TOOL, BY_GIT):
         data = read_small_bytes(Path(folder, file), most=MAX_RULES)
         if data is not None:
             rules[file] = rules_of(data.decode("utf-8", "surrogateescape").removeprefix("\ufeff"))
@@ -186,9 +185,9 @@ def main(orders: dict[str, Any]) -> int:
 
 
 def _found(path: str, wanted: re.Pattern[str], orders: dict[str, Any]) -> Iterator[bytes]:
-    """What is to be written of a file."""
+    """What is to be written of a file. One that the search names is open as the standard input."""
     try:
-        data = Path(path).read_bytes()
+        data = sys.stdin.buffer.read() if orders["file"] else Path(path).read_bytes()
     except OSError:
         return
     name = os.fsencode(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handrail import Downstream, EditConfirmation, InvalidArguments, NotFound, ToolContext, Verdict, Write, tool
 from handrail.files import opened
-from handrail_files.content import MAX_BYTES, Content, Encoding, plain_ends, read_if_there, with_line_ends_of
+from handrail_files.content import (
+    MAX_BYTES,
+    Content,
+    Encoding,
+    describe_names,
+    plain_ends,
+    read_if_there,
+    with_line_ends_of,
+)
 from handrail_files.diffs import name_of, unified
 from handrail_files.known import Known
 from handrail_files.omissions import placeholder
@@ -152,7 +161,13 @@ async def write_file(new: NewFile, context: ToolContext) -> Mapping[str, Any]:
     context.checkpoint()
     expected = opened.Expected(before.status) if isinstance(before, Content) else None
     write = partial(
-        opened.replace, path, plan.data, overwrite=new.overwrite, create_dirs=new.create_dirs, expected=expected
+        opened.replace,
+        path,
+        plan.data,
+        overwrite=new.overwrite,
+        create_dirs=new.create_dirs,
+        expected=expected,
+        within=context.workspace,
     )
     # It is not left alone when the call is stopped: what it does is done, or not, when the call ends.
     try:
@@ -167,15 +182,14 @@ async def write_file(new: NewFile, context: ToolContext) -> Mapping[str, Any]:
         "bytes": len(plan.data),
         "created": before is None,
         **diff,
-        **_notes(plan),
+        **_notes(plan, status),
     }
 
 
-def _notes(plan: Plan) -> Mapping[str, str]:
+def _notes(plan: Plan, status: os.stat_result) -> Mapping[str, str]:
     told: list[str] = []
     if isinstance(plan.before, Content) and plan.before.data == plan.data:
         told.append("the file had this content already")
-    names = plan.before.status.st_nlink if isinstance(plan.before, Content) else 1
-    if names > 1:
-        told.append(f"the file has {names} names (hard links), and all of them show the new content")
+    if isinstance(plan.before, Content) and (names := describe_names(plan.before.status, status)):
+        told.append(names)
     return {"encoding": plan.encoding.name, **({"note": "; ".join(told)} if told else {})}

@@ -17,6 +17,7 @@ import anyio
 
 from handrail import Downstream, ServiceContext
 from handrail.files.locks import try_lock
+from handrail.running.programs import START_FOLDER
 from handrail_gui.x11 import windows
 from handrail_gui.x11.connection import Connection
 
@@ -81,7 +82,14 @@ class Device:
         self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         argv = [sys.executable, "-P", "-m", "handrail_gui.x11.awake", self.name, str(self._file)]
         done = await anyio.run_process(
-            argv, env=dict(self.environment), stdin=null, stdout=null, stderr=null, check=False, start_new_session=True
+            argv,
+            env=dict(self.environment),
+            cwd=START_FOLDER,
+            stdin=null,
+            stdout=null,
+            stderr=null,
+            check=False,
+            start_new_session=True,
         )
         if done.returncode or self._keeper() is None:
             raise Downstream("the screen cannot be kept awake: the X server has no screen saver extension")
@@ -120,7 +128,9 @@ class Device:
 
 def _started(argv: Sequence[str], environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
     null = subprocess.DEVNULL
-    return subprocess.Popen(argv, env=dict(environment), stdin=null, stdout=null, stderr=null, start_new_session=True)
+    return subprocess.Popen(
+        argv, env=dict(environment), cwd=START_FOLDER, stdin=null, stdout=null, stderr=null, start_new_session=True
+    )
 
 
 async def open_device(context: ServiceContext) -> Device:

@@ -10,6 +10,7 @@ from subprocess import DEVNULL, PIPE
 import anyio
 
 from handrail import Desktop, Downstream, Finding, Session
+from handrail.running.programs import START_FOLDER
 from handrail_gui.hands import Selection
 
 # Seconds for one answer of the program that owns the clipboard.
@@ -63,6 +64,7 @@ class WaylandClipboard:
                 stdout=PIPE if reads else DEVNULL,
                 stderr=DEVNULL,
                 env=dict(self.environment),
+                cwd=START_FOLDER,
             )
         except FileNotFoundError as exc:
             raise Downstream(f"{argv[0]} is not installed", hint=INSTALL) from exc
@@ -137,7 +139,9 @@ async def _introspected(environment: Mapping[str, str]) -> str:
     argv = ["dbus-send", "--session", "--print-reply", "--reply-timeout=2000", "--dest=org.freedesktop.portal.Desktop"]
     call = ["/org/freedesktop/portal/desktop", "org.freedesktop.DBus.Introspectable.Introspect"]
     try:
-        done = await anyio.run_process([*argv, *call], env=dict(environment), check=False, stderr=DEVNULL)
+        done = await anyio.run_process(
+            [*argv, *call], env=dict(environment), cwd=START_FOLDER, check=False, stderr=DEVNULL
+        )
     except FileNotFoundError:
         return ""
     return done.stdout.decode("utf-8", "replace")

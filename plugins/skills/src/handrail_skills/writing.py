@@ -45,7 +45,9 @@ def _of_new(params: NewSkill, verdict: Verdict) -> EditConfirmation:
 
 def _of_changed(params: ChangedSkill, verdict: Verdict) -> EditConfirmation:
     return EditConfirmation(
-        f"Change the skill {params.skill_name}", f"{params.skill_name}/{FILE}", _diff("", params.content)
+        f"Replace the whole text of the skill {params.skill_name}",
+        f"{params.skill_name}/{FILE}",
+        _diff("", params.content),
     )
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 
+from handrail.running.programs import START_FOLDER
+
 if TYPE_CHECKING:
     from handrail.running.programs import HostPrograms
 
@@ -57,7 +59,7 @@ async def _nvidia(programs: HostPrograms, seconds: float) -> list[dict[str, Any]
                 stdin=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 env=programs.environment,
-                cwd="/",
+                cwd=START_FOLDER,
                 check=False,
             )
         return list(parsed(done.stdout.decode("utf-8", "replace"))) if done.returncode == 0 else []

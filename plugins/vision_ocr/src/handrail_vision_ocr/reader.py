@@ -13,6 +13,7 @@ from typing import Any
 import anyio
 
 from handrail import BackendUnavailable
+from handrail.running.programs import START_FOLDER
 from handrail_vision_ocr import wire
 from handrail_vision_ocr.wire import Found
 
@@ -78,7 +79,7 @@ class Reader:
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env=self._environment,
-            cwd="/",
+            cwd=START_FOLDER,
             limit=LONGEST_ANSWER,
             start_new_session=True,
         )

@@ -41,7 +41,7 @@ class OmniParserConfig(BaseModel):
     command: tuple[str, ...] = Field(
         default=(), description="The program that is the server, and its arguments, if Handrail is to start and end it."
     )
-    cwd: str | None = Field(default=None, description="The folder it runs in; unset: the one Handrail runs in.")
+    cwd: str | None = Field(default=None, description="The folder it runs in; unset: `/`, where no agent writes.")
     deadline: Annotated[float, Field(gt=0, le=600)] = Field(
         default=120, description="Seconds for one picture; a processor alone takes a minute and more."
     )

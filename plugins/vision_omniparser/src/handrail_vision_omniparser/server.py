@@ -15,6 +15,7 @@ import anyio
 
 from handrail import BackendUnavailable
 from handrail.records.redaction import without_credentials
+from handrail.running.programs import own_programs, start_place
 from handrail.untrusted.envelope import clean
 
 # Seconds that it has to end by itself.
@@ -29,8 +30,7 @@ class LocalServer:
     """Started by `start`, ended by `stop`, any number of times. `ready` is for the one who asks it."""
 
     def __init__(self, command: Sequence[str], *, cwd: str | None, environment: Mapping[str, str]) -> None:
-        self._command = tuple(command)
-        self._cwd = None if cwd is None else Path(cwd).expanduser()
+        self._command, self._cwd = start_place(command, cwd, Path.cwd())
         self._environment = without_credentials(environment)
         self._process: asyncio.subprocess.Process | None = None
         self._listening: asyncio.Task[None] | None = None
@@ -48,9 +48,11 @@ class LocalServer:
     async def start(self) -> None:
         """Start it; `BackendUnavailable` when there is no such program."""
         self._words = b""
+        program, *arguments = self._command
         try:
             self._process = await asyncio.create_subprocess_exec(
-                *self._command,
+                program if "/" in program or os.sep in program else _found(program),
+                *arguments,
                 cwd=self._cwd,
                 env=self._environment,
                 stdin=subprocess.DEVNULL,
@@ -99,3 +101,11 @@ class LocalServer:
                 process.kill()
             else:
                 os.killpg(process.pid, number)
+
+
+def _found(name: str) -> str:
+    programs = own_programs()
+    found = programs.find(name)
+    if found is None:
+        raise BackendUnavailable(f"backends.omniparser.command cannot be started: {programs.why_missing(name)}")
+    return found

@@ -72,15 +72,15 @@ class Steps:
         """A call that only looks: judged and recorded, and not counted as a step."""
         return succeeded(await self.context.call(tool, args), tool)
 
-    async def take(self, tool: str, **args: Any) -> ToolResult:
-        """A step; the workflow ends with it when it fails."""
-        return succeeded(await self.attempt(tool, **args), tool)
+    async def take(self, tool: str, *, untold: str = "", **args: Any) -> ToolResult:
+        """A step; the workflow ends with it when it fails. `untold` names an argument that holds what the caller may not know."""
+        return succeeded(await self.attempt(tool, untold=untold, **args), tool)
 
-    async def attempt(self, tool: str, **args: Any) -> ToolResult:
-        """A step that may fail; a refusal still ends the workflow."""
+    async def attempt(self, tool: str, *, untold: str = "", **args: Any) -> ToolResult:
+        """A step that may fail; a refusal still ends the workflow. `untold` as for `take`."""
         self.context.checkpoint()
         result = await self.context.call(tool, args)
-        self.taken.append(_told(tool, args, result))
+        self.taken.append(_told(tool, {key: value for key, value in args.items() if key != untold}, result))
         if result.status in ("denied", "cancelled"):
             succeeded(result, tool)
         return result

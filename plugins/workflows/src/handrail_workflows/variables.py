@@ -69,9 +69,12 @@ async def _written(steps: Steps, profile: Profile, name: str, value: str, scope:
     texts: Texts = await steps.context.service("file_texts")
     before = await texts.read(profile.path, str(profile.path)) if profile.path.exists() else ""
     after = with_line(before, profile, name, value)
+    # Also where nothing changes: what a profile says is told to nobody who may not write it, not even that it says so already.
+    written = await steps.take(
+        "write_file", untold="content", file_path=str(profile.path), content=after, create_dirs=True
+    )
     result: dict[str, Any] = {"scope": scope, "path": str(profile.path), "changed": after != before}
     if after != before:
-        written = await steps.take("write_file", file_path=str(profile.path), content=after, create_dirs=True)
         result |= {"diff": written["diff"], "note": "programs that run already do not see it"}
     return {**result, "steps_taken": steps.taken}
 

@@ -38,7 +38,7 @@ class Attempt:
 
 @dataclass
 class Tally:
-    """What attacks came to: commands by how they were decided, and the breaches found."""
+    """The outcome of attacks: commands by decision, and the breaches found."""
 
     decided: Counter[str] = field(default_factory=Counter[str])
     breaches: list[str] = field(default_factory=list[str])

@@ -1,4 +1,4 @@
-"""How much is tried: all of it with the environment variable HANDRAIL_ATTACKS=all (`make attacks`), else what fits into a run of the tests."""
+"""Extent of the attacks: all with the environment variable HANDRAIL_ATTACKS=all (`make attacks`), else as many as fit into a test run."""
 
 from __future__ import annotations
 

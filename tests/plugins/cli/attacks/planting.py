@@ -1,4 +1,4 @@
-"""What an attacker puts into a workspace: links, lists of files, configuration that programs obey, and code that tries everything.
+"""Files that an attacker puts into a workspace: links, lists of files, configuration that programs obey, and code that tries everything.
 
 All of it could come with a cloned repository or an unpacked archive, or be written by a sandboxed command.
 """
@@ -114,6 +114,7 @@ def plant_links(stage: Stage, *, far: bool = False) -> None:
         "tree/plain.txt": "plain\n",
         "evil.sh": f"#!/bin/bash\n{shell_payload(stage)}",
         "evil.py": python_payload(stage),
+        "evil.pl": f"system('bash {work}/evil.sh');\n",
         "Makefile": f"include {home}/.netrc\nX := $(shell bash evil.sh)\nall:\n\tbash evil.sh\n",
         "Dockerfile": "FROM scratch\n",
         "package.json": json.dumps({"name": "x", "version": "1.0.0", "scripts": {"test": "bash evil.sh"}}),

@@ -15,7 +15,7 @@ from handrail_cli.programs.rows import Operand, Option, Row
 
 @dataclass(frozen=True)
 class Bait:
-    """What stands in the place of operands and values. `{home}` and the like are places of the stage."""
+    """Substitutes for operands and values. `{home}` and the like are places of the stage."""
 
     paths: Sequence[str]
     values: Sequence[str]

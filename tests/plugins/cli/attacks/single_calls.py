@@ -106,8 +106,16 @@ LED: Mapping[str, str] = {
     "DOCKER_HOST=unix://{work}/docker.sock": "docker ps",
     "DBUS_SESSION_BUS_ADDRESS=unixexec:path=/usr/bin/touch,argv1={marker}": "busctl --user list",
     "LESS=-o{marker}": "less data.csv", "GREP_OPTIONS=-f{home}/.netrc": "grep x data.csv", "GCONV_PATH={work}": "iconv -f x data.csv",
-    "HOSTALIASES={home}/.netrc": "getent hosts x",
+    "HOSTALIASES={home}/.netrc": "getent hosts x", "TC_LIB_DIR={work}": "tc qdisc show", "BLKID_FILE={marker}": "blkid",
+    "PS_FORMAT=pid,environ": "ps ax", "LIBMOUNT_FSTAB={home}/.netrc": "findmnt --fstab", "PROC_NET_UNIX={home}/notes.md": "ss -x",
 }  # fmt: skip
+# What does more than pass on what an inspector of the system prints.
+FILTERING = (
+    *(f"sed '{text}\n{does}'" for text in ("i\\\\\\", "a x\\\\", "$c\\\\") for does in ("r {home}/.netrc", "w {marker}", "e touch {marker}")),
+    "sed s/^/touch/ew{marker}", "sed 's/[/]/x/w {marker}'", "awk '{print $1,\n$2 > \"{marker}\"}'", "awk '{print $1 ?\n2 : 3 | \"touch {marker}\"}'",
+    "perl -ne 'do \"{work}/evil.pl\"'", "GREP={work}/evil.sh zgrep x", "CMP={work}/evil.sh zcmp - -", "env DIFF={work}/evil.sh zdiff - -",
+    "MAGIC={home}/.netrc file -", "BC_ENV_ARGS={home}/.netrc bc", "jq -L {work} 'include \"evil\"; .'", "xargs -n1 {work}/evil.sh",
+)  # fmt: skip
 CONNECTING = (
     "python3 -c 'import urllib.request as u; u.urlopen(\"http://127.0.0.1:{port}\")'",
     "perl -MIO::Socket -e 'IO::Socket::INET->new(\"127.0.0.1:{port}\")'",
@@ -166,6 +174,7 @@ SINGLE_CALLS: Mapping[str, Callable[[], Iterator[str]]] = {
     "files-opened-without-a-program": lambda: (way.replace("@", place) for way, place in product(OPENING, PLACES)),
     "commands-given-as-text": _run,
     "variables-that-lead-programs": _led,
+    "filters-that-do-more": lambda: (f"uptime | {filters}" for filters in FILTERING),
     "values-of-the-environment": lambda: iter(TELLING),
     "connections": lambda: iter(CONNECTING),
 }

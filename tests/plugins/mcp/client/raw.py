@@ -123,6 +123,14 @@ def call(id: Any, args: dict[str, Any]) -> None:
                 }
             )
             pending.append(id)
+        case "place":
+            echo(id, os.getcwd())
+        case "suggester":
+            fields = {"colour": "secret:TOKEN", "long": "x" * 5_000}
+            kinds = {name: {"type": "string", "default": value} for name, value in fields.items()}
+            params = {"message": "Which?", "requestedSchema": {"type": "object", "properties": kinds}}
+            send({"id": 900, "method": "elicitation/create", "params": params})
+            pending.append(id)
         case "address":
             params = {"mode": "url", "message": "Sign in", "url": "https://login.example/x", "elicitationId": "1"}
             send({"id": 900, "method": "elicitation/create", "params": params})

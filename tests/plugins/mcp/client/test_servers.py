@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
 from pathlib import Path
 
 import anyio
@@ -12,7 +14,7 @@ from handrail import Answer, Choice, Decision, Media, ToolCall
 from handrail.asking.confirm import no
 from handrail.watching.events import Progress, ToolsChanged
 
-from .using import at, deciding, helpful, names, raw, until, using
+from .using import HERE, at, deciding, helpful, names, raw, until, using
 
 pytestmark = pytest.mark.anyio
 
@@ -186,6 +188,52 @@ async def test_a_server_gets_no_credentials_save_those_it_is_given() -> None:
     assert told == {"GITHUB_TOKEN": "(not set)", "PLAIN": "seen", "OWN": "given", "PASS": "x [redacted]"}
 
 
+async def test_a_server_runs_where_agents_write_nothing_unless_its_table_names_a_folder(tmp_path: Path) -> None:
+    servers = {"own": raw("place"), "here": raw("place", cwd="."), "there": raw("place", cwd=str(tmp_path))}
+    async with using(servers, folder=tmp_path) as session:
+        told = [(await session.call(f"mcp_{name}_echo"))["content"] for name in servers]
+    assert told == ["/", str(tmp_path / "work"), str(tmp_path)]
+
+
+async def test_code_in_the_workspace_is_not_part_of_a_server(tmp_path: Path) -> None:
+    work, library = tmp_path / "work", tmp_path / "library"
+    for folder in (work, library):
+        folder.mkdir()
+    shutil.copy(HERE / "raw.py", library / "installed.py")
+    marker = tmp_path / "marker"
+    (work / "json.py").write_text(f"open({str(marker)!r}, 'w')\nraise SystemExit\n")
+    table = {"command": [sys.executable, "-m", "installed", "plain"], "env": {"PYTHONPATH": str(library)}}
+    async with using({"raw": table}, folder=tmp_path) as session:
+        assert (await session.call("mcp_raw_echo", {"text": "hi"}))["content"] == "hi"
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "settings"),
+    [
+        pytest.param(["./tools/raw.py"], {}, id="with-a-dot"),
+        pytest.param(["tools/raw.py"], {"cwd": "."}, id="from-the-folder-it-names"),
+    ],
+)
+async def test_a_server_may_be_a_script_of_the_workspace(
+    tmp_path: Path, words: list[str], settings: dict[str, str]
+) -> None:
+    (tmp_path / "work/tools").mkdir(parents=True)
+    shutil.copy(HERE / "raw.py", tmp_path / "work/tools")
+    table = {"command": [sys.executable, *words, "plain"], **settings}
+    async with using({"raw": table}, folder=tmp_path) as session:
+        assert (await session.call("mcp_raw_echo", {"text": "hi"}))["content"] == "hi"
+
+
+async def test_a_script_that_is_not_found_is_told_with_the_cure(tmp_path: Path) -> None:
+    (tmp_path / "work/tools").mkdir(parents=True)
+    shutil.copy(HERE / "raw.py", tmp_path / "work/tools")
+    async with using({"raw": {"command": [sys.executable, "tools/raw.py", "plain"]}}, folder=tmp_path) as session:
+        assert await names(session) == []
+        [told] = (await session.service("mcp_servers")).states()
+    assert "write './tools/raw.py', or name a cwd" in told["problem"]
+
+
 @pytest.mark.parametrize(("desktop", "display"), [("private", "(not set)"), ("current", ":77")])
 async def test_a_server_is_shown_to_no_screen_but_the_sessions(desktop: str, display: str) -> None:
     async with using({"docs": helpful()}, environment={"DISPLAY": ":77"}, desktop=desktop) as session:
@@ -257,6 +305,43 @@ async def test_resources_are_listed_and_read_while_a_server_has_any(web: str) ->
         assert await names(session) == ["mcp_raw_echo"]
 
 
+@pytest.mark.parametrize("which", [0, 1, 2], ids=["exactly-this-call", "the-tool", "the-server"])
+async def test_a_yes_to_read_from_one_server_is_for_no_other(web: str, which: int) -> None:
+    asked: list[str] = []
+
+    async def confirm(approval):
+        asked.append(approval.confirmation.server)
+        return Answer(Choice.SESSION, grant=approval.grants[which])
+
+    async with using({"docs": at(web), "other": at(web)}, confirm=confirm) as session:
+        for server in ("docs", "docs", "other"):
+            await session.call("read_resource", {"server": server, "uri": "note://hello"})
+    assert asked == ["docs", "other"]
+
+
+async def test_a_yes_to_read_from_a_server_is_asked_for_again_when_it_changes() -> None:
+    asked: list[str] = []
+
+    async def confirm(approval):
+        asked.append(approval.tool)
+        lasting = approval.tool == "read_resource"
+        return Answer(Choice.SESSION, grant=approval.grants[1]) if lasting else Answer(Choice.ONCE)
+
+    async with using({"docs": helpful()}, confirm=confirm) as session:
+        read = {"server": "docs", "uri": "note://hello"}
+        await session.call("read_resource", read)
+        await session.call("read_resource", read)
+        await session.call("mcp_docs_mutate")
+
+        async def changed() -> bool:
+            found = {tool.name: tool for tool in await session.tools()}
+            return "stranger" in found["mcp_docs_fail"].description
+
+        await until(changed)
+        await session.call("read_resource", read)
+    assert asked == ["read_resource", "mcp_docs_mutate", "read_resource"]
+
+
 # Questions of a server
 
 
@@ -299,6 +384,14 @@ async def test_a_server_of_the_older_protocol_asks_a_person(kind: str, answer: A
     assert len(asked) == 2
     if kind == "address":
         assert asked[-1].confirmation.url == "https://login.example/x"
+
+
+async def test_a_yes_sends_the_values_that_were_shown_and_no_others() -> None:
+    confirm, asked = deciding(Answer(Choice.ONCE))
+    async with using({"raw": raw("suggester")}, confirm=confirm) as session:
+        result = await session.call("mcp_raw_echo")
+    assert 'a yes sends "secret:TOKEN"' in asked[-1].confirmation.text
+    assert json.loads(result["content"]) == {"action": "accept", "content": {"colour": "secret:TOKEN"}}
 
 
 async def test_where_nobody_can_be_asked_a_servers_question_is_refused() -> None:

@@ -41,13 +41,14 @@ async def using(
     confirm: Confirmer | None = yes,
     start_wait: float = 60,
     environment: dict[str, str] | None = None,
+    folder: Path | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Session, None]:
     """A session with these servers and nothing else."""
     given = {"mcp": {"servers": servers, "start_wait": start_wait}, **settings}
     with anyio.fail_after(100):
         async with open_test_session(
-            plugins={"mcp": hooks}, settings=given, confirm=confirm, environment=environment
+            plugins={"mcp": hooks}, settings=given, confirm=confirm, environment=environment, folder=folder
         ) as session:
             yield session
 

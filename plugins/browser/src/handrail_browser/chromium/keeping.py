@@ -12,6 +12,8 @@ from pathlib import Path
 
 import anyio
 
+from handrail.running.programs import START_FOLDER
+
 KEEPER = Path(__file__).with_name("keeper.py")
 
 
@@ -48,6 +50,6 @@ def kept(argv: Sequence[str], profile: Path, environment: Mapping[str, str]) -> 
     process = subprocess.Popen(
         [sys.executable, "-I", "-S", str(KEEPER), str(profile), *argv],
         stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(reads, writes),
-        env=dict(environment), cwd="/", start_new_session=True,
+        env=dict(environment), cwd=START_FOLDER, start_new_session=True,
     )  # fmt: skip
     return Keeper(process)

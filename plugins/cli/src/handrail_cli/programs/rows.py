@@ -10,7 +10,8 @@
         reaches FAMILY                              whose hosts it connects to, by HTTP and through a proxy (see `values`)
         like NAME [SUBCOMMAND]                      it has the options of that row, too
 
-KIND is `reads`, `effect` or `dangerous` (then CODE is the reason's). Options are listed and everything else is asked about:
+KIND is `reads`, `effect` or `dangerous` (then CODE is the reason's). Options are listed and everything else is asked about; an abbreviation of
+listed options is asked about too, and is as bad as the worst of them. In a list
 `-abc` are letters without a value, `-n:` has a value, `-o:write` one with a role, `-i[]` may have one and only in the same word;
 `--name`, `--name=`, `--name=write`, `--name[=]` likewise,
 `--arg=2text` has two words of which the second has the role; `of=write` is an operand of the form key=value; `-W*` is any word that begins so.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, cast
 
 from handrail import Reason
@@ -34,7 +34,7 @@ class Taking:
     """What is known so far of one command line."""
 
     __slots__ = (
-        "ended", "fed", "harmless", "inner", "kind", "named", "needs", "operands", "options", "path", "reasons", "row",
+        "ended", "fed", "harmless", "inner", "kind", "leading", "named", "needs", "operands", "options", "path", "reasons", "row",
         "runs_unread", "unknown", "words",
     )  # fmt: skip
 
@@ -55,6 +55,7 @@ class Taking:
         self.runs_unread = False
         self.harmless = False
         self.ended = False
+        self.leading = 1
 
     def given(self, *names: str) -> bool:
         """Whether one of these options was given."""
@@ -110,6 +111,7 @@ class Taking:
             tuple(self.inner),
             self.runs_unread,
             self.row.reaches,
+            self.leading,
         )
 
 
@@ -139,6 +141,8 @@ def take(
     """The words from `start` on by a row; `outer` are the rows of the programs whose subcommand it is."""
     taking = Taking(words, row, " ".join(path), kind=row.kind, fed=fed)
     taking.needs |= row.needs
+    # What a grammar in code takes for a subcommand, and what a program runs, stand among all its words.
+    taking.leading = len(words) if row.runs or (row.by is not None and row.commands) else start
     if row.code is not None:
         taking.reasons.append(Reason(row.code, f"{taking.path}: {row.says}", words[0].span))
     if row.by is not None:
@@ -159,6 +163,8 @@ def take(
         elif text is None or (word.glob and text.startswith(GLOB_START) and text != "{}"):
             if "tame" not in row.flags:
                 taking.doubt(at)
+                if text is None and word.start.startswith("-"):
+                    _suspect(taking, at, outer)
             taken.append(at)
         elif text == "--":
             only_operands = True
@@ -241,11 +247,55 @@ def _option(taking: Taking, at: int, outer: Sequence[Row]) -> int:
         taking.unread(at)
     else:
         taking.doubt(at)
-    return 0
+    return _suspect(taking, at, outer)
+
+
+def _suspect(taking: Taking, at: int, outer: Sequence[Row]) -> int:
+    """Take an option that is not listed for all that it may abbreviate; return how many words further its value stands.
+
+    Most programs accept `--har` for `--hard`. As the program may have an option of just that name, this only makes the call worse.
+    """
+    words = taking.words
+    text = words[at].text
+    name, equals, value = (words[at].start if text is None else text).partition("=")
+    meant = _abbreviated((taking.row, *reversed(outer)), name, whole=bool(equals) or text is not None)
+    meant = [option for option in meant if option.makes not in ("reads", "help")]
+    behind: Sequence[Word] = ()
+    for option in meant:
+        behind = () if equals or option.value != "yes" or text is None else words[at + 1 : at + 1 + _values(option)]
+        _given(taking, option, at + len(behind), value if equals and text is not None else None)
+    return len(behind) if len(meant) == 1 and _single(behind) else 0
+
+
+def _abbreviated(rows: Sequence[Row], name: str, *, whole: bool) -> list[Option]:
+    """The options that a name may stand for. `whole`: no further letters of it can follow."""
+    exact = next((row.options[name] for row in rows if name in row.options), None) if whole else None
+    if exact is not None:
+        return [exact]
+    found: list[Option] = []
+    for row in rows:
+        single = "single" in row.flags
+        begins = name.removeprefix("-") if single and name.startswith("--") else name
+        if single or begins.startswith("--"):
+            found += [one for one in row.options.values() if begins.strip("-") and one.name.startswith(begins)]
+        else:
+            found += _first_letters(row, name)
+    return found
+
+
+def _first_letters(row: Row, text: str) -> Iterator[Option]:
+    """The listed letters of a cluster, up to one that is not listed or has a value."""
+    for letter in text[1:]:
+        option = row.options.get(f"-{letter}")
+        if option is None:
+            return
+        yield option
+        if option.value != "no":
+            return
 
 
 # Last looks at what was taken that ask nothing of values that may be any text.
-READING_NO_VALUES = (None, "make")
+READING_NO_VALUES = (None, "make", "awk")
 
 
 def _begun(taking: Taking, at: int, outer: Sequence[Row]) -> bool:

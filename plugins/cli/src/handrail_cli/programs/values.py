@@ -41,7 +41,9 @@ Role = Literal[
 # input           it acts on the desktop
 # inspects        it looks at the running system (processes, sockets, services, mounts, users, installed packages): true answers come from the host
 #                 only. It reads no file that its arguments, its directory or its environment name
-# filters         it opens no files but those that its words name with the role `read`; given none, it reads its standard input
+# filters         whatever its words, directory and environment are, it runs nothing (but a command that its words name) and opens no files but
+#                 those that its words name with the role `read`; given none, it reads its standard input. No script, and nothing with
+#                 settings, modules or plugins; code that it is given has to be simple (see `languages.SIMPLE`)
 # loads_project   it obeys files of the directory that it works in, or of one above (settings, plugins, hooks, modules)
 # reads_list      it opens files that its words do not name: those of a list, or what it finds in a directory or behind links there
 Need = Literal[
@@ -99,6 +101,8 @@ class Use(NamedTuple):
     inner: tuple[Inner, ...] = ()
     unread: bool = False
     reaches: Family | None = None
+    # How many words name the program and its subcommand or what it runs, with the options before that; 1 without any.
+    leading: int = 1
 
 
 def worse(one: Kind, other: Kind) -> Kind:

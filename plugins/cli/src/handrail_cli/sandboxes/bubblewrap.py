@@ -21,13 +21,14 @@ import anyio
 
 from handrail import Bounds, Confined, NoSandbox, PreparedSandbox, Sandbox
 from handrail.files.place_kinds import SHARED_TEMPORARY
-from handrail.running.programs import own_programs
+from handrail.running import processes
+from handrail.running.programs import START_FOLDER, own_programs
 from handrail.sandboxing.sandboxes import WHOLE
 from handrail.sandboxing.scratch import Scratch
 from handrail_cli.descriptors import inheritable_descriptors
 from handrail_cli.sandboxes import limits, seccomp
 from handrail_cli.sandboxes.git_attributes import secret_attributes
-from handrail_cli.sandboxes.listening import interpreter_folders, listening
+from handrail_cli.sandboxes.proxy_listener import interpreter_folders, listener_words
 
 PROGRAM = "bwrap"
 INSTALL = "install bubblewrap (Debian, Ubuntu, Fedora: the package `bubblewrap`)"
@@ -68,6 +69,7 @@ class Bubblewrap(Sandbox):
     networks = True
     filters = True
     descriptors = True
+    own_processes = True
     private_tmp = True
 
     @classmethod
@@ -94,9 +96,19 @@ class Bubblewrap(Sandbox):
         if bounds.hosts and not bounds.network:
             channel, inside = socket.socketpair()
             fds.append(inside.detach())
-            argv = listening(argv, fds[-1], given)
+            argv = listener_words(argv, fds[-1], given)
         inner = limits.limited(argv, bounds.limits)
         return Confined((*words, "--", *inner), given, tuple(fds), run.started, run.ended, channel)
+
+    def is_set_up(self, pid: int) -> bool:
+        """Return True once bwrap has bound everything, and has started the program inside or ended."""
+        waiting = [pid]
+        for each in waiting:
+            if (name := processes.name_of(each)) and name != PROGRAM:
+                return True
+            waiting += _children(each)
+        found = processes.process(pid)
+        return found is None or found.state == "Z"
 
     def prepare(self, bounds: Bounds) -> PreparedSandbox | None:
         """Start bwrap with a first process that waits for commands; None where no Python is shown inside."""
@@ -204,7 +216,7 @@ class Bubblewrap(Sandbox):
     def _disables(self) -> bool:
         """Whether this bwrap can take away the making of further namespaces of users (0.8 and later)."""
         told = subprocess.run(
-            [self._program, "--version"], capture_output=True, text=True, timeout=CHECK_S, check=False
+            [self._program, "--version"], cwd=START_FOLDER, capture_output=True, text=True, timeout=CHECK_S, check=False
         )
         version = re.search(r"(\d+)\.(\d+)", told.stdout)
         setuid = os.stat(self._program).st_mode & 0o4000 != 0
@@ -277,6 +289,7 @@ class Bubblewrap(Sandbox):
         try:
             process = subprocess.Popen(
                 confined.argv,
+                cwd=START_FOLDER,
                 env=dict(confined.environment),
                 pass_fds=confined.pass_fds,
                 stdin=subprocess.DEVNULL,

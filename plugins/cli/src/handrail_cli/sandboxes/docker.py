@@ -16,7 +16,7 @@ import anyio
 from pydantic import BaseModel, ConfigDict, Field
 
 from handrail import Bounds, Confined, NoSandbox, Sandbox
-from handrail.running.programs import own_programs
+from handrail.running.programs import START_FOLDER, own_programs
 from handrail.sandboxing.sandboxes import WHOLE
 from handrail.sandboxing.scratch import Scratch
 
@@ -151,6 +151,7 @@ class Docker(Sandbox):
             try:
                 done = subprocess.run(
                     [self._program, *words],
+                    cwd=START_FOLDER,
                     capture_output=True,
                     timeout=ANSWER_S,
                     check=False,
@@ -167,6 +168,7 @@ class Docker(Sandbox):
         with contextlib.suppress(OSError, subprocess.TimeoutExpired, NoSandbox):
             subprocess.run(
                 [self._program, "rm", "--force", name],
+                cwd=START_FOLDER,
                 capture_output=True,
                 timeout=ANSWER_S,
                 check=False,

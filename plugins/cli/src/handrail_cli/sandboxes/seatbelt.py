@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 
 from handrail import Bounds, Confined, NoSandbox, Sandbox
+from handrail.running.programs import START_FOLDER
 from handrail.sandboxing.sandboxes import WHOLE
 from handrail_cli.sandboxes.limits import limited
 
@@ -49,7 +50,9 @@ class Seatbelt(Sandbox):
         bounds = Bounds(writable=(), temporary=Path("/private/tmp"), home=Path("/var/empty"))
         words = [PROGRAM, "-p", profile(bounds), "/usr/bin/true"]
         done = await anyio.to_thread.run_sync(
-            lambda: subprocess.run(words, capture_output=True, text=True, timeout=CHECK_S, check=False)
+            lambda: subprocess.run(
+                words, cwd=START_FOLDER, capture_output=True, text=True, timeout=CHECK_S, check=False
+            )
         )
         if done.returncode != 0:
             raise NoSandbox(

@@ -25,7 +25,7 @@ MAX_STEPS = 4096
 # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET
 NEW_NAMESPACES = 0x00020000 | 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000
 TIOCSTI, TIOCLINUX = 0x5412, 0x541C
-F_SETSIG, SIGCONT = 10, 18
+F_SETSIG, F_SETLEASE, SIGCONT = 10, 1024, 18
 # S_ISUID, S_ISGID: whoever runs the file on the host later does so as its owner. O_CREAT, and the bit of its own in O_TMPFILE.
 AS_ITS_OWNER = 0o6000
 MAKES_A_FILE = 0o100 | 0o20000000
@@ -193,9 +193,12 @@ def _ioctl(made: _Program, number: int) -> None:
 
 
 def _fcntl(made: _Program, number: int) -> None:
-    """Refuse to have SIGCONT sent for what happens to a file: it would wake a process that is stopped."""
+    """Refuse leases, which make whoever opens the file on the host wait, and to have SIGCONT sent for what happens to a file: it would wake
+    a process that is stopped.
+    """
     steps = [
         (LOAD, 0, 0, ARGUMENTS + 8),
+        (JUMP_EQUAL, 3, 0, F_SETLEASE),
         (JUMP_EQUAL, 0, 3, F_SETSIG),
         (LOAD, 0, 0, ARGUMENTS + 16),
         (JUMP_EQUAL, 0, 1, SIGCONT),

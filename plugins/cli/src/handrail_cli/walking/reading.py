@@ -14,7 +14,6 @@ from handrail_cli.walking.counting import ASSIGNING, NAME, PLAIN_TERMS, counters
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 # Builtins that change variables, and those that may change any.
 CHANGING = frozenset((
     "cd", "pushd", "popd", "read", "mapfile", "readarray", "printf", "let", "getopts", "unset", "export", "declare", "typeset", "local", "readonly",
@@ -33,9 +32,6 @@ class Reading(ABC):
 
     def __init__(self, text: str, variables: Mapping[str, str], environment: Container[str] | None) -> None:
         self.text = text
-        # The parser looks letters up in tables that end with Latin-1, and crashes beyond. To bash every other letter is a part of a word that
-        # can be no part of a name, as a dot is; so places in the parsed text are places in the text.
-        self.source = text.encode() if text.isascii() else NOT_ASCII.sub(".", text).encode()
         self.commands: list[Command] = []
         self.pipelines: list[tuple[tuple[int, ...], ...]] = []
         self.functions: dict[str, str] = {}
@@ -118,7 +114,7 @@ class Reading(ABC):
             self.known[name] = None
 
     def forget_changed(self, before: Mapping[str, str | None]) -> None:
-        """What has changed since `before` is not known any more."""
+        """Mark variables that have changed since `before` as unknown."""
         for name, value in self.known.items():
             if before.get(name) != value:
                 self.known[name] = None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from handrail_cli.commandline import Command, Redirect, Word
@@ -12,8 +14,12 @@ from handrail_cli.walking.words import Words
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-# What stands between words, a continued line among it.
-BLANK = " \t\\\n"
+# What stands between words; anything else there is a part of a word for bash, as a blank behind a backslash is.
+BLANK = re.compile(r"(?:[ \t\n]|\\\n)*")
+# What may stand in front of the number of a descriptor: behind anything else the number belongs to a word.
+BEFORE_DESCRIPTOR = re.compile(r"(?:^|[\s;&|()<>])\Z")
+# What `>&` redirects to without anything that bash would expand, which it does twice there.
+SIMPLE_TARGET = re.compile(r"[\w./:@%+,=-]+", re.ASCII)
 PUNCTUATION = frozenset((
     ";", "&", "&&", "||", "|", "|&", "\n", "(", ")", "{", "}", "$(", "`", "<(", ">(", "!", '"', "$", "${", "then",
     "else", "fi", "if", "elif", "do", "done", "for", "while", "until", "in", "case", "esac", ";;", ";&", ";;&",
@@ -40,9 +46,9 @@ class Redirects(Words):
     def between(self, at: int, node: Node) -> list[Word]:
         """The words that the parser left out in front of a node: a lone `-` before a here-document."""
         gap = self.text[at : node.start_byte]
-        if not gap.strip(BLANK):
+        if BLANK.fullmatch(gap):
             return []
-        if gap.strip(BLANK) != "-":
+        if gap.strip(" \t\n") != "-":
             self.unclear("syntax", "something in it is passed over", node)
         return [Word("-", "-", (at, node.start_byte))]
 
@@ -75,10 +81,14 @@ class Redirects(Words):
         operator, fd = "", ""
         targets: list[Word] = []
         body: Word | None = None
+        if self.text[node.start_byte - 1 : node.start_byte] == "}":
+            self.unclear("redirect", "it puts a descriptor into a variable", node)
         for child in node.children:
             kind = child.type
             if kind == "file_descriptor":
                 fd = self.raw(child)
+                if not fd.isdecimal() or not BEFORE_DESCRIPTOR.search(self.text[: node.start_byte]):
+                    self.unclear("redirect", f"{fd!r} is taken for a descriptor", child)
             elif kind in OPERATORS:
                 operator += kind
                 self.redirected_at.add(child.start_byte)
@@ -95,10 +105,22 @@ class Redirects(Words):
             if behind is not None:
                 behind.words.extend(targets)
             return Redirect("<<", None, fd, body or Word("", "", self.span(node)))
+        if (why := self._misread(operator, targets)) is not None:
+            self.unclear("redirect", why, node)
         if len(targets) > 1 and behind is not None:
             # `> file word`: the parser takes words behind the target for more targets; they are the command's.
             behind.words.extend(targets[1:])
         return Redirect(operator, targets[0] if targets else None, fd)
+
+    def _misread(self, operator: str, targets: Sequence[Word]) -> str | None:
+        """What bash makes something else of than the parser, among the targets of a redirection."""
+        if operator in (">&", "<&") and targets and not SIMPLE_TARGET.fullmatch(self.text[slice(*targets[0].span)]):
+            return "what it redirects to is expanded twice"
+        if operator in (">&-", "<&-") and targets:
+            return "a word stands behind a redirection that takes none"
+        if any(one.span[1] == other.span[0] for one, other in pairwise(targets)):
+            return "two of its words stand together"
+        return None
 
     def _target(self, child: Node, node: Node, behind: Behind | None) -> Sequence[Word]:
         """The words of a target; none where it is something that only the parser takes for one."""
@@ -109,6 +131,8 @@ class Redirects(Words):
             else:
                 self.unclear("redirect", "redirections are nested", child)
         elif self.states(child):
+            if child.type == "process_substitution":
+                self.unclear("redirect", "a substitution stands where a redirection ends", child)
             if behind is None:
                 self.visit(child)
             else:

@@ -142,7 +142,9 @@ class Statements(Redirects):
     def function(self, node: Node) -> None:
         name = node.child_by_field_name("name")
         body = node.child_by_field_name("body")
-        if name is None or body is None or self.raw(name) in UNSHADOWED:
+        # To bash `f() [ … ]` is no function.
+        compound = body is not None and (body.type != "test_command" or self.raw(body).startswith("[["))
+        if name is None or body is None or not compound or self.raw(name) in UNSHADOWED:
             self.unclear("function", "it defines a function in an unusual way", node)
             self.inside(node)
             return
@@ -240,6 +242,9 @@ class Statements(Redirects):
             self.sequence(node)
 
     def negated(self, node: Node) -> None:
+        if not self.text[node.start_byte + 1 : node.start_byte + 2].isspace():
+            # To bash `!x` is a word.
+            self.unclear("syntax", "a `!` is no word of its own", node)
         self.all(node.children)
 
     def comment(self, node: Node) -> None:
@@ -251,6 +256,9 @@ class Statements(Redirects):
         name, word = self.assigned_word(node)
         self.assigned.append((name, word))
         self.guesses[name] = word.guess
+        if (whole := name.partition("[")[0]) != name:
+            # `x[0]` is what `$x` stands for.
+            self.known[whole] = None
         sure = self.loose == 0 and node.parent is not None and name not in self.peculiar
         self.known[name] = word.text if sure else None
 
@@ -307,7 +315,16 @@ class Statements(Redirects):
         opening = self.raw(node.children[0])
         words = [Word(opening, opening, self.span(node.children[0]))]
         words += [word for child in node.children[1:] for word in self.operands(child)]
+        if opening == "[" and self.joins(node):
+            # To bash `[ a || b ]` is the commands `[ a` and `b ]`.
+            self.unclear("construct", "it joins commands inside `[ … ]`", node)
         self.add(Command(tuple(words), (), (), self.span(node)))
+
+    def joins(self, node: Node) -> bool:
+        """Whether the parser has taken `||` or `&&` for a part of an expression."""
+        return any(
+            child.type in ("||", "&&") or (child.type in EXPRESSIONS and self.joins(child)) for child in node.children
+        )
 
     def operands(self, node: Node) -> list[Word]:
         if node.type in EXPRESSIONS:
@@ -363,6 +380,8 @@ class Statements(Redirects):
             kind = child.type
             together = child.start_byte == before and bool(words) and kind not in REDIRECTS
             words += self.between(before, child) if before >= 0 else ()
+            if before >= 0 and "\n" in self.text[before : child.start_byte].replace("\\\n", ""):
+                self.unclear("syntax", "a command goes on behind its line", child)
             before = child.end_byte
             if kind == "variable_assignment":
                 assignments.append(self.assigned_word(child))

@@ -54,6 +54,9 @@ class Piece:
     glob: bool = False
 
 
+TILDE_IN_VALUE = re.compile(r"[A-Za-z_]\w*\+?=(?:.*:)?~", re.ASCII)
+
+
 class Words(Reading):
     """The part of the pass that puts words together."""
 
@@ -111,13 +114,20 @@ class Words(Reading):
             self.overlong = True
         text = unquoted(raw) if "\\" in raw else raw
         glob = GLOB.search(raw) is not None or "{" in raw
+        if TILDE_IN_VALUE.match(raw):
+            # Bash takes an argument like an assignment here: `of=~/x` is below the home.
+            return [Piece(None, text, glob)]
         if raw.startswith("~"):
             user, slash, rest = text[1:].partition("/")
             home = self.known.get("HOME")
-            if home is None or user in ("+", "-") or not _first_in_word(node):
+            # Quotes behind it belong to the name, and then bash leaves it as it is.
+            named = bool(slash) or node.end_byte == _word_end(node)
+            if home is None or user in ("+", "-") or not (named and _first_in_word(node)):
                 return [Piece(None, text, glob)]
             start = home if not user else f"{home.rpartition('/')[0]}/{user}"
             text = f"{start}{slash}{rest}"
+            # Where others have theirs is a guess, and without such a user the word stays as it is.
+            return [Piece(None if user else text, text, glob)]
         return [Piece(text, text, glob)]
 
     def single(self, node: Node) -> list[Piece]:
@@ -266,6 +276,10 @@ class Words(Reading):
         first = len(self.commands)
         self.inside(node)
         return tuple(range(first, len(self.commands)))
+
+
+def _word_end(node: Node) -> int:
+    return node.parent.end_byte if node.parent is not None and node.parent.type == "concatenation" else node.end_byte
 
 
 def _first_in_word(node: Node) -> bool:

@@ -28,6 +28,12 @@ class Bound:
     words: list[str] = field(default_factory=list[str])
     odd: bool = False
 
+    @property
+    def varies(self) -> bool:
+        """Return True if an argument is not constant."""
+        given = (item for several in self.given.values() for value in several for item in values.flat(value))
+        return any(item.text is None and item.block is None for item in given)
+
     def on(self, name: str) -> bool:
         """Whether a switch is set."""
         return any(value.text is None or value.text.lower() not in FALSE for value in self.given.get(name, ()))

@@ -139,7 +139,8 @@ def base(name: str) -> str:
 
 def note_part(case: Case, call: Call, before: int) -> None:
     """Note a program as a part of the line, with what was touched since there were `before` touches."""
-    case.part((base(call.name), *call.guesses), call.span, before)
+    varies = any(word.text is None for word in call.words)
+    case.part((base(call.name), *call.guesses), call.span, before, varies=varies)
     words = call.guesses
     sub = words[0] if words and re.fullmatch(r"[a-z][a-z-]+", words[0]) else None
     case.narrowed.append((base(call.name), sub) if sub else (base(call.name),))

@@ -200,7 +200,8 @@ class Line:
         if re.search(r"/f\b", options):
             return self.loop_over_text(item, over, marks)
         folder = re.search(r"/r\s+(\"[^\"]*\"|[^\s/%]+)", item.options, re.IGNORECASE)
-        within = f"{folder[1].strip(chr(34))}\\" if folder else ".\\" if re.search(r"/r\b", options) else ""
+        # In each folder below.
+        within = f"{folder[1].strip(chr(34))}\\*\\" if folder else ".\\*\\" if re.search(r"/r\b", options) else ""
         values = parser.words(over, builtin=True)[:8]
         if len(parser.words(over, builtin=True)) > 8:
             values.append(HIDDEN)
@@ -304,7 +305,8 @@ class Line:
         printed = cmd_builtins.BUILTINS[name](self, name, rest, words, item)
         self.case.nesting -= 1
         if name not in cmd_builtins.TRANSPARENT:
-            self.case.part((name, *(word.guess for word in words)), item.span, before)
+            varies = any(word.text is None for word in words)
+            self.case.part((name, *(word.guess for word in words)), item.span, before, varies=varies)
             self.case.narrowed.append((name,))
         return printed if printed is not None else Stdin(None)
 

@@ -10,7 +10,7 @@ from handrail_cli.windows import rules
 from handrail_cli.windows.calls import Call, Stdin, Word
 from handrail_cli.windows.cmd_parser import HIDDEN, Command
 from handrail_cli.windows.findings import Grade
-from handrail_cli.windows.places import deletes, reads, resolved, secret_variable, writes
+from handrail_cli.windows.places import deletes, reads, resolved, writes
 
 if TYPE_CHECKING:
     from handrail_cli.windows.cmd import Line
@@ -179,7 +179,8 @@ def _set(line: Line, name: str, rest: str, words: Sequence[Word], item: Command)
         body = body[1 : body.rfind('"')] if body.rfind('"') > 0 else body[1:]
     variable, equals, value = body.partition("=")
     if not equals:
-        if option is None and (not variable or secret_variable(variable) or len(variable) < 3):
+        if option is None:
+            # It shows each variable whose name begins so.
             line.case.add(Grade.DANGEROUS, "secret", "it shows variables that may hold secrets", item.span)
         return Stdin(None)
     line.case.touch("session", variable.strip())

@@ -5,6 +5,7 @@ One line a command: its name, a grade, its parameters. A parameter is `Name,Alia
     :l  a place of which only names and sizes are looked at
     !   a switch                       :v  plain data                    :r  a place that is read (`:R` with all below it)
     :w  a place that is written        :d  a place that is deleted       :x  code, or data where no block is given
+    :t  a text, or files that were found and are read
     :u  an address on the network      :b  what is sent there            :i  a file that is sent there
     !?  a switch beyond the grade      :?  a value beyond the grade: both make the command one that a person must see
     ~   known only where files are: a beginning means another one first
@@ -46,7 +47,7 @@ Convert-Path {LISTED}
 Join-Path Path,PSPath:v@0* ChildPath:v@1 AdditionalChildPath:v@2 Resolve! Credential:?
 Split-Path Path:v@0* LiteralPath,PSPath:v Leaf! LeafBase! Extension! Parent! Qualifier! NoQualifier! IsAbsolute! Resolve! Credential:?
 Get-Location PSProvider:v PSDrive:v Stack! StackName:v
-Select-String Pattern:v@0 Path:r@1 LiteralPath,PSPath,LP:r InputObject:v* SimpleMatch! CaseSensitive! Quiet! List! NoEmphasis! Raw!
+Select-String Pattern:v@0 Path:r@1 LiteralPath,PSPath,LP:r InputObject:t* SimpleMatch! CaseSensitive! Quiet! List! NoEmphasis! Raw!
     Include:v Exclude:v NotMatch! AllMatches! Encoding:v Context:v Culture:v
 Measure-Object Property:v@0 InputObject:v* StandardDeviation! Sum! AllStats! Average! Maximum! Minimum! Line! Word! Character!
     IgnoreWhiteSpace!

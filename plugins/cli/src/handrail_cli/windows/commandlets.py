@@ -12,7 +12,7 @@ from handrail_cli.windows.binding import Bound, bind, take_piped
 from handrail_cli.windows.cmdlets import ACTING_VERBS, DESTRUCTIVE, FATAL, NOUNS, SHOW_ONLY, Cmdlet
 from handrail_cli.windows.findings import Grade
 from handrail_cli.windows.parameters import blocks_in, judge_value
-from handrail_cli.windows.places import drive_of, secret
+from handrail_cli.windows.places import WILD, drive_of, secret
 from handrail_cli.windows.powershell_nodes import Invoked, Parameter
 from handrail_cli.windows.powershell_values import NOTHING, UNKNOWN, Files, Value, known
 from handrail_cli.windows.structural import ALSO_BY_DATA, HANDLERS
@@ -50,7 +50,7 @@ def run(shell: Shell, cmdlet: Cmdlet, node: Invoked, piped: Value | None) -> Val
         value = by_data if handler is None or lowered == "foreach-object" else value
     if cmdlet.grade is Grade.EFFECT and not dry and len(case.found) == worst:
         case.add(Grade.EFFECT, "changes", f"{cmdlet.name} changes something", node.span)
-    case.part((cmdlet.name, *bound.words), node.span, before)
+    case.part((cmdlet.name, *bound.words), node.span, before, varies=bound.varies)
     case.narrowed.append((cmdlet.name,))
     for name in ("OutVariable", "PipelineVariable", "ErrorVariable", "ResponseHeadersVariable", "SessionVariable"):
         if (target := bound.one(name)) is not None and target.text:
@@ -85,7 +85,8 @@ def unlisted(shell: Shell, name: str, node: Invoked, piped: Value | None) -> Val
     for value in arguments:
         if value.text and (what := secret(case, value.text)) is not None:
             case.add(Grade.DANGEROUS, "secret", f"{value.text!r} keeps {what}", node.span)
-    case.part((name, *(value.guess for value in arguments)), node.span, before)
+    varies = any(value.text is None for value in arguments)
+    case.part((name, *(value.guess for value in arguments)), node.span, before, varies=varies)
     return Value(marks=marks)
 
 
@@ -123,6 +124,8 @@ def _result(
         return Value(marks=marks - {"secret"} | _listing(bound), files=tuple(_listed_files(bound, filtered=filtered)))
     if name in ("get-item", "resolve-path", "convert-path", "get-location"):
         path = bound.one("Path") or bound.one("LiteralPath")
+        if path is not None and WILD.search(path.guess):
+            return Value(marks=marks - {"file"}, files=tuple(_listed_files(bound, filtered=filtered)))
         if path is not None and not path.files:
             return Value(path.text, path.guess, path.items, marks - {"file"}, kind="string")
         return (path or UNKNOWN).marked(marks)

@@ -29,6 +29,7 @@ from handrail_cli.windows.places import (
     deletes,
     fatal,
     reads,
+    reads_found,
     resolved,
     runs,
     runs_fetched,
@@ -61,6 +62,8 @@ def of_every_system(case: Case, call: Call, before: int) -> frozenset[str] | Non
     if "network" in found.needs:
         case.add(Grade.EFFECT, "network", "it reaches out over the network", call.span)
         case.touch("network")
+    if "reads_list" in found.needs:
+        reads_found(case, call.span)
     if "code" in found.needs:
         case.add(Grade.EFFECT, "project_code", f"{name} runs code", call.span)
     for named in found.named:

@@ -86,14 +86,14 @@ class Case:
         """Note what the part that is being judged touches."""
         self.touches.append(Touch(kind, what))
 
-    def part(self, argv: tuple[str, ...], span: Span | None, touches_from: int = 0) -> None:
-        """Note a simple command with what was touched since there were `touches_from` touches."""
+    def part(self, argv: tuple[str, ...], span: Span | None, touches_from: int = 0, *, varies: bool = False) -> None:
+        """Note a simple command with what was touched since there were `touches_from` touches. `varies`: as in `Part`."""
         self.commands += 1
         if self.commands > MAX_COMMANDS:
             raise Exhausted("too_much", "it has more parts than are analysed")
         touches = tuple(dict.fromkeys(self.touches[touches_from:]))
         folders = (str(self.cwd) if self.cwd is not None else "",)
-        self.parts.append(Part(argv, touches, self._moved(span), folders=folders))
+        self.parts.append(Part(argv, touches, self._moved(span), folders=folders, varies=varies))
         del self.touches[touches_from:]
 
     def _moved(self, span: Span | None) -> Span | None:
@@ -130,7 +130,8 @@ def opinion(case: Case) -> Opinion:
     if worst is Grade.DANGEROUS:
         return Opinion(f"{RULE}:{reasons[0].code}", Decision.CONFIRM, Decision.CONFIRM, reasons=reasons, parts=parts)
     if worst is Grade.UNKNOWN:
-        return Opinion(RULE, Decision.CONFIRM, reasons=reasons, parts=parts)
+        unlisted = any(reason.code == "unknown_option" for reason in reasons)
+        return Opinion(RULE, Decision.CONFIRM, reasons=reasons, parts=parts, unknown_effects=unlisted)
     if worst is Grade.EFFECT:
         return _of_effects(case, reasons, parts)
     if not parts:

@@ -11,7 +11,7 @@ from handrail_cli.windows.binding import Bound
 from handrail_cli.windows.calls import judge_address
 from handrail_cli.windows.cmdlets import Option
 from handrail_cli.windows.findings import Grade, Span
-from handrail_cli.windows.places import WILD, deletes, drive_of, reads, secret, writes
+from handrail_cli.windows.places import WILD, deletes, drive_of, reads, reads_found, secret, writes
 from handrail_cli.windows.powershell_nodes import Block
 from handrail_cli.windows.powershell_values import Value
 
@@ -37,6 +37,8 @@ def judge_value(
     match option.kind:
         case "r" | "l":
             return marks | judge_read(shell, value, bound, span, listing=option.kind == "l")
+        case "t" if value.files:
+            return marks | judge_read(shell, value, bound, span)
         case "w" if not dry:
             judge_write(shell, value, bound, span)
         case "d" if not dry:
@@ -57,6 +59,8 @@ def judge_read(shell: Shell, value: Value, bound: Bound, span: Span, *, listing:
     """Note the reading of what a value names; the marks of what is read."""
     case = shell.case
     if value.files:
+        if not listing:
+            reads_found(case, span)
         for file in value.files:
             if file.text is not None:
                 reads(case, file.text, span, listing=listing)

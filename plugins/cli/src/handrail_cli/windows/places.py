@@ -118,7 +118,10 @@ def secret(case: Case, text: str) -> str | None:
 
 
 def reads(case: Case, text: str, span: Span | None = None, *, recursive: bool = False, listing: bool = False) -> None:
-    """Note what reading a file, folder, variable or key of the registry amounts to; `listing`: only names and sizes are looked at."""
+    """Note what reading a file, folder, variable or key of the registry amounts to; `listing`: only names and sizes are looked at.
+
+    Without a sandbox, what is read has to be named plainly: of a pattern, or all below a folder, not every file is known to hold no secret.
+    """
     drive = drive_of(text)
     if drive is not None and drive[0] != "filesystem":
         _reads_drive(case, *drive, text, span)
@@ -129,10 +132,17 @@ def reads(case: Case, text: str, span: Span | None = None, *, recursive: bool = 
         return
     if paths.protected(found.path, case.judging.protected) and not paths.inside(found.path, case.judging.workspace):
         case.add(Grade.DANGEROUS, "own", "files by which Handrail judges are named in it", span)
+    if not listing and (recursive or WILD.search(text)):
+        reads_found(case, span)
     if listing or paths.inside(found.path, case.judging.workspace) or temporary(case, found.path):
         return
     if recursive or not (place_kinds.is_public(found.path) or paths.inside(found.path, case.judging.readable)):
         case.add(Grade.UNKNOWN, "read_outside", f"{text!r} is outside the workspace", span)
+
+
+def reads_found(case: Case, span: Span | None) -> None:
+    """Note the reading of files that a command finds by itself."""
+    case.add(Grade.EFFECT, "found_files", "it reads files whose names are not known before", span)
 
 
 def _reads_drive(case: Case, name: str, rest: str, text: str, span: Span | None) -> None:

@@ -13,6 +13,7 @@ from handrail_cli.windows.calls import Call, Stdin, Word
 from handrail_cli.windows.cmdlets import ALIASES, find
 from handrail_cli.windows.environment import known_environment
 from handrail_cli.windows.findings import Case, Exhausted, Grade, Span
+from handrail_cli.windows.parameters import blocks_in
 from handrail_cli.windows.places import reads, secret_variable, writes
 from handrail_cli.windows.powershell_nodes import (
     Assignment,
@@ -64,7 +65,10 @@ CMDLET_NAME = re.compile(r"(?:[\w.]+\\)?([A-Za-z]+-[\w.]+)")
 
 @dataclass(slots=True)
 class Shell:
-    """One PowerShell while it is followed: its variables, aliases and functions."""
+    """One PowerShell while it is followed: its variables, aliases and functions.
+
+    `blocks` are the blocks of code that stand as values, `judged` those of them that were followed, by their identity.
+    """
 
     case: Case
     scope: dict[str, Value] = field(default_factory=dict[str, Value])
@@ -72,6 +76,8 @@ class Shell:
     functions: dict[str, Block] = field(default_factory=dict[str, Block])
     called: set[str] = field(default_factory=set[str])
     running: list[str] = field(default_factory=list[str])
+    blocks: list[Block] = field(default_factory=list[Block])
+    judged: dict[int, Block] = field(default_factory=dict[int, Block])
     steps: int = 0
 
     # -- texts and blocks
@@ -79,13 +85,19 @@ class Shell:
     def text(self, text: str) -> Value:
         """Judge a whole text; what it gives."""
         block = parse(text)
-        before = len(self.case.parts)
+        before, made = len(self.case.parts), len(self.blocks)
         for name, default in block.parameters:
             self.scope[name] = Value(marks=self.value(default).marks) if default is not None else UNKNOWN
         value = self.body(block.body)
         for name in self.functions.keys() - self.called:
             with self.uncertain():
                 self.block(self.functions[name])
+        # Values are not followed everywhere: whatever takes a block may run it. Blocks may hold others.
+        while made < len(self.blocks):
+            if id(self.blocks[made]) not in self.judged:
+                with self.uncertain():
+                    self.block(self.blocks[made])
+            made += 1
         if block.body and len(self.case.parts) == before:
             # A value that stands alone is printed.
             self.case.part(("Write-Output",), block.span)
@@ -97,6 +109,7 @@ class Shell:
 
     def block(self, block: Block, piped: Value | None = None, arguments: Sequence[Value] = ()) -> Value:
         """What running a block gives, with what is piped in and its arguments."""
+        self.judged[id(block)] = block
         self.case.depth += 1
         if self.case.depth > 40:
             raise Exhausted("too_deep", "it is nested deeper than is analysed")
@@ -205,6 +218,11 @@ class Shell:
             return Value(marks=frozenset(("secret",)))
         return Value(kind="environment")
 
+    def made(self, node: Block) -> Value:
+        """A block of code as a value."""
+        self.blocks.append(node)
+        return Value(block=node, kind="scriptblock")
+
     def cast(self, node: Cast) -> Value:
         value = self.value(node.value)
         if dotnet.SOCKET.fullmatch(node.kind):
@@ -241,9 +259,9 @@ class Shell:
 
     def binary(self, node: Binary) -> Value:
         left, right = self.value(node.left), self.value(node.right)
-        for side in (left, right):
-            if side.block is not None:
-                self.block(side.block)
+        for block in (*blocks_in(left), *blocks_in(right)):
+            with self.uncertain():
+                self.block(block)
         if "ofs" in self.scope and (left.items is not None or right.items is not None) and node.operator != "join":
             return Value(marks=left.marks | right.marks)
         return values.binary(node.operator, left, right)
@@ -447,7 +465,7 @@ GIVES: Mapping[type[Node], Callable[[Shell, Any], Value]] = {
     Group: Shell.group,
     Listed: lambda shell, node: values.listed([shell.value(item) for item in node.items]),
     Table: Shell.table,
-    Block: lambda shell, node: Value(block=node, kind="scriptblock"),
+    Block: Shell.made,
     Kind: lambda shell, node: Value(kind="type"),
     Cast: Shell.cast,
     Unary: Shell.unary,

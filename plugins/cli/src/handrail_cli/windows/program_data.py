@@ -15,7 +15,10 @@ Words = Literal["none", "data", "read", "list", "pattern"]
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A program that only reads with these options. Of an option: nothing (a switch), `v` a value, `r` a file read, `w` one written."""
+    """A program that only reads with these options.
+
+    Of an option: nothing (a switch), `v` a value, `r` a file read, `l` one that names files to be read, `w` one written.
+    """
 
     options: dict[str, str]
     words: Words
@@ -42,7 +45,7 @@ READERS: dict[str, Reader] = {
     "arp": _reader("a g v n:v", "data", cluster=True),
     "where": _reader("r:r q f t", "data"),
     "find": _reader("v c n i off offline", "pattern"),
-    "findstr": _reader("b e l r s i x v n m o p off offline c:v g:r f:r d:r a:v", "pattern", cluster=True),
+    "findstr": _reader("b e l r s i x v n m o p off offline c:v g:r f:l d:r a:v", "pattern", cluster=True),
     "tree": _reader("f a", "list"),
     "more": _reader("e c p s", "read"),
     "fc": _reader("a b c l n t u w off offline", "read"),

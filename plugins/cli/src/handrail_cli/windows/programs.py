@@ -10,7 +10,7 @@ from handrail_cli.windows import program_data as data
 from handrail_cli.windows.calls import Call, Stdin, Word, base, check_words, note_part, runs_foreign_code
 from handrail_cli.windows.every_system import add_catastrophes, delegated, of_every_system
 from handrail_cli.windows.findings import Case, Grade
-from handrail_cli.windows.places import reads, resolved, runs, runs_fetched, system_program, writes
+from handrail_cli.windows.places import reads, reads_found, resolved, runs, runs_fetched, system_program, writes
 from handrail_cli.windows.program_data import Reader
 from handrail_cli.windows.shells import DASHES, cmd, powershell
 
@@ -143,8 +143,10 @@ def _read_option(case: Case, call: Call, reader: Reader, option: str, waiting: l
         if kind == "":
             return
         given = Word(value, option.partition(":")[2]) if colon else (waiting.pop(0) if waiting else Word("", ""))
-        if kind == "r" and given.text:
+        if kind in ("r", "l") and given.text:
             reads(case, given.text, call.span)
+            if kind == "l":
+                reads_found(case, call.span)
         elif kind == "w" and given.text:
             writes(case, given.text, call.span)
         elif given.text is None:

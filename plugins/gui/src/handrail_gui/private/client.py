@@ -18,7 +18,7 @@ from typing import Any
 
 from handrail import Desktop, DesktopError
 from handrail.config.places import DESKTOP_PLACES, Places
-from handrail.running.programs import own_programs
+from handrail.running.programs import START_FOLDER, own_programs
 from handrail_gui.private.parts import mark_of
 
 START_S = 20.0
@@ -59,7 +59,7 @@ def _supervisor(environment: Mapping[str, str], kept: tuple[int, ...], *, detach
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        cwd="/",
+        cwd=START_FOLDER,
         env=environment,
         start_new_session=detached,
         pass_fds=kept,

@@ -18,6 +18,7 @@ from Xlib.ext import screensaver
 from Xlib.protocol import rq
 
 from handrail.files.locks import try_lock
+from handrail.running.programs import START_FOLDER
 from handrail_gui.x11.connection import Client, connect
 
 LOOK_S = 60.0
@@ -47,7 +48,7 @@ def inhibited() -> subprocess.Popen[bytes] | None:
     why = ["--who=handrail", "--why=kept awake by hand"]
     null = subprocess.DEVNULL
     argv = ["systemd-inhibit", "--what=idle:sleep", *why, "sleep", "infinity"]
-    return subprocess.Popen(argv, stdin=null, stdout=null, stderr=null)
+    return subprocess.Popen(argv, stdin=null, stdout=null, stderr=null, cwd=START_FOLDER)
 
 
 def _end(number: int, frame: FrameType | None) -> None:

@@ -35,6 +35,7 @@ ALL_S = 12.0
 # read the keys is given more.
 TAKEN_S = 2.0
 BUSY_S = 8.0
+LOOK_S = 0.5
 
 UNANSWERED = "the program that owns the clipboard does not answer"
 CURE = "wait for it, or write something new into it"
@@ -184,10 +185,14 @@ class Clipboard:
 
     def _taken(self, client: Client, busy: Callable[[], bool]) -> bool:
         """Whether a program takes the text: soon, or soon after it has come to the keys that ask for it."""
-        deadline, late = monotonic() + BUSY_S, False
-        while not client.pump(lambda: any(name in TEXT for name in self._requests), timeout=patience(TAKEN_S)):
-            was_late, late = late, busy()
-            if not (late or was_late) or monotonic() > deadline:
+        enough = patience(TAKEN_S)
+        deadline = monotonic() + max(BUSY_S, 2 * enough)
+        behind = monotonic()
+        while not client.pump(lambda: any(name in TEXT for name in self._requests), timeout=LOOK_S):
+            now = monotonic()
+            if busy():
+                behind = monotonic()
+            if now > min(behind + enough, deadline):
                 return False
         return True
 

@@ -19,6 +19,7 @@ from Xlib import error
 from handrail import Downstream
 from handrail.config.places import Places
 from handrail.running.ledger import Ledger, Running
+from handrail.running.programs import START_FOLDER
 from handrail_gui.x11.clipboard import Clipboard, Content, Contents
 from handrail_gui.x11.connection import Client, connect
 
@@ -48,7 +49,7 @@ class Heirs:
                 input=json.dumps(left).encode(),
                 stdout=null,
                 stderr=null,
-                cwd="/",
+                cwd=START_FOLDER,
                 env=dict(self.environment),
                 start_new_session=True,
                 timeout=START_S,

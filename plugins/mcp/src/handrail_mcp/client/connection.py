@@ -26,7 +26,7 @@ from handrail.config.settings import ServerSettings
 from handrail.untrusted.envelope import clean
 from handrail_mcp.client.declaring import Declared, looked_through
 from handrail_mcp.client.elicitation import CANCEL, ask, withdraw
-from handrail_mcp.client.transports import Surroundings, Way, ways
+from handrail_mcp.client.transports import Surroundings, Way, place_hint, ways
 
 log = logging.getLogger(__name__)
 
@@ -237,7 +237,7 @@ class Connection:
         with anyio.CancelScope() as self._scope:
             while True:
                 began = monotonic()
-                self.problem = await self._attempt()
+                self.problem = await self._attempt() + place_hint(self.settings, self.around.cwd)
                 self._lost()
                 worked = monotonic() - began > WORKED_S + self.settings.start_timeout
                 self._attempts = 1 if worked else self._attempts + 1

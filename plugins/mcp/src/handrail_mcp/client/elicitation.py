@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, cast
 from urllib.parse import urlsplit
@@ -29,6 +30,8 @@ from handrail.untrusted.envelope import clean
 from handrail_mcp.client.schemas import schema
 
 MESSAGE = 2_000
+# Characters of a value that a yes sends.
+DEFAULT = 500
 
 CANCEL = types.ElicitResult(action="cancel")
 DECLINE = types.ElicitResult(action="decline")
@@ -86,7 +89,7 @@ def _question(params: types.ElicitRequestParams, *, server: str, context: ToolCo
     else:
         fields = dict(params.requested_schema)
         shown = InfoConfirmation(title, "\n".join((message, *_fields(fields))))
-    args = {name: field["default"] for name, field in _properties(fields).items() if "default" in field}
+    args = {name: field["default"] for name, field in _properties(fields).items() if _default(field)}
 
     async def nothing(params: Any, context: ToolContext) -> None: ...
 
@@ -119,4 +122,14 @@ def _fields(fields: Mapping[str, Any]) -> list[str]:
         kind = " | ".join(map(str, choices)) if isinstance(choices, list) else str(field.get("type", "any"))  # pyright: ignore[reportUnknownArgumentType]
         words = clean(" ".join(str(field.get(key, "")) for key in ("title", "description"))).text.strip()
         lines.append(f"{clean(name).text} ({kind}{', needed' if name in required else ''}) {words}"[:300].rstrip())
+        if default := _default(field):
+            lines.append(f"  a yes sends {default}")
     return lines
+
+
+def _default(field: Mapping[str, Any]) -> str:
+    """The value that a plain yes sends, as it is shown; nothing for none, or for one that cannot be shown whole."""
+    if "default" not in field:
+        return ""
+    text = json.dumps(field["default"], ensure_ascii=False)
+    return text if len(text) <= DEFAULT and clean(text).text == text else ""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, Field
 
-from handrail import McpConfirmation, NotFound, Read, Tool, ToolContext, Verdict
+from handrail import McpConfirmation, NotFound, Read, Remote, Tool, ToolContext, Verdict
 from handrail.words import nearest
 from handrail_mcp.client import results
-from handrail_mcp.client.connection import Connection
+from handrail_mcp.client.connection import Connection, Listing
 from handrail_mcp.client.declaring import PROFILES
 
 MOST = 100
@@ -62,6 +64,7 @@ class Resources:
                 profiles=PROFILES,
                 on_collision="keep",
                 confirmation=_confirmation,
+                served_by=self._served_by,
             ),
         ]
 
@@ -86,6 +89,15 @@ class Resources:
 
     async def _read(self, params: ReadParams, context: ToolContext) -> Mapping[str, Any]:
         return results.contents(await self._known(params.server).read_resource(params.uri, context))
+
+    def _served_by(self, params: ReadParams) -> tuple[str, Remote]:
+        """Return the server that a resource is read from; with other tools or templates it is another one."""
+        found = self.server(params.server)
+        listing = found.listing if found is not None else Listing()
+        tools = sorted(declared.fingerprint for declared in listing.tools)
+        templates = sorted(template.uri_template for template in listing.templates)
+        said = hashlib.sha256(json.dumps([tools, templates]).encode("utf-8", "surrogatepass")).hexdigest()
+        return params.server, Remote("resources/read", said, frozenset((*tools, said)))
 
     def _known(self, name: str) -> Connection:
         if (found := self.server(name)) is None:

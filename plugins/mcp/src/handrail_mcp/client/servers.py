@@ -97,7 +97,7 @@ class Servers:
                 shown = session.settings.desktop == "current"
                 environment = self._environment if shown else without_screen(self._environment)
                 around = Surroundings(
-                    environment, session.runtime.programs, session.cwd, session.workspace, session.secrets.take
+                    environment, session.runtime.programs, session.runtime.cwd, session.workspace, session.secrets.take
                 )
                 self._connections[name] = Connection(name, settings, around, self._changed)
                 self._connections[name].start()

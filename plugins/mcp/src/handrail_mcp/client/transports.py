@@ -17,7 +17,7 @@ from handrail import Downstream
 from handrail.calls.named_secrets import NAMED
 from handrail.config.settings import ServerSettings
 from handrail.records.redaction import without_credentials
-from handrail.running.programs import HostPrograms
+from handrail.running.programs import START_FOLDER, HostPrograms, start_place
 from handrail_mcp.client.process import MAX_MESSAGE, Streams, program
 
 # Seconds for one step of HTTP: connecting, sending, and the first word of an answer.
@@ -35,6 +35,7 @@ class Surroundings:
     environment: Mapping[str, str]
     # Those that may be started: a server runs before anybody is asked about its tools.
     programs: HostPrograms
+    # Where relative paths of the configuration start.
     cwd: Path
     workspace: tuple[Path, ...]
     # The value of a secret by its name; an error for one that there is not.
@@ -46,8 +47,8 @@ async def ways(settings: ServerSettings, around: Surroundings, ended: Callable[[
     if settings.command:
         own = {name: await _filled(value, around) for name, value in settings.env.items()}
         environment = {**without_credentials(around.environment), **own}
-        cwd = str(around.cwd / Path(settings.cwd or ".").expanduser())
-        command = _found(settings.command, around.programs)
+        words, cwd = start_place(settings.command, settings.cwd, around.cwd)
+        command = _found(words, around.programs)
         return [lambda: program(command, environment=environment, cwd=cwd, ended=ended)]
     headers = {name: await _filled(value, around) for name, value in settings.headers.items()}
     url = settings.url or ""
@@ -60,6 +61,16 @@ async def ways(settings: ServerSettings, around: Surroundings, ended: Callable[[
             return [sse]
         case _:
             return [http, sse]
+
+
+def place_hint(settings: ServerSettings, folder: Path) -> str:
+    """Return what to do about an argument that names a file of the session's folder, which a server does not find where it runs; or nothing."""
+    if settings.cwd is not None:
+        return ""
+    missed = [
+        word for word in settings.command[1:] if not word.startswith((".", "/", "-")) and os.path.isfile(folder / word)
+    ]
+    return f" (it runs in {START_FOLDER}: write './{missed[0]}', or name a cwd)" if missed else ""
 
 
 def _found(command: Sequence[str], programs: HostPrograms) -> Sequence[str]:

@@ -51,6 +51,8 @@ GRAMMARS: Mapping[str, str] = {
     "keygen": "others.keygen",
 }
 CHECKS: Mapping[str, str] = {
+    "socket_filter": "system_queries.check_socket_filter",
+    "names_hosts": "system_queries.check_names_hosts",
     "date": "usual.date",
     "printf": "usual.printf",
     "printenv": "usual.printenv",
@@ -58,6 +60,7 @@ CHECKS: Mapping[str, str] = {
     "ln": "usual.ln",
     "chmod": "usual.chmod",
     "sed": "usual.sed",
+    "awk": "usual.awk",
     "recursive": "usual.recursive",
     "curl": "others.curl",
     "wget": "others.wget",
@@ -89,9 +92,11 @@ CHECKS: Mapping[str, str] = {
     "iptables": "others.iptables",
     "setting": "others.setting",
     "service": "others.service",
+    "shown": "others.shown",
     "nmcli": "system_queries.check_nmcli",
     "copies": "others.copies",
     "unzip": "packing.unzip",
+    "patch": "packing.patch",
     "pack": "packing.pack",
     "cpio": "packing.cpio",
     "container_run": "services.container_run",
@@ -116,6 +121,7 @@ CHECKS: Mapping[str, str] = {
     "git_checkout": "gits.checkout",
     "git_restore": "gits.restore",
     "git_push": "gits.push",
+    "git_fetch": "gits.fetch",
     "git_url": "gits.url",
     "git_config": "gits.config",
 }

@@ -33,6 +33,9 @@ def branch(taking: Taking) -> None:
     """`git branch NAME` and `git tag NAME` make one; with a question, names are patterns."""
     if taking.operands and not taking.given(*LISTS):
         taking.worsen("effect")
+    if taking.given("-d", "--delete") and taking.given("-r", "--remotes"):
+        why = "git deletes a branch of a remote, whatever else holds its commits"
+        taking.worsen("dangerous", code="destructive", why=why, at=taking.operands[0] if taking.operands else 0)
 
 
 def checkout(taking: Taking) -> None:
@@ -69,6 +72,33 @@ def push(taking: Taking) -> None:
     if first is not None and re.search(r"[:/\\]", taking.words[first].text or ":"):
         taking.worsen("dangerous", code="sends_data", why="git push sends the repository to an address", at=first)
     url(taking)
+
+
+def fetch(taking: Taking) -> None:
+    """`SOURCE:BRANCH` writes branches and tags of the repository itself, which loses commits where it may replace or delete them."""
+    url(taking)
+    prunes = taking.given("-p", "--prune")
+    forces = taking.given("-f", "--force")
+    if taking.given("-P", "--prune-tags") or (forces and taking.given("-t", "--tags")):
+        taking.worsen("dangerous", code="destructive", why="git replaces or deletes tags", at=0)
+    if taking.given("--stdin", "--refmap"):
+        taking.doubt(0)
+    named = [taking.words[at].text or "" for at in taking.operands]
+    for at, text in zip(taking.operands, named, strict=True):
+        forced = forces or prunes or text.startswith("+")
+        tags = text == "tag" and at != taking.operands[0]
+        _, colon, into = text.partition(":")
+        if (tags and forces) or (colon and at != taking.operands[0] and _loses_commits(into, forced=forced)):
+            taking.worsen(
+                "dangerous", code="destructive", why="git replaces or deletes branches or tags of the repository", at=at
+            )
+
+
+def _loses_commits(into: str, *, forced: bool) -> bool:
+    """Return True if fetching into these refs may lose commits. Git always replaces refs that are no branch or tag."""
+    if not into or re.match(r"refs/remotes/[^*]", into):
+        return False
+    return forced or re.match(r"refs/(?!heads/|tags/)", into) is not None
 
 
 def url(taking: Taking) -> None:

@@ -305,14 +305,10 @@ def _asks(taking: Taking, start: int) -> bool:
     return False
 
 
-# Interpreters that take nothing from where they work, unless they are told to.
-CONTAINED_INTERPRETERS = re.compile(r"perl|bash|sh|dash|zsh|ksh|mksh|ash|rbash")
-
-
 def _visible(taking: Taking) -> None:
     """Nothing but the code that is looked at is run, and the modules that it loads."""
     taking.kind = KIND_OF_NOTHING
-    taking.needs = {"filters"} if CONTAINED_INTERPRETERS.fullmatch(taking.path) else {"loads_project"}
+    taking.needs = {"loads_project"}
 
 
 KIND_OF_NOTHING: Kind = "reads"

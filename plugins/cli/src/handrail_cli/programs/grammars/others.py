@@ -30,6 +30,9 @@ PS_COLUMN = (
 )
 PS_COLUMNS = re.compile(rf"{PS_COLUMN}(:\d+)?=?(,{PS_COLUMN}(:\d+)?=?)*")
 
+# Options that say what is shown of a service.
+PROPERTY = frozenset(("-p", "-P", "--property"))
+
 
 def curl(taking: Taking) -> None:
     """What it sends: literal text is an effect, a file is not; and addresses of files here are read."""
@@ -86,6 +89,12 @@ def wget(taking: Taking) -> None:
 
 
 def _addresses(taking: Taking) -> None:
+    taking.named = [
+        named
+        for named in taking.named
+        # A dash stands for the standard output.
+        if named.role != "write" or (named.value or taking.words[named.word_index].text) != "-"
+    ]
     for at in taking.operands:
         text = taking.words[at].text
         if text is None:
@@ -300,6 +309,13 @@ def service(taking: Taking) -> None:
     named = len(texts) == 2 and texts[1] == "status" and re.fullmatch(r"[\w@:][\w@:.-]*", texts[0] or "/") is not None
     if named or (not texts and taking.given("--status-all")):
         _looks(taking, "inspects")
+
+
+def shown(taking: Taking) -> None:
+    """`systemctl show` tells the variables of services, too, unless it is asked for something else."""
+    asked = [value or taking.words[at].text for option, at, value in taking.options if option.name in PROPERTY]
+    if not asked or any(names is None or "environment" in names.lower() for names in asked):
+        taking.worsen("dangerous", code="secret", why="it shows variables that may be credentials")
 
 
 def crontab(taking: Taking, start: int) -> None:

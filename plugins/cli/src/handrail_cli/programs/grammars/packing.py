@@ -15,9 +15,19 @@ PLAIN = re.compile(
 VALUED = re.compile(
     r"--(exclude|strip-components|transform|xform|owner|group|mode|mtime|sort|format|label|blocking-factor|record-size|level|owner-map|group-map|suffix|quoting-style|newer|newer-mtime|after-date|pax-option|xattrs-include|xattrs-exclude|hole-detection|sparse-version|tape-length|starting-file|exclude-tag|exclude-tag-all|exclude-tag-under|exclude-ignore|warning|backup|no-quote-chars|atime-preserve|checkpoint|totals)"
 )
-RUNS = re.compile(
-    r"--(checkpoint-action|to-command|use-compress-program|info-script|new-volume-script|rsh-command|rmt-command)"
-)
+RUNS = frozenset((
+    "checkpoint-action", "to-command", "use-compress-program", "info-script", "new-volume-script", "rsh-command", "rmt-command",
+))  # fmt: skip
+FOLLOWING = frozenset(("absolute-names", "keep-directory-symlink", "recursive-unlink"))
+NAMING = {
+    "file": "archive",
+    "directory": "folder",
+    "files-from": "read",
+    "exclude-from": "read",
+    "listed-incremental": "write",
+    "index-file": "write",
+    "volno-file": "write",
+}
 MODES = {
     "create": "c",
     "append": "r",
@@ -43,6 +53,8 @@ LETTERS_VALUED = {
     "H": "text",
     "L": "text",
 }
+# Long options that make a call do more; others may abbreviate them.
+WEIGHTY = ("delete", "remove-files", *RUNS, *FOLLOWING, *NAMING, *MODES)
 LETTERS_PLAIN = frozenset("zjJavhkmpOUWSsoplBiRnGM")
 
 
@@ -121,23 +133,12 @@ class Tar:
             self.mode = "r"
         elif bare == "remove-files":
             self.removes = True
-        elif RUNS.fullmatch(name):
+        elif bare in RUNS:
             self.runs(name, at)
             return at + 1 if equals else at + 2
-        elif bare in ("absolute-names", "keep-directory-symlink", "recursive-unlink"):
+        elif bare in FOLLOWING:
             self.taking.worsen("dangerous", code="writes", why=f"tar follows absolute names and links ({name})", at=at)
-        elif bare in (
-            "file",
-            "directory",
-            "files-from",
-            "exclude-from",
-            "listed-incremental",
-            "index-file",
-            "volno-file",
-        ):
-            role = {"file": "archive", "directory": "folder", "files-from": "read", "exclude-from": "read"}.get(
-                bare, "write"
-            )
+        elif (role := NAMING.get(bare)) is not None:
             if equals:
                 self.valued(role, at, value)
                 return at + 1
@@ -151,6 +152,9 @@ class Tar:
             return at + 2
         else:
             self.taking.doubt(at)
+            meant = [full for full in WEIGHTY if bare and full.startswith(bare)]
+            behind = [self.long(f"--{full}{equals}{value}", at) for full in meant]
+            return behind[0] if len(behind) == 1 else at + 1
         return at + 1
 
     def valued(self, role: str, at: int, value: str | None) -> None:
@@ -200,6 +204,12 @@ def unzip(taking: Taking) -> None:
     """It unpacks where it is, unless told where to, or only to look."""
     taking.named = [one for one in taking.named if one.role != "name"]
     if not taking.harmless and not taking.given("-d"):
+        taking.name("dest", 0, ".")
+
+
+def patch(taking: Taking) -> None:
+    """It changes the files that the patch names, unless it is told which one or only to look."""
+    if not taking.harmless and not any(one.role == "write" for one in taking.named):
         taking.name("dest", 0, ".")
 
 

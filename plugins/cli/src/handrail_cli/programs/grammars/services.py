@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from handrail_cli.programs.taking import Taking, role_of
+from handrail_cli.programs.values import Role
 
 LOOKS = re.compile(
     r"(describe|list|get|show|ls|status|info|view|head|search|lookup|version|help|whoami|check|inspect|tail|logs?|diff|validate|lint|outputs|ps|regions|history|read|dump|snapshots|stats|find)(-[a-z0-9-]+)?"
@@ -142,6 +144,12 @@ GH_ORDINARY = frozenset((
 ))  # fmt: skip
 
 
+# Files that these take words from, or put what they fetch into.
+GH_FILES: Mapping[str, Role] = {
+    "-F": "read", "--body-file": "read", "--recover": "read", "-D": "dest", "--dir": "dest", "-O": "write", "--output": "write",
+}  # fmt: skip
+
+
 def gh(taking: Taking, start: int) -> None:
     """`gh THING VERB`: list, view, status, diff and checks look; `gh api` does with GET."""
     words = taking.words
@@ -168,8 +176,24 @@ def gh(taking: Taking, start: int) -> None:
         return
     if " ".join(bare[:2]) in GH_ORDINARY:
         taking.worsen("effect")
+        _gh_files(taking, start)
         return
     taking.worsen("dangerous", code="remote", why="it changes what is on GitHub", at=start)
+
+
+def _gh_files(taking: Taking, start: int) -> None:
+    """Note the files that options of `gh` name; what is behind `--` are options of git."""
+    for at in range(start, len(taking.words)):
+        text = taking.words[at].text or ""
+        name, equals, value = text.partition("=")
+        if text == "--":
+            taking.doubt(at)
+        elif name in GH_FILES and equals:
+            role_of(taking, GH_FILES[name], at, value)
+        elif text in GH_FILES and at + 1 < len(taking.words):
+            role_of(taking, GH_FILES[text], at + 1)
+        elif not text.startswith("--") and text[:2] in GH_FILES:
+            role_of(taking, GH_FILES[text[:2]], at, text[2:])
 
 
 def sql(taking: Taking) -> None:

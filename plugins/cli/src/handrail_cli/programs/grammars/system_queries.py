@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 
 from handrail_cli.programs.taking import Taking, role_of
@@ -10,11 +11,24 @@ LSOF_PLAIN = frozenset("abhlnNOPRtUvVwXEQC?")
 LSOF_VALUED = frozenset("cdpu")
 # Each takes the next word for its value, unless that begins with a dash or plus.
 LSOF_OPTIONAL = frozenset("FgiLorsSTxK")
+# Those that select open files which may be connections, and those with which no host of one is shown by its name. `-i` counts where it
+# names neither a port nor an address: one that does, for which LSOF_FEW stands, shows the hosts of few connections.
+LSOF_CONNECTIONS = frozenset("cdgipu")
+LSOF_NUMERIC = frozenset("nthv?")
+LSOF_FEW = "i:"
 FUSER_PLAIN = frozenset("acfIlmMsuvVw46")
 FUSER_LONG = frozenset((
     "--all", "--inode", "--ismountpoint", "--ipv4", "--ipv6", "--list-signals", "--mount", "--silent", "--user", "--verbose", "--version",
 ))  # fmt: skip
-PORT = re.compile(r"[\w.:,-]+/(tcp|udp)")
+PORT = re.compile(r"[\w-]+")
+# An address that is looked up nowhere, and what a filter of `ss` holds beside addresses and ports.
+WITH_PORT = re.compile(r"(?P<host>\*?|\d+\.\d+\.\d+\.\d+|\[[^\]]*\])(?P<prefix>/\d+)?(?::[\w*-]*)?")
+FILTER_WORDS = frozenset((
+    "state", "exclude", "all", "connected", "synchronized", "bucket", "big", "established", "estab", "syn-sent", "syn-recv", "fin-wait-1",
+    "fin-wait-2", "time-wait", "closed", "close", "unconn", "close-wait", "last-ack", "listening", "listen", "closing", "bound-inactive",
+    "and", "or", "not", "src", "dst", "sport", "dport", "dev", "fwmark", "cgroup", "autobound", "eq", "ne", "neq", "ge", "geq", "le", "leq",
+    "gt", "gtr", "lt", "lss", "is",
+))  # fmt: skip
 SHOWS = re.compile(r"s|sh|show|l|li|ls|list|lst|g|get|help")
 # Of programs that show one device or all: the options that show, and how many devices may follow.
 DEVICE_QUERIES = {
@@ -35,6 +49,8 @@ TABLE_QUERIES = {
 TABLE_CHANGES = re.compile(
     r"(un)?block|toggle|(add|del)(br|if)|set\w*|connect|disconnect|del|add|scan|event|ibss|ap|mesh|wowlan|interface"
 )
+# With one of these, programs that show hosts by their names look none up.
+NUMERIC = re.compile(r"-[a-zA-Z46]*n[a-zA-Z46]*|--numeric(-hosts)?|-[isV]+|--(interfaces|statistics|version|help)")
 OBJECT_QUERIES = {
     "tc": re.compile(r"qdisc|class|filter|chain|action|actions"),
     "bridge": re.compile(r"link|fdb|mdb|vlan|vni"),
@@ -43,8 +59,16 @@ OBJECT_QUERIES = {
 
 def take_lsof(taking: Taking, start: int) -> None:
     """Take `lsof [OPTIONS] [NAME…]`. `+D FOLDER` goes through a folder, and `-k`, `-m`, `-D` name files of other kinds."""
+    given: set[str] = set()
+    _lsof_words(taking, start, given)
+    picks = any(named.role == "list" for named in taking.named) or not given.isdisjoint(("U", LSOF_FEW))
+    if given.isdisjoint(LSOF_NUMERIC) and not (picks and given.isdisjoint(LSOF_CONNECTIONS)):
+        taking.needs.add("network")
+
+
+def _lsof_words(taking: Taking, at: int, given: set[str]) -> None:
+    """Take the words from `at` on, and collect the letters of options in `given`."""
     words = taking.words
-    at = start
     while at < len(words):
         text = words[at].text
         if text is None:
@@ -59,7 +83,7 @@ def take_lsof(taking: Taking, start: int) -> None:
             if not re.fullmatch(r"\+(c\d+|L\d*|M|f[cfgGn]*)", text):
                 taking.doubt(at)
         elif text.startswith("-") and len(text) > 1:
-            at = _lsof_letters(taking, at, text)
+            at = _lsof_letters(taking, at, text, given)
         else:
             role_of(taking, "list", at)
         at += 1
@@ -78,28 +102,72 @@ def _below_folder(taking: Taking, at: int) -> int:
     return at + 1
 
 
-def _lsof_letters(taking: Taking, at: int, text: str) -> int:
-    """Take a cluster of letters; returns the number of the last word that belongs to it."""
+def _lsof_letters(taking: Taking, at: int, text: str, given: set[str]) -> int:
+    """Take a cluster of letters, which are added to `given`; returns the number of the last word that belongs to it."""
     words = taking.words
     for offset, letter in enumerate(text[1:], 1):
+        if letter != "i":
+            given.add(letter)
         if letter in LSOF_PLAIN:
             continue
         if letter not in LSOF_VALUED | LSOF_OPTIONAL:
             taking.doubt(at)
             return at
         if text[offset + 1 :]:
+            _asks_for_host(taking, letter, text[offset + 1 :], given)
             return at
         behind = words[at + 1] if at + 1 < len(words) else None
         if letter in LSOF_OPTIONAL and (behind is None or (behind.text or "").startswith(("-", "+"))):
+            given.add(letter)
             return at
+        _asks_for_host(taking, letter, behind.text if behind is not None else None, given)
         if behind is None or behind.text is None or behind.glob:
             taking.doubt(min(at + 1, len(words) - 1))
         return min(at + 1, len(words) - 1)
     return at
 
 
+def _is_numeric(text: str) -> bool:
+    """Return True for an address of numbers with or without a port, a port alone, or a number: for these no name is looked up."""
+    found = WITH_PORT.fullmatch(text)
+    host = text if found is None else found["host"].strip("[]")
+    if (text.isascii() and text.isdigit()) or (found is not None and host in ("", "*")):
+        return True
+    try:
+        ipaddress.ip_network(host, strict=False)
+    except ValueError:
+        return False
+    return True
+
+
+def _asks_for_host(taking: Taking, letter: str, value: str | None, given: set[str]) -> None:
+    """Note that a value of `-i` (`tcp@host:port`) has a host looked up, or, in `given`, that it leaves open which connections are shown."""
+    _, named, place = (value or "").partition("@")
+    if letter == "i" and named and not _is_numeric(place):
+        taking.needs.add("network")
+    if letter == "i":
+        given.add(LSOF_FEW if named or ":" in (value or "") else letter)
+
+
+def check_socket_filter(taking: Taking) -> None:
+    """Note that a filter of `ss` has a host looked up: any word in it that is neither its own nor an address of numbers."""
+    before = ""
+    for at in taking.operands:
+        for token in re.split(r"[\s()!=<>&|]+", taking.words[at].text or "?"):
+            own = token in FILTER_WORDS or before in ("dev", "fwmark", "cgroup")
+            if token and not own and not _is_numeric(token):
+                taking.needs.add("network")
+            before = token or before
+
+
+def check_names_hosts(taking: Taking) -> None:
+    """Note that the names of hosts are looked up, unless an option says that their addresses are shown."""
+    if not any(NUMERIC.fullmatch(word.text or "") for word in taking.words[1:]):
+        taking.needs.add("network")
+
+
 def take_fuser(taking: Taking, start: int) -> None:
-    """Take `fuser [OPTIONS] NAME…`, where `80/tcp`, and any name behind `-n tcp`, is no file."""
+    """Take `fuser [OPTIONS] NAME…`, where `80/tcp`, and any name behind `-n tcp`, is no file. `80,host/tcp` has a host looked up."""
     words = taking.words
     at = start
     ports = False
@@ -121,7 +189,10 @@ def take_fuser(taking: Taking, start: int) -> None:
         elif text.startswith("-") and len(text) > 1:
             if text not in FUSER_LONG and not set(text[1:]) <= FUSER_PLAIN:
                 taking.doubt(at)
-        elif not (ports or PORT.fullmatch(text)):
+        elif ports or re.search(r"/(tcp|udp)$", text):
+            if not PORT.fullmatch(text.rpartition("/")[0] or text):
+                taking.needs.add("network")
+        else:
             role_of(taking, "list", at)
         at += 1
 
@@ -129,6 +200,8 @@ def take_fuser(taking: Taking, start: int) -> None:
 def take_addresses(taking: Taking, start: int) -> None:
     """Take the words of `ifconfig`, `arp`, `tc` and their like: without words, or with some that show, they show."""
     texts = [word.text or "?" for word in taking.words[start:]]
+    if taking.path in ("arp", "route"):
+        check_names_hosts(taking)
     if all(re.fullmatch(r"-[vV]|--(version|help)", text) for text in texts) or _shows_network(taking.path, texts):
         return
     taking.worsen("dangerous", code="system_change", why=f"{taking.path} changes the network", at=0)
@@ -159,7 +232,7 @@ def take_ip(taking: Taking, start: int) -> None:
     texts = [word.text for word in taking.words[start:]]
     while texts and texts[0] is not None and texts[0].startswith("-"):
         if not re.fullmatch(
-            r"-(4|6|s|d|o|j|p|c|br|brief|json|details|statistics|stats|pretty|color|color=\w+|oneline|h|human|V|r|N|0|t|ts)",
+            r"-(4|6|s|d|o|j|p|c|br|brief|json|details|statistics|stats|pretty|color|color=\w+|oneline|h|human|V|N|0|t|ts)",
             texts[0],
         ):
             taking.doubt(len(taking.words) - len(texts))

@@ -16,6 +16,7 @@ FOREIGN = re.compile(
 UNARY = re.compile(r"-[abcdefghknprstuwxzGLNOS]")
 COMPARES = re.compile(r"=|==|!=|-nt|-ot|-ef|=~|-(eq|ne|lt|le|gt|ge)")
 VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+TAME_VARIABLE = re.compile(r"[a-zA-Z]\w*=[\w .,:%/+-]*", re.ASCII)
 NUMBER = re.compile(r"-(eq|ne|lt|le|gt|ge)")
 SECRET_SETTING = re.compile(r"(?i)token|passw|secret|cred|auth|header|key|url|proxy|cookie")
 
@@ -125,6 +126,13 @@ def sed(taking: Taking) -> None:
             taking.named = [one for one in taking.named if one.word_index not in files or one.value is not None]
             for file in files:
                 role_of(taking, "write", file)
+
+
+def awk(taking: Taking) -> None:
+    """A variable that it is given may be any text; only a tame one leaves no doubt that it filters."""
+    for option, at, value in taking.options:
+        if option.name in ("-v", "--assign") and not TAME_VARIABLE.fullmatch(value or taking.words[at].text or ""):
+            taking.needs.discard("filters")
 
 
 def recursive(taking: Taking) -> None:

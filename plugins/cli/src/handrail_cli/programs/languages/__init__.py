@@ -39,6 +39,18 @@ CHECKERS: Mapping[str, str] = {
 HARMLESS = frozenset(("jq", "yq"))
 
 
+# By the module and function in which each stands: what tells scripts so simple that every version of the program can only filter by them.
+SIMPLE: Mapping[str, str] = {"sed": "sed.is_simple", "awk": "awk.is_simple", "jq": "jq.is_simple"}
+
+
+def is_simple(language: str, text: str) -> bool:
+    """Return True if a script certainly prints what it makes of its input, and does nothing else."""
+    if language not in SIMPLE:
+        return False
+    module, _, function = SIMPLE[language].partition(".")
+    return cast("Callable[[str], bool]", getattr(import_module(f"{__name__}.{module}"), function))(text)
+
+
 @lru_cache(maxsize=32)
 def checker(language: str) -> Callable[[str], Finding]:
     """What tells what a script in this language does."""
@@ -49,6 +61,8 @@ def checker(language: str) -> Callable[[str], Finding]:
 def looked_at(taking: Taking, language: str, text: str, at: int) -> None:
     """Add what a script does to what is known of its command line."""
     taking.inner.append(Inner(at, at + 1, text, language))
+    if "filters" in taking.needs and not is_simple(language, text):
+        taking.needs.discard("filters")
     if language not in CHECKERS:
         return
     finding = checker(language)(text)

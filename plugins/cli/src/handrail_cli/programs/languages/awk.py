@@ -21,7 +21,31 @@ KEYWORDS = frozenset((
 ))  # fmt: skip
 # Whoever sets these chooses the files that are read; the variables of the environment may be secrets.
 TELLING = frozenset(("ARGV", "ARGC", "ENVIRON", "PROCINFO", "SYMTAB", "FUNCTAB"))
+# Behind these a line goes on.
+GOING_ON = frozenset((",", "&&", "||", "?", ":", "\n"))
 MAX_TOKENS = 5000
+# What simple programs are made of. Names of their own have small letters; `>` stands only where nothing is printed.
+SIMPLE_WORDS = frozenset((
+    "BEGIN", "END", "print", "printf", "if", "else", "while", "for", "in", "next", "exit", "break", "continue",
+    "NR", "NF", "FNR", "FS", "OFS", "RS", "ORS", "OFMT", "CONVFMT", "SUBSEP", "RSTART", "RLENGTH", "FILENAME",
+))  # fmt: skip
+SIMPLE_FUNCTIONS = frozenset((
+    "length", "substr", "index", "split", "sub", "gsub", "gensub", "match", "sprintf", "tolower", "toupper",
+    "int", "sqrt", "exp", "log", "sin", "cos", "atan2", "rand", "srand", "systime", "strftime", "strtonum",
+))  # fmt: skip
+# Words that any awk has a meaning for, in small letters.
+OTHER_WORDS = frozenset((
+    "getline", "system", "close", "fflush", "function", "func", "return", "delete", "nextfile", "do", "switch", "case", "default", "namespace",
+    "asort", "asorti", "and", "or", "xor", "lshift", "rshift", "compl", "mktime", "typeof", "isarray", "mkbool", "patsplit", "intdiv",
+    "bindtextdomain", "dcgettext", "dcngettext", "eval", "include", "load", "nsinclude", "abort", "adump", "stopme", "div",
+))  # fmt: skip
+SIMPLE_MARKS = frozenset((
+    "{", "}", "(", ")", "[", "]", ";", ",", "\n", "+", "-", "*", "/", "%", "^", "!", "<", ">", "?", ":", "~", "$", "=",
+    "++", "--", "||", "&&", "!=", "<=", ">=", "==", "+=", "-=", "*=", "/=", "%=", "^=",
+))  # fmt: skip
+# Not every awk knows that brackets may hold a `/`, or a backslash.
+SIMPLE_REGEX = re.compile(r"/(?:\\[^\n]|\[\^?(?:\[:[a-z]+:\]|\\[tsw.]|[^\[\]/\\\n])+\]|[^/\\\[\n])*/")
+SIMPLE_STRING = re.compile(r'"(?:\\[^\n]|[^"\\\n])*"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +86,39 @@ def look(program: str) -> Finding:
         elif text in (")", "]"):
             depth -= 1
         elif text in (";", "\n", "}", "{"):
-            printing = None
+            printing = printing if text == "\n" and tokens[number - 1].text in GOING_ON else None
         elif text in (">", ">>") and printing == depth and not _output(tokens, number, named):
             return UNCLEAR
     return Finding("effect" if any(role == "write" for role, _ in named) else "reads", named=tuple(named))
+
+
+def is_simple(program: str) -> bool:
+    """Return True for a program that every awk reads alike, and of which none can make more than printing."""
+    tokens = tokenized(program)
+    # Comments and lines that go on are left out among tokens.
+    if not tokens or re.sub(r"[ \t]", "", "".join(token.text for token in tokens)) != re.sub(r"[ \t]", "", program):
+        return False
+    printing = False
+    for token, behind in zip(tokens, (*tokens[1:], None), strict=True):
+        if not _is_simple(token, behind) or (printing and token.text == ">"):
+            return False
+        if token.kind == "name":
+            printing = printing or token.text in ("print", "printf")
+        elif token.kind == "mark" and token.text in (";", "{", "}"):
+            # A line may go on behind its end.
+            printing = False
+    return True
+
+
+def _is_simple(token: Token, behind: Token | None) -> bool:
+    if token.kind in ("mark", "number"):
+        return token.kind == "number" or token.text in SIMPLE_MARKS
+    if token.kind in ("string", "regex"):
+        return (SIMPLE_STRING if token.kind == "string" else SIMPLE_REGEX).fullmatch(token.text) is not None
+    if token.text in SIMPLE_WORDS or token.text in SIMPLE_FUNCTIONS:
+        return True
+    called = behind is not None and behind.text == "("
+    return token.text.islower() and token.text not in OTHER_WORDS and not called
 
 
 def tokenized(program: str) -> Sequence[Token] | None:

@@ -13,6 +13,28 @@ OUTWARD = re.compile(
 )
 
 
+# What simple programs are made of: paths, texts, numbers, operators, and functions that only compute.
+WORDS = (
+    "select|map|map_values|length|keys|keys_unsorted|values|has|in|contains|inside|add|any|all|flatten|range|floor|sqrt|tostring|tonumber|type"
+    "|sort|sort_by|group_by|unique|unique_by|min|max|min_by|max_by|reverse|startswith|endswith|ltrimstr|rtrimstr|split|join|ascii_downcase"
+    "|ascii_upcase|test|match|capture|sub|gsub|to_entries|from_entries|with_entries|first|last|nth|limit|empty|not|and|or|if|then|elif|else|end"
+    "|as|reduce|foreach|del|paths|recurse|index|indices|tojson|fromjson|todate|fromdate|now|true|false|null|objects|arrays|strings|numbers"
+)
+TEXT = r'"(?:[^"\\]|\\[nrt"\\/]|\\\([.][\w.]*\))*"'
+# No two of these fit at the same place, so that a long program takes no longer.
+SIMPLE = re.compile(
+    rf"(?:\s|\.[A-Za-z_]\w*\b|\.\.|\.(?![.\w])|{TEXT}|(?<![\w.$@])(?:{WORDS})\b|(?<![\w.$@])(?!(?:{WORDS})\b)[A-Za-z_]\w*(?=[ ]?[:,}}])"
+    r"|\$[a-z]\w*\b|@[a-z]+\b|\.?\d|[\[\]{}()|,:;?+*/%<>=!-])*",
+    re.ASCII,
+)
+MAX_SIMPLE = 400
+
+
+def is_simple(program: str) -> bool:
+    """Return True for a program that computes with its input, and names no module, file or variable of the environment."""
+    return len(program) <= MAX_SIMPLE and SIMPLE.fullmatch(program) is not None and not OUTWARD.search(program)
+
+
 def look(program: str) -> Finding:
     """Whether a program computes with its input only."""
     return UNCLEAR if OUTWARD.search(program) else READS

@@ -176,7 +176,7 @@ PERL = Language(
     ),
     re.compile(r"(?:my|our)\s*\(?([$@%\w\s,]+)|([$@%]\w+)"),
     re.compile(r'^".*(@\{|\$\{|\$ENV|@\[|[$@]\w+\s*(->)?\s*[\[{])', re.DOTALL),
-    re.compile(r"`|<[\w$]*>|<<|\bq[qxwr]?\b|&\s*[\w$@{]|->|\$\$|\$\{|@\{|\*\w+\{|\$\W?ENV|(?<![\w$])(?:tr|y|m)\b"),
+    re.compile(r"`|<[\w$]*>|<<|\bq[qxwr]?\b|&\s*[\w$@{]|->|\$\$|\$\{|@\{|\*\w+\{|\$\W?ENV|(?<![\w$])(?:tr|y|m)\b|(?<![\w$@%])do\b(?!\s*\{)"),
     re.compile(r"[$@%&]\s*[\"'`#/]|(?m:^=)|__\w+__"),
 )  # fmt: skip
 # `s/…/…/` and `/…/` of perl where a term is expected, without quotes and without code in them.

@@ -18,9 +18,28 @@ SIMPLE = re.compile(r"[=dDgGhHnNpPxzF]")
 NUMBERED = re.compile(r"[qQlL][ \t]*\d*")
 LABEL = re.compile(r"[:btT][ \t]*[^\s;}]*")
 TEXT = re.compile(r"[aic][ \t]*(?:\\\n?)?(?:[^\n\\]|\\.)*(?:\n|$)", re.DOTALL)
+# Where text seems to end with a backslash, versions differ on whether it goes on.
+GOING_ON = re.compile(r"\\\\\n")
 FILE = re.compile(r"([rRwW])[ \t]*([^\n]*)")
 FLAG = re.compile(r"[gpiIMm0-9]")
 MAX_STEPS = 2000
+# Scripts that every sed reads alike: one-letter commands, and `s` with plain flags, on one line. No text, label, block or file.
+ESCAPED = r"\\[A-Zabefg-mnp-wyz0-9.*+?|(){}\[\]^$/&'\",:;@!%~_=# -]"
+LISTED = r"\[\^?(?:\[:[a-z]+:\]|\\[tsw.]|[^\[\]/\\\n])+\]"
+ONE_ADDRESS = rf"(?:\d+(?:~\d+)?|\$|/(?:{ESCAPED}|{LISTED}|[^\[\\\n/])*/I?)"
+ADDRESSES = rf"(?:{ONE_ADDRESS}(?:[ \t]*,[ \t]*(?:{ONE_ADDRESS}|[+~]\d+))?[ \t]*(?:![ \t]*)?)?"
+SUBSTITUTIONS = "|".join(
+    rf"{re.escape(mark)}(?:{ESCAPED}|{LISTED.replace('/', mark)}|[^\[\\\n{mark}])*{re.escape(mark)}(?:{ESCAPED}|[^\\\n{mark}])*{re.escape(mark)}"
+    for mark in "/|,@!%~_=#"
+)
+ONE_COMMAND = rf"{ADDRESSES}(?:[pdqnNDPgGhHx=]|s(?:{SUBSTITUTIONS})[gpiI\d]*)"
+ALIKE = re.compile(rf"[ \t;]*{ONE_COMMAND}[ \t]*(?:;[ \t;]*{ONE_COMMAND}[ \t]*)*;?[ \t]*")
+MAX_SIMPLE = 400
+
+
+def is_simple(script: str) -> bool:
+    """Return True for a script of which no sed can make more than printing."""
+    return len(script) <= MAX_SIMPLE and ALIKE.fullmatch(script) is not None
 
 
 def look(script: str) -> Finding:
@@ -79,7 +98,7 @@ def _command(script: str, at: int, named: list[tuple[Role, str]]) -> int | Findi
     if letter in ("s", "y"):
         return _substitution(script, at, named)
     if (match := TEXT.match(script, at)) is not None:
-        return match.end()
+        return UNCLEAR if GOING_ON.search(match[0]) else match.end()
     if (match := LABEL.match(script, at)) is not None:
         return _ended(script, match.end())
     if (match := NUMBERED.match(script, at) or SIMPLE.match(script, at)) is not None:

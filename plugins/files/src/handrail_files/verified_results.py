@@ -1,4 +1,4 @@
-"""What a search has found, looked at again by handles: whether it is what the names stand for, and not what a link led to for a moment.
+"""Search results verified by handles: each is still the file that its name stands for, and not one that a link led to for a moment.
 
 The searching program opens files by name. Whoever puts a link in place of a file between its look and its opening has it read something else,
 which changes the folder at that moment.
@@ -17,13 +17,15 @@ from handrail.files import opened
 
 # A file system stamps with a clock that may be this much behind.
 COARSE_CLOCK_NS = 50_000_000
+# Seconds after which what was changed before is told apart from what is changed then.
+SETTLING_S = COARSE_CLOCK_NS / 1e9 + 0.01
 # Bytes of a file that are compared.
 MAX_COMPARED = 64 * 2**20
 BOMS = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class VerifiedResults:
     """The names below an open folder, as they were from a time (nanoseconds) on."""
 
     folder: opened.Folder

@@ -30,12 +30,31 @@ POWERFUL = BUILTINS.keys() - {
 COMPUTING = frozenset(("test", "[", "[[", "printf", "export", "command", "builtin", "cd"))
 # Builtins that print words as they are, or ignore them.
 PRINTING = frozenset(("echo", "true", "false", ":", "pwd"))
-# Text without any expansion. A comment may hold half of a pair of quotes, so that there is none.
-PLAIN = r"[^$`\\'\"#]|\\[^\n]|'[^']*'"
-LITERAL = re.compile(rf"(?:{PLAIN}|\"(?:[^$`\\\"]|\\[^\n])*\")*", re.DOTALL)
-# Text in which every expansion is that of a plain variable, or of a plain word in its place: no substitution, no arithmetic, no other operator.
+# A line that can be read in one way only: words of plain letters and closed quotes, each with a blank or an operator on both sides. No backslash, no
+# letter beyond ASCII (what it is depends on the locale), no group, and no redirection but of descriptors to each other and to files in plain words.
+BARE = r"[\w./:@%+,*?=^~-]"
 VALUE = r"\$\w++|\$\{\w+(?::?[-+][\w ./:,@%+-]*)?\}|\$[?#$!]"
-PRINTED = re.compile(rf"(?:{PLAIN}|{VALUE}|\"(?:[^$`\\\"]|\\[^\n]|{VALUE})*\")*", re.ASCII | re.DOTALL)
+QUOTED = r"'[ -&(-~]*'"
+REDIRECTED = rf"\d?[<>]&\d(?!\w)|(?:[12&]?>{{1,2}}|<)[ \t]*(?:{BARE}|{QUOTED})++"
+LETTERS = r"[ !#%-\[\]^_a-~]"
+OPERATOR = r"&&|\|\|?|[;\n]"
+
+
+def _line_of(word: str) -> re.Pattern[str]:
+    item = rf"(?:{REDIRECTED}|(?:{word})++|\[{{1,2}}|\]{{1,2}})(?=[\s;&|]|$)"
+    statement = rf"{item}(?:[ \t]+{item})*"
+    joint = rf"[ \t]*(?:{OPERATOR})[ \t\n]*"
+    return re.compile(rf"\s*{statement}(?:{joint}{statement})*[ \t]*;?\s*", re.ASCII)
+
+
+WORD = rf"{BARE}|{QUOTED}|{VALUE}|\"(?:{LETTERS}|{VALUE})*\""
+TOKEN = re.compile(
+    rf"(?P<redirect>{REDIRECTED})(?=[\s;&|]|$)|(?P<word>(?:{WORD})++|\[{{1,2}}|\]{{1,2}})|(?P<operator>{OPERATOR})",
+    re.ASCII,
+)
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
+LITERAL = _line_of(rf"{BARE}|{QUOTED}|\"{LETTERS}*\"")
+PRINTED = _line_of(WORD)
 
 
 def is_spelled_out(analysis: Analysis) -> bool:
@@ -46,12 +65,34 @@ def is_spelled_out(analysis: Analysis) -> bool:
         return False
     if _may_compute(analysis):
         return False
-    if LITERAL.fullmatch(analysis.text):
-        return True
-    return PRINTED.fullmatch(analysis.text) is not None and all(
+    if not is_unambiguous(analysis):
+        return False
+    return LITERAL.fullmatch(analysis.text) is not None or all(
         not command.redirects and command.words[:1] and _is_printing(analysis.text, command.words[0])
         for command in analysis.commands
     )
+
+
+def is_unambiguous(analysis: Analysis) -> bool:
+    """Return True if a line can be read in one way only, whatever the variables hold that it names, and the parser has read it so."""
+    if not PRINTED.fullmatch(analysis.text):
+        return False
+    return _statements(analysis.text) == [
+        len(command.words) + len(command.assignments) for command in analysis.commands if command.words
+    ]
+
+
+def _statements(text: str) -> list[int]:
+    """Return the number of words in each simple command of such a line; commands that only set variables are left out."""
+    found: list[int] = []
+    words: list[str] = []
+    for token in TOKEN.finditer(f"{text}\n"):
+        if token["word"] is not None:
+            words.append(token["word"])
+        elif token["operator"] is not None:
+            found += [len(words)] if not all(map(ASSIGNMENT.match, words)) else []
+            words = []
+    return found
 
 
 def _may_compute(analysis: Analysis) -> bool:

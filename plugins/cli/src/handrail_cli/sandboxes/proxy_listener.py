@@ -37,21 +37,21 @@ os.execvp(sys.argv[3], sys.argv[3:])
 """
 
 
-def interpreter() -> str:
+def find_interpreter() -> str:
     """Return the real path of the Python that runs this process. Raises `NoSandbox` where there is none."""
     if not sys.executable:
         raise NoSandbox("the network cannot be limited to hosts here: the Python of this process is not known")
     return os.path.realpath(sys.executable)
 
 
-def listening(argv: Sequence[str], channel: int, environment: Mapping[str, str]) -> tuple[str, ...]:
+def listener_words(argv: Sequence[str], channel: int, environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return the words that open the listener, send it over the descriptor `channel`, and become the command."""
-    return (interpreter(), "-I", "-S", "-c", LISTEN, str(channel), environment.get("LC_CTYPE", ""), *argv)
+    return (find_interpreter(), "-I", "-S", "-c", LISTEN, str(channel), environment.get("LC_CTYPE", ""), *argv)
 
 
 def interpreter_folders(bounds: Bounds) -> Iterator[Path]:
     """Yield the folders that the Python of this process needs and that the bounds do not show."""
     shown = (Path("/usr"), *bounds.readable, *bounds.writable)
-    for folder in dict.fromkeys((Path(os.path.realpath(sys.base_prefix)), Path(interpreter()).parent)):
+    for folder in dict.fromkeys((Path(os.path.realpath(sys.base_prefix)), Path(find_interpreter()).parent)):
         if not any(folder.is_relative_to(place) for place in shown):
             yield folder

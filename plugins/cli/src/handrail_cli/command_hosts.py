@@ -1,4 +1,4 @@
-"""Which hosts a command connects to, where that is all of the network that it needs."""
+"""The hosts that a command connects to, if it needs no other network access."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def hosts_reached(use: Use, words: Sequence[Word], judging: Judging, places: Pla
     if any(text is None for text in texts):
         return None
     named = [text for text in texts if text]
-    around = circumstances(judging, places)
+    around = _circumstances(judging, places)
     if use.reaches == "urls":
         return _of_urls(named)
     if use.reaches in ("git", "submodules"):
@@ -63,7 +63,7 @@ def local_repositories(use: Use, words: Sequence[Word], judging: Judging, places
     if None in texts:
         return ()
     named = [text for text in texts if text]
-    around = circumstances(judging, places)
+    around = _circumstances(judging, places)
     addresses = _addresses(named, around, words)
     if not addresses and named and any((folder / named[0]).is_dir() for folder in map(Path, around.folders)):
         addresses = (named[0],)
@@ -78,17 +78,17 @@ def _is_directory(address: str) -> bool:
 
 
 def _sources(family: str, words: Sequence[Word], around: Circumstances) -> PackageSources:
-    """Where a package manager gets packages that is called with these words."""
+    """Return the package sources of a package manager called with these words."""
     if family != "pip":
-        return registries.sources(family, around)
+        return registries.package_sources(family, around)
     texts = [word.text or "" for word in words]
-    found = registries.sources(family, registries.in_virtual_environment(texts[0], around))
+    found = registries.package_sources(family, registries.in_virtual_environment(texts[0], around))
     listed = [after for text, after in pairwise(texts) if text in REQUIREMENTS]
     listed += [text.partition("=")[2] for text in texts if text.startswith(tuple(f"{o}=" for o in REQUIREMENTS))]
     return registries.with_requirements(found, listed, around)
 
 
-def circumstances(judging: Judging, places: Places) -> Circumstances:
+def _circumstances(judging: Judging, places: Places) -> Circumstances:
     """Return what a command of these circumstances finds when it looks for registries."""
     return Circumstances(judging.environment, judging.home, places.cwds, judging.workspace, judging.read_text)
 

@@ -1,0 +1,310 @@
+"""The sandboxed commands of a session that run, or whose changes were not searched yet, and those of other sessions beside them."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from handrail.errors import NoSandbox
+from handrail.sandboxing.quarantine import LOOK_S, Hold, HostRun
+from handrail.sandboxing.sandboxes import Bounds, Confined, PreparedSandbox, Sandbox
+from handrail.sandboxing.shared_runs import SETUP_S, Identities, SharedRun, SharedRuns
+
+if TYPE_CHECKING:
+    from handrail.sandboxing.confining import Confinement
+
+# Where files are bound, one that is replaced on the host is bound no longer.
+BINDS = sys.platform == "linux"
+# So many of the places that a command is kept from are watched; each takes a descriptor while it runs.
+MAX_BOUND = 200
+
+
+@dataclass(slots=True)
+class StartedCommand:
+    """Something that was started in the sandbox, and whether it is over."""
+
+    given: Confinement
+    over: bool = False
+    # The process of the host that it is, once that is known.
+    pid: int | None = None
+    # What it is kept from, each open: a number of a file that is gone would be given to another one.
+    bound: dict[Path, int] = field(default_factory=dict[Path, int])
+    # What of that was replaced while it ran.
+    replaced: list[Path] = field(default_factory=list[Path])
+    # It ends in another thread.
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def begin(self) -> None:
+        """Open what it is kept from. A file that takes such a place on the host later is not protected."""
+        for place in (*self.given.bounds.kept, *self.given.bounds.masked)[:MAX_BOUND]:
+            with contextlib.suppress(OSError):
+                self.bound[place] = os.open(place, os.O_PATH | os.O_NOFOLLOW)
+
+    def shared(self) -> SharedRun:
+        """Return what other sessions need to know of it."""
+        bounds = self.given.bounds
+        return SharedRun(
+            kept=_identities(bounds.kept),
+            masked=_identities(bounds.masked),
+            obeyed=frozenset(map(str, self.given.before.autorun)),
+            missing=frozenset(str(place) for places in self.given.missing.values() for place in places),
+        )
+
+    def look(self) -> bool:
+        """Return True if a file that it is kept from was replaced while it ran."""
+        with self.lock:
+            self.replaced = [place for place, fd in self.bound.items() if not _is_same(place, fd)] or self.replaced
+            return bool(self.replaced)
+
+    def end(self) -> None:
+        """Record that it is over, and changes nothing any more."""
+        self.look()
+        self.over = True
+        self.forget()
+
+    def forget(self) -> None:
+        """Close what it was kept from."""
+        with self.lock:
+            for fd in self.bound.values():
+                os.close(fd)
+            self.bound.clear()
+
+
+class StartedCommands:
+    """Those of one session. `host_runs` are its calls that run on the host now; `shared` tells of other sessions, None where nothing does."""
+
+    def __init__(self, host_runs: Sequence[HostRun], shared: SharedRuns | None) -> None:
+        self._host_runs = host_runs
+        self._shared = shared
+        # Oldest first, until what one left was put aside.
+        self._started: dict[int, StartedCommand] = {}
+        # Files that were replaced while a command ran which was kept from them, and when that was noticed.
+        self._doubted: dict[Path, int] = {}
+        # When the first command began that could write, and whether one began since the workspace was last searched.
+        self.first_ns = 0
+        self.unsearched = False
+
+    @property
+    def is_busy(self) -> bool:
+        """True while a command runs, or has left what is not looked through yet."""
+        return bool(self._started)
+
+    def is_running(self) -> bool:
+        """True while a command of any session runs in the sandbox in this workspace."""
+        return bool(self._pids()) or bool(self.elsewhere())
+
+    def has_host_run(self) -> bool:
+        """True while a command of any session runs on the host in this workspace."""
+        return bool(self._host_runs) or (self._shared is not None and self._shared.has_host_run())
+
+    @property
+    def oldest(self) -> Confinement | None:
+        """The confinement of the oldest command that still runs or whose changes were not searched yet."""
+        return next((one.given for one in self._started.values()), None)
+
+    @property
+    def confinements(self) -> list[Confinement]:
+        """Return those of the commands that were not searched yet."""
+        return [one.given for one in self._started.values()]
+
+    def elsewhere(self) -> list[SharedRun]:
+        """Return the commands that run in other sessions in this workspace."""
+        return self._shared.others() if self._shared is not None else []
+
+    def following(self, given: Confinement, confined: Confined) -> Confined:
+        """Return the command so that its start and its end are known here, too."""
+        # The same call may be given more to read or to see: its traffic is what stays the same.
+        started = self._started[id(given.traffic)] = StartedCommand(given)
+        if BINDS:
+            started.begin()
+        self.first_ns = self.first_ns or time.time_ns()
+        self.unsearched = True
+
+        def begun(pid: int) -> None:
+            started.pid = pid
+            runs = self._host_runs if not given.bounds.network else ()
+            if self._shared is not None and self._shared.begin_command(id(given.traffic), pid, started.shared()):
+                self._let_wait(given, pid)
+            for run in runs:
+                run.unheld = not run.hold.hold([pid]) or run.unheld
+            confined.started(pid)
+
+        def over() -> str | None:
+            started.end()
+            return confined.ended()
+
+        return replace(confined, started=begun, ended=over)
+
+    def _let_wait(self, given: Confinement, pid: int) -> None:
+        """Hold a command that begins at the same moment as one of another session on the host."""
+        assert self._shared is not None
+        if not given.bounds.network:
+            hold = Hold()
+            hold.hold([pid])
+            self._shared.when_free(hold.release)
+
+    def set_up(self, sandbox: Sandbox, confine: Callable[[], Confined]) -> Confined:
+        """Have a sandbox made while nothing else runs in one: it could exchange a place for a link at the moment when it is bound."""
+        if not BINDS:
+            return confine()
+        with self._alone() as alone:
+            confined = confine()
+            kept = alone.pop_all()
+
+        def begun(pid: int) -> None:
+            try:
+                confined.started(pid)
+            except BaseException:
+                # Paused commands have to go on, whatever it was.
+                kept.close()
+                raise
+            _close_later(kept, sandbox, pid)
+
+        def over() -> str | None:
+            kept.close()
+            return confined.ended()
+
+        return replace(confined, started=begun, ended=over)
+
+    def prepare(self, sandbox: Sandbox, bounds: Bounds) -> PreparedSandbox | None:
+        """Have a sandbox for many commands set up while nothing runs in another one; None where none can be."""
+        with self._alone() as alone:
+            made = sandbox.prepare(bounds)
+            if made is not None:
+                _close_later(alone.pop_all(), sandbox, made.pid)
+        return made
+
+    @contextlib.contextmanager
+    def _alone(self) -> Generator[contextlib.ExitStack]:
+        """Pause the sandboxed commands of all sessions until what is given is closed. Raises `NoSandbox` where that cannot be done."""
+        with contextlib.ExitStack() as stack:
+            if self._shared is not None:
+                stack.enter_context(self._shared.setting_up())
+            hold = Hold()
+            if not hold.hold([*self._pids(), *(other.pid for other in self.elsewhere())]):
+                raise NoSandbox("nothing was run: sandboxed commands still run, and can be neither paused nor ended")
+            stack.callback(self.release, hold)
+            yield stack
+
+    def release(self, hold: Hold) -> None:
+        """Let held commands run on, unless a command on the host still needs them to be held; its end lets them run on then."""
+        if not self.has_host_run():
+            hold.release()
+
+    def _pids(self) -> list[int]:
+        return [one.pid for one in list(self._started.values()) if not one.over and one.pid is not None]
+
+    def searched(self, given: Confinement) -> None:
+        """What this command left was put aside: if it is over, it is forgotten."""
+        started = self._started.get(id(given.traffic))
+        if started is not None and started.over:
+            self._doubt(started)
+            del self._started[id(given.traffic)]
+            if self._shared is not None:
+                self._shared.end_command(id(given.traffic))
+
+    # While something runs on the host
+
+    def hold(self, run: HostRun) -> tuple[list[Confinement], list[SharedRun]]:
+        """Hold all that run for a command on the host; return the confinements of this session's, and what other sessions give to search.
+
+        With the whole network inside, nothing of this session is held: what runs on the host may have to talk to it.
+        """
+        others = self._shared.begin_host_run(id(run)) if self._shared is not None else []
+        started = list(self._started.values())
+        pids = [one.pid for one in started if not one.over and not one.given.bounds.network and one.pid is not None]
+        running = [other for other in others if other.is_alive]
+        run.unheld = not run.hold.hold([*pids, *(other.pid for other in running)])
+        for one in started:
+            self._doubt(one)
+        self.end_detached(run)
+        for other in running:
+            self._doubted |= dict.fromkeys(map(Path, other.replaced()), time.time_ns())
+            if other.is_detached:
+                run.hold.end([other.pid])
+        return [one.given for one in started], others
+
+    def over(self, run: HostRun) -> None:
+        """A command on the host is over."""
+        self.end_detached(run)
+        if self._shared is None:
+            run.hold.release()
+            return
+        for other in self._shared.others():
+            if other.is_detached:
+                run.hold.end([other.pid])
+        self._shared.end_host_run(id(run))
+        self.release(run.hold)
+
+    def end_detached(self, run: HostRun) -> None:
+        """End what runs in the sandbox and is no longer kept from a file, since another one took its place on the host."""
+        # They may end meanwhile.
+        for one in list(self._started.values()):
+            if not one.over and one.pid is not None and one.look():
+                run.hold.end([one.pid])
+                one.forget()
+                one.replaced.clear()
+
+    def searched_whole(self) -> None:
+        """The whole workspace was searched for what commands have left."""
+        self.unsearched = bool(self._started)
+        if self._shared is not None and not self._started:
+            self._shared.searched()
+
+    def _doubt(self, one: StartedCommand) -> None:
+        """Record the files that a command was kept from and may have changed, as they were replaced while it ran."""
+        now_ns = time.time_ns()
+        one.look()
+        self._doubted |= {place: now_ns for place in one.replaced if place in one.given.bounds.kept}
+
+    @property
+    def doubted(self) -> list[str]:
+        """The files that a sandboxed command may have changed, and that nobody has saved since or removed."""
+        for place, since_ns in list(self._doubted.items()):
+            if not os.path.lexists(place) or os.lstat(place).st_ctime_ns > since_ns:
+                del self._doubted[place]
+        return [str(place) for place in self._doubted]
+
+    def close(self) -> None:
+        """The session is over."""
+        if self._shared is not None:
+            self._shared.close()
+
+
+def _close_later(alone: contextlib.ExitStack, sandbox: Sandbox, pid: int) -> None:
+    """Close `alone` in a thread once this process has set its sandbox up."""
+
+    def wait() -> None:
+        with alone:
+            ends = time.monotonic() + SETUP_S
+            while not sandbox.is_set_up(pid):
+                if time.monotonic() > ends:
+                    # What runs on could exchange what is not bound yet.
+                    Hold().end([pid])
+                time.sleep(LOOK_S)
+
+    threading.Thread(target=wait, name="handrail-setup", daemon=True).start()
+
+
+def _identities(places: Iterable[Path]) -> Identities:
+    found: dict[str, tuple[int, int]] = {}
+    for place in places:
+        with contextlib.suppress(OSError):
+            status = os.lstat(place)
+            found[str(place)] = status.st_dev, status.st_ino
+    return found
+
+
+def _is_same(place: Path, fd: int) -> bool:
+    """Return True if what is at a place is what this descriptor is open for."""
+    try:
+        return os.path.samestat(os.lstat(place), os.fstat(fd))
+    except OSError:
+        return False

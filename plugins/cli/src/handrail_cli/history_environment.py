@@ -1,0 +1,44 @@
+"""The environment of a sandboxed command that can change the history of a repository: nothing in it leads programs into the workspace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from handrail.running.programs import HostPrograms
+from handrail.sandboxing import repositories
+from handrail_cli.environment import INSPECTING, UNATTENDED
+from handrail_cli.variables import harmless
+
+
+def history_environment(environment: Mapping[str, str], repository: Path, programs: HostPrograms) -> dict[str, str]:
+    """Return the variables for a command that may change `repository` (its `.git`).
+
+    Left out is what programs obey and does not name trusted folders only; of PATH the folders that agents write. Git itself refuses to work in
+    any other repository, also in one that a command makes meanwhile, and to fetch from any on this machine: such a one may name programs, which
+    could change this one.
+    """
+    given = {name: value for name, value in environment.items() if _leads_nowhere(name, value, programs)}
+    if "PATH" in environment:
+        given["PATH"] = programs.searched(environment["PATH"])
+    # `safe.directory` counts for repositories of other users only, which git is told to take all for. An empty one takes back those before.
+    settings = [
+        ("safe.directory", ""),
+        *(("safe.directory", str(tree)) for tree in repositories.work_trees(repository)),
+    ]
+    # Work trees that the sandbox does not show are there.
+    settings.append(("gc.worktreePruneExpire", "never"))
+    told = " ".join(f"{_quoted(name)}={_quoted(value)}" for name, value in settings)
+    return {**given, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1", "GIT_CONFIG_PARAMETERS": told}
+
+
+def _quoted(text: str) -> str:
+    """As git quotes settings: always, and an exclamation mark apart."""
+    return "'" + re.sub(r"['!]", r"'\\\g<0>'", text) + "'"
+
+
+def _leads_nowhere(name: str, value: str, programs: HostPrograms) -> bool:
+    if UNATTENDED.get(name) == value or INSPECTING.fullmatch(name) or harmless(name, value):
+        return True
+    return bool(value) and programs.searched(value) == value

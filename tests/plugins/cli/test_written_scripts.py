@@ -1,0 +1,106 @@
+"""A script that a line writes and runs is judged as a file that is there: in the sandbox it may do what every file of the workspace may."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.plugins.cli.bash_cases import BARE
+
+from handrail import Decision, Judging, Offer, Route
+from handrail.asking.confirm import no
+from handrail.opening import found_runtime
+from handrail_cli.judgement import judge
+
+JUDGING = replace(BARE, sandbox=Offer(name="bubblewrap", network=False))
+
+PYTHON = """import re, pathlib, socket, subprocess
+def total(*parts): return {"sum": sum(parts)}
+for number, line in enumerate(pathlib.Path("a.txt").read_text().splitlines()):
+    if re.search(r"h(i)|^#", line):
+        print(f"{number}: {line}", total(1, 2))
+"""
+NODE = "const a = [1, 2].map(x => x * 2);\nconsole.log(a.join(','), require('os').cpus());\n"
+AWK = 'BEGIN { FS = "," } { print $1 | "sort" }\n'
+MAKEFILE = "all: a.o\n\tgcc -o $@ $^ && $(CC) --version\n"
+
+
+def written(name: str, text: str, command: str) -> str:
+    return f"cat > {name} <<'EOF'\n{text}EOF\n{command}"
+
+
+SCRIPTS = [
+    written("fix.py", PYTHON, "python3 fix.py && rm fix.py"),
+    written("fix.py", PYTHON, "python3 -u fix.py a b"),
+    written("fix.py", f"#!/usr/bin/env python3\n{PYTHON}", "chmod +x fix.py && ./fix.py"),
+    written("gen.js", NODE, "node gen.js"),
+    written("first.awk", AWK, "awk -f first.awk a.csv"),
+    written("Other.mk", MAKEFILE, "make -f Other.mk"),
+    "echo 'print(open(\"a.txt\").read())' > x.py; timeout 5 python3 x.py",
+]
+
+
+@pytest.mark.parametrize("command", SCRIPTS)
+def test_a_script_that_the_line_writes_runs_in_the_sandbox(command: str) -> None:
+    found = judge(command, JUDGING)
+    assert (found.suggestion, found.route, found.reasons) == (Decision.ALLOW, Route.SANDBOX, ())
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        (PYTHON, "runs_program"),
+        ("open('/etc/motd', 'w').write('x')\n", "persistence"),
+        ("with open(f'{__file__}.txt') as file: pass\n", "code"),
+    ],
+)
+def test_what_a_script_would_do_counts_where_it_runs_on_the_host(script: str, code: str) -> None:
+    alone, asked = written("fix.py", script, "python3 fix.py"), written("fix.py", script, "python3 fix.py; frobnicate")
+    for command, judging in ((alone, BARE), (asked, JUDGING)):
+        found = judge(command, judging)
+        assert found.suggestion is Decision.CONFIRM
+        assert code in {reason.code for reason in found.reasons}
+
+
+@pytest.mark.parametrize("run", ["python3 fix.py", "chmod +x fix.py; ./fix.py"])
+@pytest.mark.parametrize("judging", [BARE, JUDGING], ids=["host", "sandbox"])
+def test_a_script_that_must_run_nowhere_is_denied_also_in_the_sandbox(run: str, judging: Judging) -> None:
+    """A rule of a person, or a yes after the sandbox has refused something, has the same line run on the host."""
+    script = "#!/usr/bin/python3\nimport shutil\nshutil.rmtree('/home/user')\n"
+    assert judge(written("fix.py", script, run), judging).catastrophic
+    assert judge(written("fix.py", script, f"{run}; frobnicate"), judging).catastrophic
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo 'rm -rf ~' > x.sh; bash x.sh",
+        "echo 'rm -rf ~' > x; ./x",
+        "printf '#!/bin/sh\\nrm -rf ~' > x; ./x",
+        "printf '#!/usr/bin/python3\\nrm -rf ~' > x; bash x",
+        "printf '#!/usr/bin/python3\\nrm -rf ~' > x; . ./x",
+    ],
+)
+def test_what_is_written_for_a_shell_is_read_as_the_line_is(command: str) -> None:
+    assert judge(command, JUDGING).catastrophic
+
+
+@pytest.mark.parametrize("run", ["bash x", ". ./x", "source x"])
+def test_a_first_line_hides_nothing_from_a_shell(run: str) -> None:
+    found = judge(f"printf '#!/usr/bin/python3\\ncat ~/.ssh/id_rsa' > x; {run}", JUDGING)
+    assert "secret" in {reason.code for reason in found.reasons}
+
+
+async def test_a_script_that_is_written_and_run_in_one_call_asks_nobody(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("hi\n")
+    environment = {
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "HOME": str(tmp_path / "home"),
+        "HANDRAIL_HOME": str(tmp_path / "state"),
+    }
+    async with found_runtime({}, cwd=work, environment=environment) as runtime, runtime.session(confirm=no) as session:
+        result = await session.call("execute_cli", {"command": SCRIPTS[0]})
+    assert (result.status, result.get("stdout")) == ("success", "0: hi {'sum': 3}\n"), result
