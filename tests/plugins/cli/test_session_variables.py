@@ -1,4 +1,4 @@
-"""What sandboxed commands may change of the session's variables, and what a person is shown of those."""
+"""Sandboxed commands change only their own variables of a session, and a person is shown the values that a command uses."""
 
 from __future__ import annotations
 

@@ -230,7 +230,7 @@ async def test_nothing_is_left_open(show: Show, folder: Path) -> None:
 
 
 def _open_paths() -> list[Path]:
-    """What this process has open; descriptors that close meanwhile are passed over."""
+    """Return what this process has open, without descriptors that close meanwhile."""
     descriptors = Path("/proc/self/fd")
     return [descriptor.resolve() for descriptor in descriptors.iterdir() if descriptor.is_symlink()]
 

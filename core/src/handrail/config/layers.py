@@ -119,13 +119,13 @@ def project_layer(candidates: Sequence[Path], *, named: bool, places: Places) ->
 
 
 def file_layer(file: Path, kind: Kind) -> Iterator[Layer]:
-    """What a file sets; nothing when it is not there. Raises what `text_layer` raises."""
+    """Return the settings of a file, empty when it does not exist. Raises what `text_layer` raises."""
     if os.path.lexists(file):
         yield text_layer(read_source(file), file, kind)
 
 
 def text_layer(text: str, file: Path, kind: Kind) -> Layer:
-    """What the text of a file sets, with its paths and rules placed. Raises `ConfigError` for what is wrong in it."""
+    """Return the settings in the text of a file, with absolute paths and the source of each rule. Raises `ConfigError` for invalid ones."""
     values = parse(text, file)
     check(values, where=lambda key: f"{file}:{line_of(key, text)}")
     flat = dict(_flatten(values))

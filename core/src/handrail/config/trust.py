@@ -24,7 +24,7 @@ def folders(places: Places) -> tuple[Path, ...]:
 
 
 def is_trusted(folder: Path, *, places: Places) -> bool:
-    """Whether exactly this folder is trusted; the trust of a folder says nothing of those inside it, nor of what is in its `handrail.toml`."""
+    """Return True if exactly this folder is trusted. That covers neither the folders inside it nor the content of its `handrail.toml`."""
     return folder.resolve() in _known(places)
 
 

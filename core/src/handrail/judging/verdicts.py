@@ -163,7 +163,7 @@ class CommandStep:
 
     text: str
     operator: str
-    """What joins it to the part before it: `&&`, `||` or `;`, which also stands for a line end."""
+    """The operator between the part before it and this one: `&&`, `||` or `;`, which also stands for a line end."""
     changes_repositories: tuple[str, ...] = ()
     """The `.git` that this part alone may change, as in `Opinion`."""
 

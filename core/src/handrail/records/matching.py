@@ -140,7 +140,7 @@ def _holds(found: Any, wanted: Any) -> bool:
 
 
 def _fits(pattern: str, text: str) -> bool:
-    """Whether a pattern fits somewhere in a text; `$` fits before a line feed at the very end, too."""
+    """Return True if a pattern matches somewhere in a text; `$` also matches before a final line feed."""
     search, data = _compiled(pattern).search, text.encode("utf-8", "surrogatepass")
     return search(data) is not None or (data.endswith(b"\n") and search(data[:-1]) is not None)
 

@@ -1,4 +1,4 @@
-"""What the sessions of one person know of each other's commands in workspaces that overlap, by small files in the state directory.
+"""Small files in the state directory by which the sessions of one person know of each other's commands in overlapping workspaces.
 
 Three kinds of records: a sandboxed command that runs, a command on the host that runs, and a workspace in which sandboxed commands have run since
 it was last searched whole for what they may have left. Who writes a record reads those of the others under one lock, so that of two commands

@@ -202,7 +202,7 @@ class StartedCommands:
         return [one.pid for one in list(self._started.values()) if not one.over and one.pid is not None]
 
     def searched(self, given: Confinement) -> None:
-        """What this command left was put aside: if it is over, it is forgotten."""
+        """Forget this command if it has ended, now that the files it left are put aside."""
         started = self._started.get(id(given.traffic))
         if started is not None and started.over:
             self._doubt(started)

@@ -1,4 +1,4 @@
-"""How the parameters of a command and the session become what is started: folder, environment, sandbox, limits."""
+"""Preparation of a command: its folder, environment, sandbox and limits, from its parameters and the session."""
 
 from __future__ import annotations
 

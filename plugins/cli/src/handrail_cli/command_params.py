@@ -32,7 +32,7 @@ def _startable(command: str) -> str:
 
 
 class Command(BaseModel):
-    """What to run, and for how long."""
+    """A command with its input, folder, limits and mode of running."""
 
     model_config = ConfigDict(extra="forbid", defer_build=True)
 

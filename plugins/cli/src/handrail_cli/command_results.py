@@ -112,7 +112,7 @@ async def wait_for_end(
 
 
 def _asked(attention: Attention, prompt: Prompt | None) -> list[str]:
-    """What is to be said of the questions of a command."""
+    """Return the notes about questions that a command has asked at its terminal."""
     from handrail_cli.prompts import READ_KEYS
 
     notes = [f"{text!r} was answered with {answer!r}, as a rule says." for text, answer in attention.answered]
@@ -273,14 +273,14 @@ def _limit_reached(code: int, launch: Launch) -> str | None:
 
 
 def _behind(process: Process) -> str:
-    """Which programs moved away, and whether the command's output is still open for more."""
+    """Name the programs that left the command's process group, and say if its output is still open."""
     told = ", ".join(f"{name_of(pid)} {pid}".strip() for pid in process.daemons)
     held = ", and its output is still open" if process.held else ""
     return f" ({told} as daemons{held})" if told else held and " (its output is still open)"
 
 
 def _denial(report: Mapping[str, Any], context: ToolContext, code: int) -> SandboxDenied | None:
-    """What the sandbox seems to have refused; None when it is an ordinary failure."""
+    """Return a description of what the sandbox seems to have refused, or None for an ordinary failure."""
     assert context.sandbox is not None
     said = f"{report['stdout']}\n{report['stderr']}"
     found = context.sandbox.denied(said, code)

@@ -1,4 +1,4 @@
-"""What bash and other shells of its family read differently, so that code for one of them is not what it seems to be when it is read as bash's.
+"""Syntax that bash and its relatives read differently, so that code for one of them would be misjudged when read as bash's.
 
 `sh` may be dash, ash, a Korn shell, or bash with the rules of POSIX: what counts is whether all of them take a text for the same commands with
 the same words. Where one of them stops with an error that bash does not know, what stood before it has run, and so counts, too.

@@ -180,7 +180,7 @@ class Weighing:
                 self.code(code, span, Effects())
 
     def listed(self) -> None:
-        """What the line finds in a folder with secrets, where it also reads files whose names are not known."""
+        """Return the findings for folders with secrets, where the line also reads files whose names are not known."""
         if self.places.looked_through is not None and (word := self.places.unknown_read) is not None:
             folder, kept = self.places.looked_through
             told = f"it reads files that it finds, and looks through {folder!r}, where {kept!r} keeps secrets"
@@ -214,7 +214,7 @@ class Weighing:
 
     @property
     def sends_files(self) -> bool:
-        """Whether it uses the network beside files of the workspace, which commands in the sandbox may change before it is run again."""
+        """Return True if the line uses the network and files of the workspace, which sandboxed commands may change before it runs again."""
         touches = (touch for part in self.parts for touch in part.touches)
         return self.network and any(touch.kind == "read" and self.places.within(touch.what) for touch in touches)
 

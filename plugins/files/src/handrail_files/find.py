@@ -92,7 +92,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a search runs: an open folder, and the one file in it where the call names a file. `fd`: that file, open to be read."""
+    """Place of a search: an open folder, and the one file in it where the call names a file. `fd`: that file, open for reading."""
 
     folder: opened.Folder
     file: str | None

@@ -185,7 +185,7 @@ def main(orders: dict[str, Any]) -> int:
 
 
 def _found(path: str, wanted: re.Pattern[str], orders: dict[str, Any]) -> Iterator[bytes]:
-    """What is to be written of a file. One that the search names is open as the standard input."""
+    """Return what to show of a file. A file that the search names is open as the standard input."""
     try:
         data = sys.stdin.buffer.read() if orders["file"] else Path(path).read_bytes()
     except OSError:

@@ -113,7 +113,7 @@ class Redirects(Words):
         return Redirect(operator, targets[0] if targets else None, fd)
 
     def _misread(self, operator: str, targets: Sequence[Word]) -> str | None:
-        """What bash makes something else of than the parser, among the targets of a redirection."""
+        """Return why bash reads the targets of a redirection otherwise than the parser, or None."""
         if operator in (">&", "<&") and targets and not SIMPLE_TARGET.fullmatch(self.text[slice(*targets[0].span)]):
             return "what it redirects to is expanded twice"
         if operator in (">&-", "<&-") and targets:

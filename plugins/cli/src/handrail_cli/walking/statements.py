@@ -321,7 +321,7 @@ class Statements(Redirects):
         self.add(Command(tuple(words), (), (), self.span(node)))
 
     def joins(self, node: Node) -> bool:
-        """Whether the parser has taken `||` or `&&` for a part of an expression."""
+        """Return True if the parser has taken `||` or `&&` for a part of an expression."""
         return any(
             child.type in ("||", "&&") or (child.type in EXPRESSIONS and self.joins(child)) for child in node.children
         )
