@@ -79,7 +79,7 @@ async def test_choices_and_numbers_of_a_page_are_set_and_its_new_title_is_no_new
     """A choice with a label tells no value, and numbers have four bytes: 0.3 is none of them."""
     await loaded(session)
     chosen = await use(action="select", element_name="Fruit", value="Pear")
-    assert chosen["effect"] == "confirmed", chosen
+    assert chosen.get("effect") == "confirmed", chosen
     await until(lambda: _titled(session, "Took Pear"), "what the page does with its choice")
     stands = await use(action="set_value", element_name="Share", value="0.3")
     assert stands["evidence"] == ["it now stands at 0.3"], stands
