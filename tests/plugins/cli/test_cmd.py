@@ -18,7 +18,6 @@ READING = [
     "for %i in (*.txt) do @echo %i",
     "for /f \"tokens=*\" %a in ('dir /b') do echo %a",
     "cd src & dir",
-    "git status && git log -n 3",
     'tasklist /fi "imagename eq a.exe"',
     "ipconfig/all",
     "reg query HKCU\\Software\\X",
@@ -202,7 +201,9 @@ def test_a_file_of_the_judge_itself_is_never_written() -> None:
     [
         ("git push --force", "dangerous"),
         ("git -c core.pager=calc log", "dangerous"),
-        ("node --version", "reads"),
+        ("node --version", "asked"),
+        ("git status", "asked"),
+        ("git log -n 3", "asked"),
         ("rg foo src", "asked"),
         ("grep foo a.txt", "reads"),
         ("rm -rf C:\\", "fatal"),

@@ -32,7 +32,6 @@ READING = [
     "Get-ItemProperty HKLM:\\Software\\Microsoft\\Windows | Select-Object ProductName",
     "cd src; ls",
     "& { Get-ChildItem }",
-    "& git status",
     "pwsh -NoProfile -c 'Get-Date'",
     "cmd /c dir",
     "[IO.File]::ReadAllText('a.txt')",

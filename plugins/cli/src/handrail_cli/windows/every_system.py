@@ -66,6 +66,8 @@ def of_every_system(case: Case, call: Call, before: int) -> frozenset[str] | Non
         reads_found(case, call.span)
     if "code" in found.needs:
         case.add(Grade.EFFECT, "project_code", f"{name} runs code", call.span)
+    elif "loads_project" in found.needs:
+        case.add(Grade.EFFECT, "project_code", f"{name} obeys settings of the folder that it works in", call.span)
     for named in found.named:
         _named(case, call, named, words, fetches=fetches)
     if call.stdin is not None and "secret" in call.stdin.marks and (fetches or "network" in found.needs):
