@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeGuard
 
 # `dict` first: the check for any other mapping is slow. Written out, the union would be made anew at each call.
@@ -23,6 +23,20 @@ def is_list(value: object) -> TypeGuard[list[Any]]:
 def is_mapping(value: object) -> TypeGuard[Mapping[Any, Any]]:
     """Whether it is a mapping of any kind, with any keys."""
     return isinstance(value, MAPPINGS)
+
+
+def is_deeper(value: object, levels: int) -> bool:
+    """Return True if mappings and lists stand in one another more than `levels` deep. Takes no deeper stack for a deeper value."""
+    below = [value]
+    for _ in range(levels + 1):
+        below = [item for each in below for item in _items(each)]
+    return bool(below)
+
+
+def _items(value: object) -> Iterable[object]:
+    if is_object(value):
+        return value.values()
+    return value if is_list(value) else ()
 
 
 def is_sequence(value: object) -> TypeGuard[Sequence[Any]]:

@@ -24,6 +24,8 @@ ACCENT = "(?<=[\u03b1-\u03c9])(\u0308?)\u0301|(?<=i)\u0307"
 RIGHT_TO_LEFT = ("R", "AL")
 # A text with more letters is no name; to put its marks in order takes time by the square of their number.
 LONGEST = 4096
+# Letters of a text that is compared with others for likeness.
+COMPARED = 200
 
 
 def folded(text: str) -> str:
@@ -56,12 +58,21 @@ def right_to_left(texts: Iterable[str]) -> bool:
     return back > sum(letter.isalpha() for text in texts for letter in text) - back
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """`; did you mean 'x'?`, or what there is when nothing is near."""
+def similar_texts(text: str, known: Iterable[str], *, most: int, least: float = 0.6) -> list[str]:
+    """Return the texts that are most like one, best first; `least`: how like, from 0 to 1.
+
+    Long texts are like none: to compare two takes time with the product of their lengths.
+    """
     import difflib
 
+    short = [each for each in known if len(each) <= COMPARED] if len(text) <= COMPARED else []
+    return difflib.get_close_matches(text, short, n=most, cutoff=least)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """`; did you mean 'x'?`, or what there is when nothing is near."""
     known = sorted(known)
-    close = difflib.get_close_matches(word, known, n=1)
+    close = similar_texts(word, known, most=1)
     if close:
         return f"; did you mean {close[0]!r}?"
     return f"; there are {', '.join(known)}" if 0 < len(known) <= 60 else ""

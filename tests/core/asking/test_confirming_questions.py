@@ -85,6 +85,25 @@ def test_input_and_other_arguments_of_a_command_are_shown() -> None:
     assert "timeout:\n    | 3" in shown
 
 
+def test_an_argument_with_the_value_of_another_one_is_shown_under_its_own_name() -> None:
+    value = "rm -rf x"
+    shown = question(asking(ExecConfirmation("Run", value, "/w"), command=value, cwd=value, stdin=value, label="/w"))
+    assert "stdin:\n    | rm -rf x\n" in shown
+    assert "label:\n    | /w" in shown
+    assert shown.count("cwd:\n") == shown.count("command:\n") == 1
+
+
+def test_an_argument_that_another_ones_value_seems_to_name_is_shown() -> None:
+    shown = question(asking(InfoConfirmation("Send a=x mode=all", "Send"), a="x mode=all", mode="all"))
+    assert "mode:\n    | all" in shown
+
+
+def test_arguments_that_the_title_lists_are_not_shown_twice() -> None:
+    shown = question(asking(InfoConfirmation("Send: a=x, count=3", "Send"), a="x", count=3))
+    assert "a:\n" not in shown
+    assert "count:\n" not in shown
+
+
 def test_a_diff_is_shown_line_by_line() -> None:
     shown = question(asking(EditConfirmation("Edit a.txt", "a.txt", "-old\n+new"), old="old", new="new"))
     assert "diff:\n    | -old\n    | +new" in shown

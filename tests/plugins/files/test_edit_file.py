@@ -9,6 +9,7 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
+import anyio
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -370,3 +371,33 @@ async def test_a_carriage_return_in_a_line_takes_nothing_out_of_the_diff(edit: E
     result = await edit(b"one\rtwo\nthree", "two", "2")
     assert "-one␍two\n+one␍2\n three" in result["diff"]
     assert "removed" not in result
+
+
+async def test_a_long_text_that_is_not_there_is_compared_in_bounded_time(edit: Edit) -> None:
+    lines = [f"value {n % 7} of {n % 11}\n" for n in range(6_000)]
+    wanted = [*lines[:100], "another line\n", *(line.replace("of", "in") for line in lines[100:5_900])]
+    with anyio.fail_after(10):
+        result = await edit("".join(lines), "".join(wanted), "x")
+    assert result["error"]["details"]["closest"]["diff"].startswith("  98\t")
+    assert "-\tanother line" in result["error"]["details"]["closest"]["diff"]
+
+
+async def test_lines_without_words_are_compared_in_bounded_time(edit: Edit) -> None:
+    mixed = random.Random(1)
+    text = ["".join(mixed.choice("ab") for _ in range(200)) + "\n" for _ in range(400)]
+    with anyio.fail_after(10):
+        result = await edit("".join([*text, "same\n"]), "".join([*text[200:230][::-1], "same\n"]), "x")
+    assert not result.ok
+
+
+async def test_a_question_shows_the_end_of_a_changed_line(folder: Path) -> None:
+    shown: list[Any] = []
+
+    async def confirm(approval: Approval) -> Answer:
+        shown.append(approval.confirmation)
+        return Answer(Choice.DENY)
+
+    (folder / "a").write_text("x" + " " * 900 + "old\n")
+    async with handrail.open(cwd=folder, confirm=confirm) as session:
+        await session.call("edit_file", {"file_path": str(folder / "a"), "old_string": "old", "new_string": "evil"})
+    assert shown[0].diff.endswith("evil")

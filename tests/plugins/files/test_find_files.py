@@ -426,3 +426,53 @@ async def test_python_takes_no_module_from_the_folder_that_is_searched(folder: P
     async with open_test_session(plugins={"files": Files(None)}, folder=folder.parent, confirm=yes) as session:
         assert paths(await session.call("find_files", {"pattern": "*.txt"})) == ["a.txt"]
     assert not (folder / "ran").exists()
+
+
+@pytest.mark.parametrize("pattern", ["d/" + "*a" * 60 + "b", "d/" + "{a,aa}" * 40 + "b", "*a" * 60 + "b"])
+async def test_a_pattern_with_many_ways_to_fit_takes_no_long_time(found: Find, folder: Path, pattern: str) -> None:
+    write(folder, {f"d/{name}": "text\n" for name in ("a" * 60, "a" * 240, "a" * 60 + "b")})
+    with anyio.fail_after(10):
+        by_name, by_text = await found(pattern=pattern), await found(pattern=pattern, search_text="text")
+    assert paths(by_name) == paths(by_text) == ["d/" + "a" * 60 + "b"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("*" + "a" * 1_000, "at most 1,000"),
+        ("x" * 1_001, "at most 1,000"),
+        ("{" + "a," * 101 + "b}", "at most 100"),
+        ("[z-a]", "wrong way round"),
+    ],
+)
+async def test_a_pattern_that_cannot_be_used_is_refused(found: Find, pattern: str, said: str) -> None:
+    result = await found(pattern=pattern)
+    assert result["error"]["code"] == "invalid_arguments"
+    assert said in result["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "name", "fits"),
+    [
+        ("[+-9]", "/", False),
+        ("[+-9]", "0", True),
+        ("[!a]", "/", False),
+        ("[]a]", "]", True),
+        ("[a-]", "-", True),
+        ("[[:x]", ":", True),
+        ("?", "\udcff", True),
+        ("[\udc80-\udcff]", "\udcff", True),
+        ("{a,}.b", ".b", True),
+        ("*#. \n*", "#. \n", True),
+        ("Ä", "xäx", True),
+    ],
+)
+def test_classes_and_letters_mean_what_they_do_in_a_shell(pattern: str, name: str, fits: bool) -> None:
+    assert globbing.names(pattern).fits(name) is fits
+
+
+@pytest.mark.parametrize("rule", ["*a" * 60 + "b", "{a,aa}" * 40 + "b", "[" * 50_000, "a" + " " * 50_000 + "b"])
+async def test_an_ignore_file_does_not_hold_a_search_up(found: Find, folder: Path, rule: str) -> None:
+    write(folder, {".ignore": rule, "a" * 240: "text\n"})
+    with anyio.fail_after(10):
+        assert (await found(pattern="a*"))["total"] == 1

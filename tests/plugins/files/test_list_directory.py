@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from handrail import Session, ToolResult
@@ -83,3 +84,17 @@ async def test_a_file_is_no_folder_and_nothing_is_nothing(listed: List, folder: 
     (folder / "a").touch()
     assert "no folder" in (await listed("a"))["error"]["message"]
     assert (await listed("b")).error_code == "not_found"
+
+
+@pytest.mark.parametrize(
+    "ignore", [["*a" * 60 + "b"], ["{a,aa}" * 40 + "b"], ["[" * 1_000] * 100, ["[a-c/!]?*"], ["\\*", "[!a]"]]
+)
+async def test_patterns_of_names_take_no_long_time(session: Session, folder: Path, ignore: list[str]) -> None:
+    (folder / ("a" * 240)).touch()
+    with anyio.fail_after(10):
+        assert (await session.call("list_directory", {"path": str(folder), "ignore": ignore})).ok
+
+
+async def test_a_pattern_of_names_that_is_too_long_is_refused(session: Session, folder: Path) -> None:
+    result = await session.call("list_directory", {"path": str(folder), "ignore": ["*a" * 600]})
+    assert "at most 1,000" in result["error"]["message"]

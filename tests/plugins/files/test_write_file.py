@@ -12,6 +12,7 @@ import pytest
 
 import handrail
 from handrail import Answer, Approval, Choice, EditConfirmation, Session, ToolResult
+from handrail.asking.questions import question
 
 pytestmark = pytest.mark.usefixtures("without_undo")
 
@@ -261,3 +262,29 @@ async def test_the_history_says_what_takes_a_change_back(write: Write, session: 
         "take back in a what the diff of this call's result says",
         None,
     ]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param('{"a":"' + " " * 700 + '","tasks":[{"command":"LAST"}]}', id="one-line"),
+        pytest.param("line\n" * 3_000 + "LAST", id="many-lines"),
+        pytest.param("x" * 1_000_000 + "LAST", id="more-than-is-asked"),
+    ],
+)
+@pytest.mark.parametrize("before", [None, b"\0\1\2", b"old\n" * 3_000])
+async def test_a_question_shows_the_end_of_what_is_written(folder: Path, content: str, before: bytes | None) -> None:
+    shown: list[str] = []
+
+    async def confirm(approval: Approval) -> Answer:
+        shown.append(question(approval))
+        return Answer(Choice.DENY)
+
+    path = folder / ".vscode" / "tasks.json"
+    path.parent.mkdir()
+    if before is not None:
+        path.write_bytes(before)
+    async with handrail.open(cwd=folder, confirm=confirm) as session:
+        await session.call("write_file", {"file_path": str(path), "content": content, "create_dirs": True})
+    assert "LAST" in shown[0]
+    assert len(shown[0]) < 20_000

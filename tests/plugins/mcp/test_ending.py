@@ -254,3 +254,23 @@ def test_nobody_waits_for_an_answer_to_an_answer_or_a_notification(place: Place,
         server.call(70, "see_tree")
         server.answer(70)
         assert not any("error" in json.loads(told) for told in server.lines)
+
+
+def test_a_garbled_line_of_many_quotes_is_answered_soon(place: Place):
+    with serving(place) as server:
+        server.send(b'{"id": 7, "a": "' + b'\\"' * 200_000 + b"\n")
+        server.call(70, "see_tree")
+        server.answer(70)
+        (error,) = [message for told in server.lines if "error" in (message := json.loads(told))]
+        assert error["error"]["code"] == -32700
+
+
+def test_a_message_that_is_too_long_is_dropped_and_not_kept(place: Place):
+    with serving(place) as server:
+        server.call(69, "see_tree")
+        server.answer(69)
+        before = psutil.Process(server.process.pid).memory_info().rss
+        server.send(b'{"id": 7, "a": "', *[b"x" * 2**20] * 60, b'"}\n')
+        server.call(70, "see_tree")
+        server.answer(70)
+        assert psutil.Process(server.process.pid).memory_info().rss - before < 64 * 2**20

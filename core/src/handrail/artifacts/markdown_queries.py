@@ -128,7 +128,7 @@ def artifact_md_frontmatter(artifact: Markdown) -> dict[str, Any]:
         return {"frontmatter": None, "note": "It is opened on line 1 and not closed in the first 64 KiB."}
     try:
         found: Any = yaml.load("\n".join(lines[1:last]), _Plain)  # a safe loader without aliases
-    except yaml.YAMLError as exc:
+    except (yaml.YAMLError, RecursionError) as exc:
         raise NotFound(
             f"the front matter is not YAML: {' '.join(str(exc).split())}", hint="use artifact_lines"
         ) from exc

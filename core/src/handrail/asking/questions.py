@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from handrail.asking.confirm import Approval, Step
-from handrail.calls.invocation import confirmation_wire
+from handrail.calls.invocation import confirmation_wire, listed_arguments, shown_argument
 from handrail.judging.verdicts import Touch
 from handrail.net import hostnames, urls
 from handrail.untrusted.lookalikes import lookalikes
@@ -86,9 +86,7 @@ def _lines(approval: Approval, width: int) -> Iterator[str]:
     if kind == "url":
         yield from _host(shown["url"], width)
     if kind != "edit":
-        # The real folder has been shown in the place of the one that is written.
-        seen = [title, *shown.values(), *([approval.args.get("cwd")] if kind == "exec" else [])]
-        yield from _other_arguments(approval, seen, width)
+        yield from _other_arguments(approval, kind, title, shown, width)
     yield from _steps(approval.steps, str(shown.get("command", "")), width)
     if approval.verdict.reasons:
         yield "It is asked because:"
@@ -96,14 +94,31 @@ def _lines(approval: Approval, width: int) -> Iterator[str]:
             yield from _ours(f"- {short(reason.text)}", width, indent="  ")
 
 
-def _other_arguments(approval: Approval, seen: Sequence[Any], width: int) -> Iterator[str]:
-    """Arguments that the question has not shown yet: text for its input, a time limit."""
-    title = str(seen[0])
+def _other_arguments(approval: Approval, kind: str, title: str, shown: Mapping[str, Any], width: int) -> Iterator[str]:
+    """Yield the arguments that the question has not shown yet under their own names: text for the input, a time limit."""
+    named = _named_arguments(approval.args, kind, title, shown)
     for name, value in approval.args.items():
-        text = _text(value)
-        if value is not None and value not in seen and f"{name}={text}" not in title:
+        if value is not None and name not in named:
             yield f"{visible(name)}:"
-            yield from data(text, width=width)
+            yield from data(_text(value), width=width)
+
+
+def _named_arguments(args: Mapping[str, Any], kind: str, title: str, shown: Mapping[str, Any]) -> set[str]:
+    """Return the names of the arguments that the question shows. That another field has the same value says nothing about an argument."""
+    named = {name for name, value in args.items() if name in shown and shown[name] == value}
+    if kind == "mcp":
+        named |= {name for name, value in args.items() if name in shown["args"] and shown["args"][name] == value}
+    if kind == "exec" and shown["cwd"]:
+        # The real folder has been shown in the place of the one that is written.
+        named.add("cwd")
+    if title.endswith(f": {listed_arguments(args)}"):
+        named |= {name for name, value in args.items() if shown_argument(value) == _text(value)}
+    # The subject of a question may have another name than the argument that it comes from.
+    for subject in SUBJECTS:
+        alike = [name for name, value in args.items() if subject in shown and value == shown[subject]]
+        if subject not in args and len(alike) == 1:
+            named.update(alike)
+    return named
 
 
 def _steps(steps: Sequence[Step], command: str, width: int) -> Iterator[str]:

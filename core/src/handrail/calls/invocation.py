@@ -249,7 +249,7 @@ class Invocation:
         """What it will do, for a person, on one line."""
         if self.tool.describe is not None:
             return _line(self.tool.describe(self.params))
-        given = ", ".join(f"{key}={_short(value)}" for key, value in self.args.items())
+        given = listed_arguments(self.args)
         return f"{self.tool.title}: {given}" if given else self.tool.title
 
     def locations(self) -> Sequence[Location]:
@@ -311,7 +311,13 @@ def paths_in(value: Any) -> tuple[str, ...]:
     return tuple(str(item) for item in cast("Iterable[Any]", value))
 
 
-def _short(value: Any) -> str:
+def listed_arguments(args: Mapping[str, Any]) -> str:
+    """Return all arguments on one line, each with its name and the beginning of its value."""
+    return ", ".join(f"{key}={shown_argument(value)}" for key, value in args.items())
+
+
+def shown_argument(value: Any) -> str:
+    """Return a value as `listed_arguments` shows it: on one line, cut where it is long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     text = " ".join(text.split())
     return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"

@@ -182,7 +182,7 @@ def _given(call: str, runtime: Runtime) -> dict[str, Any]:
     if call.lstrip().startswith("{"):
         try:
             given: Any = json.loads(call)
-        except ValueError:
+        except (ValueError, RecursionError):
             # `{ ls; }` is a command.
             given = None
         if is_object(given):

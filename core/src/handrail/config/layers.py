@@ -20,11 +20,13 @@ from handrail.config.settings import Settings
 from handrail.config.source_text import read_source
 from handrail.config.trust import is_trusted_text
 from handrail.errors import ConfigError
-from handrail.plain import is_object
+from handrail.plain import is_deeper, is_object
 from handrail.words import nearest
 
 PREFIX = "HANDRAIL_"
 SECRET = f"{PREFIX}SECRET_"
+# Tables and lists in one another that a file may have.
+DEEPEST = 50
 RESERVED = frozenset({"HANDRAIL_HOME", "HANDRAIL_CONFIG", "HANDRAIL_PLUGINS"})
 
 Key = tuple[str, ...]
@@ -158,7 +160,7 @@ def placed(rule: dict[str, Any], file: Path, index: int, start: Path | None) -> 
 def parse(text: str, file: Path) -> dict[str, Any]:
     """The tables of a configuration file."""
     try:
-        return tomllib.loads(text)
+        values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as exc:
         at = re.search(r"\(at line (\d+), column (\d+)\)", str(exc))
         place = f"{at[1]}:{at[2]}" if at else str(len(text.splitlines()) or 1)
@@ -169,6 +171,10 @@ def parse(text: str, file: Path) -> dict[str, Any]:
         ) from exc
     except RecursionError as exc:
         raise ConfigError(f"{file}: it is nested too deep") from exc
+    # Dotted keys nest without recursion while they are parsed, but not where the values are read.
+    if is_deeper(values, DEEPEST):
+        raise ConfigError(f"{file}: it is nested too deep; at most {DEEPEST} levels are read")
+    return values
 
 
 def environment_layers(environment: Mapping[str, str]) -> Iterator[Layer]:

@@ -78,7 +78,7 @@ def _known(places: Places) -> Mapping[Path, str]:
 def _parse(text: str, file: Path) -> Mapping[Path, str]:
     try:
         listed: Any = json.loads(text)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise _unusable(file, f"is not JSON ({exc})") from exc
     # Earlier versions kept a list of folders, without what is in them.
     known: Any = dict.fromkeys(listed, "") if is_list(listed) and all(isinstance(i, str) for i in listed) else listed

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from pathlib import Path
+
+from handrail.words import similar_texts
 
 # Names that are looked at for one that was meant.
 MAX_NAMES = 2_000
@@ -17,5 +18,5 @@ def near(path: Path) -> str:
             names = [entry.name for entry, _ in zip(entries, range(MAX_NAMES), strict=False)]
     except OSError:
         return f"there is no folder {str(path.parent)!r} either"
-    close = difflib.get_close_matches(path.name, names, n=3)
+    close = similar_texts(path.name, names, most=3)
     return f"near it there is {', '.join(close)}" if close else f"{str(path.parent)!r} holds nothing of a similar name"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -16,6 +15,7 @@ from handrail.errors import ConfigError
 from handrail.files.small_texts import read_small_text
 from handrail.judging.rules import Rule, rule_of, runs_commands
 from handrail.judging.verdicts import Decision, Route
+from handrail.name_shapes import fits_shape
 from handrail.plugins.loading import Plugins
 from handrail.tools.contract import NamedToolset, Run, Send, Tool, Toolset
 from handrail.tools.registry import Registry
@@ -107,7 +107,7 @@ def _unknown(settings: RuleSettings, around: Around) -> Iterator[Problem]:
     coming = [name for toolset in foretold for name in toolset.names]
     settled = len(around.plugins.loaded) == len(around.plugins.listed) and len(foretold) == len(around.toolsets)
     for name in settings.tool:
-        if any(fnmatchcase(name, pattern) for pattern in coming):
+        if any(fits_shape(name, pattern) for pattern in coming):
             continue
         slip = bool(difflib.get_close_matches(name.replace("*", ""), known, n=1, cutoff=SLIP))
         # A project's file is shared by people with other plugins.

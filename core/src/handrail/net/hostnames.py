@@ -6,10 +6,10 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from ipaddress import IPv4Address
 
 from handrail.judging.verdicts import Reason
+from handrail.name_shapes import fits_shape
 from handrail.net import addresses
 
 MAX_NAME = 253
@@ -128,7 +128,7 @@ def under(name: str, ending: str) -> bool:
 
 def named(name: str, patterns: Iterable[str]) -> bool:
     """Whether one of the patterns is this name; `*.lan` are all names below `lan`."""
-    return any(fnmatchcase(name, pattern.lower().removesuffix(".")) for pattern in patterns)
+    return any(fits_shape(name, pattern.lower().removesuffix(".")) for pattern in patterns)
 
 
 def written(name: str) -> str:

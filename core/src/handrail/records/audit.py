@@ -244,7 +244,7 @@ def _parsed(text: str) -> dict[str, Any] | None:
     """The line as a dict with everything that `verify` reads; None when it has another shape."""
     try:
         line: Any = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not is_object(line):
         return None

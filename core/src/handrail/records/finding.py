@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from time import monotonic
 from typing import Any, Protocol, TypeVar, cast
@@ -17,7 +16,7 @@ from handrail.records.plans import Look, Step
 from handrail.results.values import ToolResult
 from handrail.session import Session
 from handrail.vision.observation import Element, Observation
-from handrail.words import folded
+from handrail.words import folded, similar_texts
 
 # Seconds between the first two looks; each time twice as long.
 POLL_S = 0.2
@@ -145,7 +144,7 @@ def _why(result: ToolResult) -> str:
 def _told(locator: Locator, fitting: Sequence[Element], elements: Sequence[Element]) -> str:
     if len(fitting) > 1:
         return f"{len(fitting)} elements have {locator.told()}; say which by `nth`"
-    near = difflib.get_close_matches(locator.text, [each.text for each in elements if each.text], n=MOST_NAMED)
+    near = similar_texts(locator.text, [each.text for each in elements if each.text], most=MOST_NAMED)
     shown = near or [each.text for each in elements if each.text and each.role == locator.role]
     return f"no element has {locator.told()}{_listed(shown)}"
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 
+from handrail.name_shapes import fits_shape
 from handrail.undo.ignore_rules import EXCLUDE_FILE, IGNORE_FILE, changed_before, is_ignored, read_plain
 
 # Folders in which version control keeps its own data. Undo neither copies nor restores them.
@@ -74,7 +74,7 @@ class FileCoverage:
     def _is_listed(self, path: str, name: str, root: str) -> bool:
         below = path[len(root) :].lstrip("/") if path.startswith(root) else path
         return any(
-            fnmatchcase(below if "/" in pattern.lstrip("/") else name, pattern.lstrip("/")) or path == pattern
+            fits_shape(below if "/" in pattern.lstrip("/") else name, pattern.lstrip("/")) or path == pattern
             for pattern in self._patterns
         )
 

@@ -15,6 +15,8 @@ from handrail.files.holding import NO_LINK, QUIET
 # A longer file is not read: nothing in it counts.
 LONGEST = 65_536
 MAX_RULES = 2_000
+# Letters of a rule; a longer one counts for nothing.
+LONGEST_RULE = 1_000
 IGNORE_FILE = ".gitignore"
 EXCLUDE_FILE = ".git/info/exclude"
 # Seconds by which the clock that stamps files may be behind.
@@ -101,8 +103,8 @@ def read_plain(file: str, *, most: int) -> bytes | None:
 
 def parsed_rule(line: str) -> IgnoreRule | None:
     """The rule of one line; None for an empty one and a comment."""
-    text = re.sub(r"(?<!\\)[ \t]+$", "", line)
-    if not text or text.startswith("#"):
+    text = _without_blanks(line)
+    if not text or text.startswith("#") or len(text) > LONGEST_RULE:
         return None
     negated = text.startswith("!")
     text = text[1:] if negated else text
@@ -113,6 +115,12 @@ def parsed_rule(line: str) -> IgnoreRule | None:
     anchored = "/" in text
     parts = tuple(part for part in text.split("/") if part)
     return IgnoreRule(parts if anchored else ("**", *parts), negated, folders_only)
+
+
+def _without_blanks(line: str) -> str:
+    """Return the line without the blanks at its end, of which a backslash keeps the first."""
+    text = line.rstrip(" \t")
+    return line[: len(text) + 1] if text.endswith("\\") else text
 
 
 def _fits(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from handrail.line_diffs import unified_lines
 from handrail.undo.coverage import REPOSITORY_DATA
 from handrail.undo.keeper import KILLED_NOTE
 from handrail.undo.states import (
@@ -267,7 +267,7 @@ def diff_of(store: UndoStore, plans: Iterable[PathPlan]) -> Iterator[str]:
         if before is None or after is None or plan.step == "mode":
             yield _outline(plan, name)
             continue
-        shown = list(difflib.unified_diff(before, after, name, name, lineterm=""))
+        shown = list(unified_lines(before, after, name, name))
         yield from shown[:MOST_LINES] or [_outline(plan, name)]
         if len(shown) > MOST_LINES:
             yield f"… {len(shown) - MOST_LINES} more lines"

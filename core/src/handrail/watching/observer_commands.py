@@ -15,7 +15,6 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from fnmatch import fnmatchcase
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, Literal
 
@@ -24,6 +23,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from handrail.calls.invocation import CANONICAL, Invocation
 from handrail.errors import Downstream
+from handrail.name_shapes import fits_shape
 from handrail.plain import is_mapping, is_object, is_sequence
 from handrail.records.redaction import without_credentials
 from handrail.results.values import BASE64
@@ -103,7 +103,7 @@ class CommandObserver(Observer):
     def applies(self, tool: Tool) -> bool:
         wanted = self._settings
         return (
-            any(fnmatchcase(tool.name, pattern) for pattern in wanted.tools)
+            any(fits_shape(tool.name, pattern) for pattern in wanted.tools)
             and (wanted.layer is None or tool.layer in wanted.layer)
             and (wanted.kind is None or tool.kind in wanted.kind)
         )

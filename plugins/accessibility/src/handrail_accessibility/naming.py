@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from handrail import AmbiguousElement, Downstream, Element, InvalidArguments, NotFound, StaleElement, ToolContext
-from handrail.words import label, said_by
+from handrail.words import label, said_by, similar_texts
 from handrail_accessibility.changes import named
 from handrail_accessibility.control import Control
 from handrail_accessibility.telling import seen, titled
@@ -167,7 +166,7 @@ def _ambiguous(context: ToolContext, fitting: Sequence[Element], naming: Naming)
 
 def _none_fits(context: ToolContext, elements: Sequence[Element], naming: Naming, window: str) -> NotFound:
     by_name = {element.text: element for element in reversed(elements) if element.text}
-    near = difflib.get_close_matches(_last(naming.element_name), by_name, n=MOST_CANDIDATES, cutoff=0.5)
+    near = similar_texts(_last(naming.element_name), by_name, most=MOST_CANDIDATES, least=0.5)
     shown = [by_name[name] for name in near] or [element for element in elements if element.text and element.actions]
     return NotFound(
         f"no element fits {naming.told()} in window {titled(window)!r}",

@@ -147,7 +147,7 @@ def _scripted(file: Path) -> Script:
         raise NoModel(
             f"the script {str(file)!r} cannot be read: {exc.strerror}", hint="script:FILE names one that is there"
         ) from exc
-    except (yaml.YAMLError, UnicodeDecodeError) as exc:
+    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as exc:
         raise NoModel(f"the script {str(file)!r} is no YAML: {exc}") from exc
     except ValidationError as exc:
         first = exc.errors()[0]

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from itertools import islice
+
+from handrail.name_shapes import fits_shape
 
 NAME = r"[A-Za-z_]\w*"
 LOOKED_UP = re.compile(
@@ -57,7 +58,7 @@ def program(name: str, known: frozenset[str]) -> str:
     """A program whose path is a pattern, as the first of the known ones that it fits."""
     if "/" not in name or not re.search(r"[*?\[]", name):
         return name
-    fits = (one for one in sorted(known) if any(fnmatchcase(folder + one, name) for folder in FOLDERS))
+    fits = (one for one in sorted(known) if any(fits_shape(folder + one, name) for folder in FOLDERS))
     return next(fits, name)
 
 

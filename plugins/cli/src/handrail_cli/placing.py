@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fnmatch
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -14,6 +13,7 @@ from handrail import Decision, Judging, Reason, Touch, View
 from handrail.files import paths, place_kinds
 from handrail.files.git_index import repository_above
 from handrail.files.place_kinds import SHARED_TEMPORARY
+from handrail.name_shapes import fits_shape
 from handrail.undo.coverage import REPOSITORY_FOLDERS
 from handrail.undo.patterns import SOME_BELOW, fixed_folder, matching_paths
 from handrail_cli.commandline import Word
@@ -344,7 +344,9 @@ class Places:
         for found in self.resolved(folder or "."):
             with contextlib.suppress(OSError):
                 entries = os.listdir(found.real)
-                if len(entries) > MAX_ENTRIES or any(paths.secret(entry) for entry in fnmatch.filter(entries, name)):
+                if len(entries) > MAX_ENTRIES or any(
+                    paths.secret(entry) for entry in entries if fits_shape(entry, name, if_long=True)
+                ):
                     return True
         return False
 
@@ -506,4 +508,4 @@ def _places_at(real: str) -> Sequence[str]:
 
 def _fits(name: str, shape: str) -> bool:
     """Whether a shell takes a shape for this name; one that begins with a dot is fitted by no other beginning."""
-    return (not name.startswith(".") or shape.startswith(".")) and fnmatch.fnmatchcase(name, shape)
+    return (not name.startswith(".") or shape.startswith(".")) and fits_shape(name, shape, if_long=True)

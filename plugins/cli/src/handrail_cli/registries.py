@@ -384,7 +384,7 @@ def _first(values: Iterable[Any]) -> str | None:
 def _toml(text: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return {}
 
 

@@ -1,4 +1,4 @@
-"""Unified diffs, made of the changed stretch alone and kept short."""
+"""Unified diffs, made of the changed stretch alone: kept short for a result, longer for a question."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ COMPARED = 2_000
 MAX_LINES = 400
 MAX_LETTERS = 20_000
 LINE = 500
+# Letters of a diff for a question; of a longer one, the beginning and the end. What a question shows of it is core's to choose.
+ASKED_LETTERS = 100_000
 
 Tag = Literal["replace", "delete", "insert", "equal"]
 
@@ -28,17 +30,27 @@ class Stretch:
     new_end: int
 
 
-def unified(before: str, after: str, name: str) -> str:
-    """The diff between two contents of a file, at most some 20,000 characters; empty when they are equal."""
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """A change in two lengths; both are empty where nothing changes."""
+
+    result: str = ""
+    """At most some 20,000 characters: the beginning of the diff, and of each of its lines."""
+    asked: str = ""
+    """At most some 100,000 characters: all of the diff, or its beginning and its end."""
+
+
+def unified(before: str, after: str, name: str) -> Diff:
+    """Return the diff between two contents of a file."""
     if before == after:
-        return ""
+        return Diff()
     start = _common(before, after)
     rest = min(len(before), len(after)) - start
     end = _common(before[::-1][:rest], after[::-1][:rest]) if rest else 0
     return of_stretch(before, after, Stretch(start, len(before) - end, len(after) - end), name)
 
 
-def of_bytes(before: bytes, after: bytes, stretch: Stretch, name: str, *, first: int, mark: int) -> str:
+def of_bytes(before: bytes, after: bytes, stretch: Stretch, name: str, *, first: int, mark: int) -> Diff:
     """The same for contents in UTF-8, of which only what is shown is decoded. `first`: the number of the line that the stretch begins in;
     `mark`: how many bytes at the beginning are no text.
     """
@@ -59,7 +71,7 @@ def of_bytes(before: bytes, after: bytes, stretch: Stretch, name: str, *, first:
     return of_stretch(head + middle + tail, head + made + tail, shown, name, above=above)
 
 
-def of_stretch(before: str, after: str, stretch: Stretch, name: str, *, above: int = 0) -> str:
+def of_stretch(before: str, after: str, stretch: Stretch, name: str, *, above: int = 0) -> Diff:
     """The diff where only the stretch is different; `above` lines stand before both texts."""
     old_end, new_end = stretch.old_end, stretch.new_end
     start = before.rfind("\n", 0, stretch.start) + 1
@@ -74,7 +86,7 @@ def _at_line(text: str, at: int) -> bool:
     return at == 0 or text[at - 1] == "\n"
 
 
-def _of_lines(before: str, after: str, stretch: Stretch, name: str, above: int) -> str:
+def _of_lines(before: str, after: str, stretch: Stretch, name: str, above: int) -> Diff:
     """The same for whole lines."""
     top = stretch.start
     for _ in range(CONTEXT):
@@ -88,9 +100,11 @@ def _of_lines(before: str, after: str, stretch: Stretch, name: str, above: int) 
     skipped = above + before.count("\n", 0, top)
     many = len(old) + len(new) > COMPARED
     if many and len(old) != len(new):
-        hunk = [f"@@ -{skipped + 1},{len(old)} +{skipped + 1},{len(new)} @@"]
-        hunk += [f"-{line}" for line in old[: MAX_LINES // 2]] + [f"+{line}" for line in new[: MAX_LINES // 2]]
-        return _kept([*_head(name), *hunk], max(len(old) + len(new) - MAX_LINES, 0))
+        head = [*_head(name), f"@@ -{skipped + 1},{len(old)} +{skipped + 1},{len(new)} @@"]
+        removed, added = [f"-{line}" for line in old], [f"+{line}" for line in new]
+        some = [*removed[: MAX_LINES // 2], *added[: MAX_LINES // 2]]
+        shown = _kept([*head, *some], len(removed) + len(added) - len(some))
+        return Diff(shown, _with_both_ends([*head, *removed, *added]))
     matcher = _InPlace(old, new) if many else difflib.SequenceMatcher(None, old, new, autojunk=False)
     found = matcher.get_grouped_opcodes(CONTEXT)
     lines: list[str] = _head(name)
@@ -104,7 +118,7 @@ def _of_lines(before: str, after: str, stretch: Stretch, name: str, above: int) 
                 lines += [f" {line}" for line in old[i:j]]
             else:
                 lines += [f"-{line}" for line in old[i:j]] + [f"+{line}" for line in new[k:m]]
-    return _kept(lines, 0)
+    return Diff(_kept(lines, 0), _with_both_ends(lines))
 
 
 class _InPlace(difflib.SequenceMatcher[str]):
@@ -162,6 +176,15 @@ def _kept(lines: list[str], left_out: int) -> str:
     if left_out:
         shown.append(f"… [{left_out} lines of this diff are not shown]")
     return "\n".join(shown)
+
+
+def _with_both_ends(lines: list[str]) -> str:
+    text = "\n".join(lines)
+    left_out = len(text) - ASKED_LETTERS
+    half = ASKED_LETTERS // 2
+    return (
+        f"{text[:half]}\n… [{left_out} characters of this diff are not shown]\n{text[-half:]}" if left_out > 0 else text
+    )
 
 
 def _common(a: str, b: str) -> int:

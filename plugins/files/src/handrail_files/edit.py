@@ -38,7 +38,7 @@ from handrail_files.content import (
     plain_ends,
     read_content,
 )
-from handrail_files.diffs import Stretch, name_of, of_bytes, of_stretch
+from handrail_files.diffs import Diff, Stretch, name_of, of_bytes, of_stretch
 from handrail_files.known import Known
 from handrail_files.matching import Found, Match, apart, find
 from handrail_files.nearest import nearest
@@ -72,7 +72,7 @@ class Plan:
     path: Path
     before: Content | None
     data: bytes
-    diff: str
+    diff: Diff
     strategy: str
     replacements: int
     lines: tuple[int, int]
@@ -261,7 +261,7 @@ def _confirmation(edit: Edit, verdict: Verdict) -> EditConfirmation:
     if path is None:
         return EditConfirmation(title, edit.file_path, "")
     try:
-        return EditConfirmation(title, str(path), _planned(edit, path).diff)
+        return EditConfirmation(title, str(path), _planned(edit, path).diff.asked)
     except ToolError as exc:
         # What may not be read without a question is not told by the failure either.
         if only_inside(verdict):
@@ -334,7 +334,7 @@ def _told(plan: Plan, path: str, status: os.stat_result) -> Mapping[str, Any]:
         "file_path": path,
         "strategy": plan.strategy,
         "range": list(plan.lines),
-        "diff": plan.diff,
+        "diff": plan.diff.result,
     }
     if plan.before is not None and (names := describe_names(plan.before.status, status)):
         result["note"] = names

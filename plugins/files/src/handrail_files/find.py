@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from handrail import Downstream, InvalidArguments, Read, Tool, ToolContext, tool
 from handrail.files import opened
 from handrail_files import globbing
+from handrail_files.globbing import NamePattern
 from handrail_files.ignore_links import IGNORE_FILES, check_ignore_links
 from handrail_files.permitted import Permitted
 from handrail_files.verified_results import SETTLING_S, VerifiedResults
@@ -65,12 +66,15 @@ class Search(BaseModel):
 
     @field_validator("pattern")
     @classmethod
-    def _stays_below(cls, pattern: str | None) -> str | None:
+    def _is_usable(cls, pattern: str | None) -> str | None:
         if pattern is not None and _leads_out(pattern):
             raise ValueError(
                 f"no path below the folder that is searched fits {pattern!r}; "
                 "give the folder as `path`, and the pattern from there"
             )
+        if pattern is not None:
+            # Raises `GlobError`, a `ValueError`.
+            globbing.names(pattern)
         return pattern
 
 
@@ -275,20 +279,20 @@ class Names:
 
     found: list[str] = field(default_factory=list[str])
 
-    def take(self, process: subprocess.Popen[bytes], fits: re.Pattern[str]) -> None:
+    def take(self, process: subprocess.Popen[bytes], fits: NamePattern) -> None:
         rest = ""
         for piece in _pieces(process):
             # A name's last bytes may come with the next piece.
             *names, rest = (rest + piece.decode("latin-1")).split("\0")
             decoded = [os.fsdecode(name.encode("latin-1")) if not name.isascii() else name for name in names]
-            self.found += [name for raw in decoded if fits.fullmatch(name := raw.removeprefix("./"))]
+            self.found += [name for raw in decoded if fits.fits(name := raw.removeprefix("./"))]
 
 
 @dataclass(slots=True)
 class Lines:
     """The lines that fit, by file; `total` counts those that are not kept any more, too."""
 
-    fits: re.Pattern[str] | None
+    fits: NamePattern | None
     context: int
     # Lines of one file that may be shown.
     most: int
@@ -349,7 +353,7 @@ class Lines:
 
     def counts_file(self, name: str) -> bool:
         """Whether a file has such a name as is asked for."""
-        return self.fits is None or self.fits.fullmatch(name) is not None
+        return self.fits is None or self.fits.fits(name)
 
     def _line(self, name: str, number: int, texts: Mapping[int, bytes]) -> Line:
         line = Line(name, number, _shown(texts[number]))

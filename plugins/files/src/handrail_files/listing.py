@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
-import re
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,8 +16,9 @@ from typing import Annotated, Any
 import anyio.to_thread
 from pydantic import Field
 
-from handrail import HandrailError, Read, ToolContext, tool
+from handrail import HandrailError, InvalidArguments, Read, ToolContext, tool
 from handrail.files import opened
+from handrail_files.globbing import GlobError, NamePattern, any_of
 from handrail_files.permitted import Permitted
 
 MOST = 1_000
@@ -27,6 +26,8 @@ MOST = 1_000
 LOOKED_AT = 1_000_000
 DEADLINE_S = 20.0
 DEEPEST = 20
+# Patterns of names to leave out.
+MOST_IGNORED = 100
 KINDS = {
     stat.S_IFDIR: "folder",
     stat.S_IFREG: "file",
@@ -62,7 +63,8 @@ class Listed:
 async def list_directory(
     path: Annotated[str, Field(min_length=1, description="The folder.")],
     ignore: Annotated[
-        list[str] | None, Field(description="Names to leave out, as patterns: `*.pyc`, `node_modules`.")
+        list[str] | None,
+        Field(max_length=MOST_IGNORED, description="Names to leave out, as patterns: `*.pyc`, `node_modules`."),
     ] = None,
     depth: Annotated[
         int, Field(ge=1, le=DEEPEST, description="1: what is in it; 2: also what is in its folders …")
@@ -75,7 +77,10 @@ async def list_directory(
     At most 1,000 entries. Links are not followed.
     """
     root = context.judged_path(path)
-    left_out = re.compile("|".join(map(fnmatch.translate, ignore))) if ignore else None
+    try:
+        left_out = any_of(ignore) if ignore else None
+    except GlobError as exc:
+        raise InvalidArguments(f"list_directory: ignore: {exc}") from exc
     permitted = Permitted(context)
     found = Listed()
     over = monotonic() + DEADLINE_S
@@ -100,7 +105,7 @@ async def list_directory(
     return _told(found, more=bool(waiting))
 
 
-def _scan(path: Path, left_out: re.Pattern[str] | None, most: int, over: float) -> Scanned:
+def _scan(path: Path, left_out: NamePattern | None, most: int, over: float) -> Scanned:
     """The folder's first entries by name; what they are is only asked for these."""
     with opened.listing(path) as folder:
         count, whole = 0, True
@@ -108,7 +113,7 @@ def _scan(path: Path, left_out: re.Pattern[str] | None, most: int, over: float) 
         def names() -> Iterator[os.DirEntry[str]]:
             nonlocal count, whole
             for entry in folder.entries():
-                if left_out is not None and left_out.match(entry.name):
+                if left_out is not None and left_out.fits(entry.name):
                     continue
                 if count >= LOOKED_AT or (count % 1_000 == 0 and monotonic() > over):
                     whole = False

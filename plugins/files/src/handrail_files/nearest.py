@@ -13,9 +13,14 @@ from time import monotonic
 DEADLINE_S = 2.0
 LETTERS = 400
 CHECKED = 20_000
+# Letters of both texts that are compared one by one: the time grows with their product.
+LIKE_LETTERS = 1_000
+# Lines of both texts that are compared one by one to show how they differ.
+COMPARED = 200
 # Lines and letters that are shown.
 LINES = 20
 LINE = 200
+CONTEXT = 3
 CANDIDATES = 12
 LIKE = 0.5
 _WORD = re.compile(r"\w{2,}")
@@ -24,7 +29,7 @@ _ODD_BLANK = re.compile(r"[^\S \t\n]|[\u200b-\u200f\u2060\ufeff]")
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """Lines `first` to `last` (from 1) of the file; in `diff` `-` is the text that was looked for, `+` what the file has."""
+    """Lines `first` to `last` (from 1) of the file; in `diff` `-` is the text that was looked for, `+` what the file has, from where they differ."""
 
     first: int
     last: int
@@ -87,11 +92,16 @@ def _likeness(wanted: list[str], block: list[str]) -> float:
     """From 0 to 1, over the first lines of both."""
     ours = "\n".join(line[:LETTERS].strip() for line in wanted[:LINES])
     theirs = "\n".join(line[:LETTERS].strip() for line in block[:LINES])
-    return difflib.SequenceMatcher(None, ours[: 10 * LETTERS], theirs[: 10 * LETTERS], autojunk=False).ratio()
+    return difflib.SequenceMatcher(None, ours[:LIKE_LETTERS], theirs[:LIKE_LETTERS], autojunk=False).ratio()
 
 
 def _diff(wanted: list[str], block: list[str], first: int) -> str:
     shown: list[str] = []
+    alike = next((n for n, (ours, theirs) in enumerate(zip(wanted, block, strict=False)) if ours != theirs), 0)
+    # Comparing takes time with the square of the lines, and only the first ones that differ are shown.
+    start = max(alike - CONTEXT, 0)
+    left_out = max(len(wanted), len(block)) - start - COMPARED
+    wanted, block, first = wanted[start : start + COMPARED], block[start : start + COMPARED], first + start
     pairs = difflib.SequenceMatcher(None, wanted, block, autojunk=False).get_opcodes()
     for tag, i, j, k, m in pairs:
         if tag == "equal":
@@ -100,7 +110,7 @@ def _diff(wanted: list[str], block: list[str], first: int) -> str:
         spaces = [_bare(line) for line in wanted[i:j]] == [_bare(line) for line in block[k:m]]
         shown += [f"-\t{_cut(_visible(line, spaces=spaces))}" for line in wanted[i:j]]
         shown += [f"+ {first + k + n}\t{_cut(_visible(line, spaces=spaces))}" for n, line in enumerate(block[k:m])]
-    more = len(shown) - 2 * LINES
+    more = len(shown) - 2 * LINES + max(left_out, 0)
     return "\n".join([*shown[: 2 * LINES], f"… [{more} lines more]"] if more > 0 else shown)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from handrail.files.small_texts import read_small_bytes
-from handrail_files.globbing import translate
+from handrail_files.globbing import GlobError, NamePattern, translate
 
 BY_TOOL = (".rgignore", ".ignore")
 BY_GIT = ".gitignore"
@@ -32,7 +32,7 @@ UNKNOWN = re.compile(r"\(\?<?[=!]|\\[1-9]|\(\?P=")
 class Rule:
     """One line of an ignore file."""
 
-    fits: re.Pattern[str]
+    fits: NamePattern
     ignores: bool
     folders_only: bool
 
@@ -62,12 +62,12 @@ def _rule(line: str) -> Rule | None:
     folders_only = line.endswith("/")
     line = line.rstrip("/") if folders_only else line
     anchored = "/" in line
-    glob = translate(line.removeprefix("/") if line.startswith("/") else line)
-    if line.endswith("/**"):
-        glob = translate(line.removeprefix("/") + "/*").replace("/[^/]*", "/[^/]+")
     try:
-        return Rule(re.compile(f"(?s:{glob})" if anchored else f"(?s:(?:.*/)?{glob})"), ignores, folders_only)
-    except re.error:
+        glob = translate(line.removeprefix("/"))
+        if line.endswith("/**"):
+            glob = translate(line.removeprefix("/") + "/*").replace("/[^/]*", "/[^/]+")
+        return Rule(NamePattern(glob if anchored else f"(?:.*/)?{glob}"), ignores, folders_only)
+    except GlobError:
         return None
 
 
@@ -121,7 +121,7 @@ def _first(file: str, found: list[tuple[Level, str]], *, any_git: bool, folder: 
         return None
     for level, path in found:
         for rule in level.rules.get(file, ()):
-            if (folder or not rule.folders_only) and rule.fits.fullmatch(path):
+            if (folder or not rule.folders_only) and rule.fits.fits(path):
                 return rule
         if by_git and level.has_git:
             return None

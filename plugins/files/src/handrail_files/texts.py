@@ -21,7 +21,7 @@ class Texts:
 
     def diff(self, before: str, after: str, named: str) -> str:
         """What differs, line by line, as the file tools tell it; at most some 20,000 characters."""
-        return diffs.unified(before, after, diffs.name_of(named))
+        return diffs.unified(before, after, diffs.name_of(named)).result
 
     async def close(self) -> None:
         """Nothing is held."""

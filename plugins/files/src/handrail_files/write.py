@@ -23,7 +23,7 @@ from handrail_files.content import (
     read_if_there,
     with_line_ends_of,
 )
-from handrail_files.diffs import name_of, unified
+from handrail_files.diffs import Diff, name_of, unified
 from handrail_files.known import Known
 from handrail_files.omissions import placeholder
 from handrail_files.permitted import Permitted
@@ -50,7 +50,7 @@ class Plan:
     data: bytes
     before: Content | bytes | None
     encoding: Encoding
-    diff: str
+    diff: Diff
 
 
 def _planned(new: NewFile, path: Path) -> Plan:
@@ -89,9 +89,10 @@ def _utf8(text: str) -> bytes:
         ) from exc
 
 
-def _diff(before: Content | bytes | None, text: str, data: bytes, name: str) -> str:
+def _diff(before: Content | bytes | None, text: str, data: bytes, name: str) -> Diff:
     if isinstance(before, bytes):
-        return f"{len(before)} bytes that are no text are replaced by {len(data)} bytes of text"
+        said = f"{len(before)} bytes that are no text are replaced by {len(data)} bytes of text"
+        return Diff(said, f"{said}:\n{unified('', text, name_of(name)).asked}")
     return unified(plain_ends(before.text) if before is not None else "", plain_ends(text), name_of(name))
 
 
@@ -106,7 +107,7 @@ def _confirmation(new: NewFile, verdict: Verdict) -> EditConfirmation:
         if only_inside(verdict):
             raise
         return EditConfirmation(title, str(path), f"(as things are, this cannot be done: {exc})")
-    return EditConfirmation(title, str(path), plan.diff)
+    return EditConfirmation(title, str(path), plan.diff.asked)
 
 
 def written_path(verdict: Verdict) -> Path | None:
@@ -120,10 +121,10 @@ def only_inside(verdict: Verdict) -> bool:
     return all(reason.code == "write_inside" for reason in verdict.reasons)
 
 
-def check_approved(verdict: Verdict, diff: str, text: str) -> None:
+def check_approved(verdict: Verdict, diff: Diff, text: str) -> None:
     """Raise `Downstream` when a person has said yes to another change than the one that would be made now."""
     shown = verdict.approved
-    if isinstance(shown, EditConfirmation) and shown.diff and shown.diff != diff:
+    if isinstance(shown, EditConfirmation) and shown.diff and shown.diff != diff.asked:
         raise Downstream(
             f"{text!r} was changed by somebody else while a person was asked; nothing was written",
             hint="read it again and repeat the change",
@@ -176,7 +177,7 @@ async def write_file(new: NewFile, context: ToolContext) -> Mapping[str, Any]:
         raise NotFound(str(exc), hint=f"{exc.hint}; create_dirs=true makes it") from exc
     known.note(path, new.file_path, status, plan.data)
     # What was there is only told to those who may read it.
-    diff = {"diff": plan.diff} if before is None or await Permitted(context).is_open(str(path)) else {}
+    diff = {"diff": plan.diff.result} if before is None or await Permitted(context).is_open(str(path)) else {}
     return {
         "path": context.shown_path(path),
         "bytes": len(plan.data),

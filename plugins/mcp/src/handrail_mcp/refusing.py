@@ -10,8 +10,8 @@ from pydantic import ValidationError
 
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 
-# Strings, brackets, and what stands between them.
-TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s"\[\]{}:,]+')
+# Strings, brackets, and what stands between them. A string that is not ended is one, too: to look for its end from each letter takes long.
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[\]{}:,]|[^\s"\[\]{}:,]+')
 
 
 def refusal(line: str) -> str | None:

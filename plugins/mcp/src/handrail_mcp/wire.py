@@ -15,7 +15,7 @@ import anyio.lowlevel
 from handrail_mcp.refusing import refusal
 
 # A message that is longer is dropped, as any other line that is no message.
-MAX_LINE = 64 * 2**20
+MAX_LINE = 32 * 2**20
 CHUNK = 2**16
 # What is taken from a client that does not read what it is told: so many characters of messages, and then no more until it reads.
 TAKEN = 8 * 2**20

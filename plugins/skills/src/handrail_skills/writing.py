@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from handrail import EditConfirmation, InvalidArguments, ToolContext, Verdict, Write, tool
 from handrail.config.places import write_private
+from handrail.line_diffs import unified_lines
 from handrail_skills.active import Skills, skills_of
 from handrail_skills.document import FILE, LONGEST_NAME, MAX_BYTES, parse
 from handrail_skills.library import user_shelf
@@ -121,5 +121,4 @@ def _text(params: NewSkill) -> str:
 
 
 def _diff(before: str, after: str) -> str:
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), f"a/{FILE}", f"b/{FILE}", lineterm="")
-    return "\n".join(lines)
+    return "\n".join(unified_lines(before.splitlines(), after.splitlines(), f"a/{FILE}", f"b/{FILE}"))

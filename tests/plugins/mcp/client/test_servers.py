@@ -394,6 +394,15 @@ async def test_a_yes_sends_the_values_that_were_shown_and_no_others() -> None:
     assert json.loads(result["content"]) == {"action": "accept", "content": {"colour": "secret:TOKEN"}}
 
 
+async def test_no_text_of_a_server_looks_like_a_line_of_its_own_in_the_question() -> None:
+    confirm, asked = deciding(Answer(Choice.DENY))
+    async with using({"raw": raw("forger")}, confirm=confirm) as session:
+        await session.call("mcp_raw_echo")
+    *message, field = asked[-1].confirmation.text.split("\n")
+    assert message == ["> ok", ">   a yes sends nothing", "> Handrail: this is safe"]
+    assert field.count("ok a yes sends nothing Handrail: this is safe") == 4
+
+
 async def test_where_nobody_can_be_asked_a_servers_question_is_refused() -> None:
     rules = [{"server": "raw", "decision": "allow"}]
     async with using({"raw": raw("asker")}, confirm=None, policy={"rules": rules}) as session:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from handrail import Element, Observations, Rect
+from handrail.line_diffs import BoundedMatcher
 from handrail_browser.driver import Node, Snapshot
 
 if TYPE_CHECKING:
@@ -54,10 +55,8 @@ def candidates(nodes: Sequence[Node], observations: Observations) -> list[dict[s
 
 def different(before: Sequence[str], now: Sequence[str]) -> str:
     """What went and what came, in order; `= N lines` where nothing changed."""
-    from difflib import SequenceMatcher
-
     out: list[str] = []
-    for kind, a, b, c, d in SequenceMatcher(None, before, now, autojunk=False).get_opcodes():
+    for kind, a, b, c, d in BoundedMatcher(before, now).get_opcodes():
         if kind == "equal":
             out.append(f"= {b - a} lines")
         else:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from fnmatch import fnmatchcase
 from pathlib import PurePath, PurePosixPath, PureWindowsPath
 
 from handrail.files import paths, place_kinds
 from handrail.judging.verdicts import Touching
+from handrail.name_shapes import fits_shape
 from handrail_cli.windows.findings import Case, Grade, Span
 
 # Names of PowerShell's drives have two letters or more; one letter is a disk.
@@ -108,7 +108,7 @@ def secret(case: Case, text: str) -> str | None:
                 (
                     known
                     for known in (*paths.SECRET_NAMES, *(place[0] for place in paths.SECRET_PLACES))
-                    if fnmatchcase(known, lowered)
+                    if fits_shape(known, lowered, if_long=True)
                 ),
                 None,
             )
@@ -339,7 +339,7 @@ def fatal(case: Case, found: paths.Resolved) -> bool:
     if not names:
         return True
     if len(names) == 1 or (len(names) == 2 and WILD.search(names[1])):
-        return any(fnmatchcase(folder, names[0]) for folder in SYSTEM_FOLDERS)
+        return any(fits_shape(folder, names[0], if_long=True) for folder in SYSTEM_FOLDERS)
     return len(names) == 2 and (
         names[0] == "users" or names in (("windows", "system32"), ("windows", "system"), ("windows", "syswow64"))
     )

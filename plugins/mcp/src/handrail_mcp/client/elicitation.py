@@ -88,7 +88,8 @@ def _question(params: types.ElicitRequestParams, *, server: str, context: ToolCo
         fields: dict[str, Any] = {"type": "object"}
     else:
         fields = dict(params.requested_schema)
-        shown = InfoConfirmation(title, "\n".join((message, *_fields(fields))))
+        said = (f"> {line}" for line in message.splitlines())
+        shown = InfoConfirmation(title, "\n".join((*said, *_fields(fields))))
     args = {name: field["default"] for name, field in _properties(fields).items() if _default(field)}
 
     async def nothing(params: Any, context: ToolContext) -> None: ...
@@ -120,11 +121,17 @@ def _fields(fields: Mapping[str, Any]) -> list[str]:
     for name, field in _properties(fields).items():
         choices: Any = field.get("enum")
         kind = " | ".join(map(str, choices)) if isinstance(choices, list) else str(field.get("type", "any"))  # pyright: ignore[reportUnknownArgumentType]
-        words = clean(" ".join(str(field.get(key, "")) for key in ("title", "description"))).text.strip()
-        lines.append(f"{clean(name).text} ({kind}{', needed' if name in required else ''}) {words}"[:300].rstrip())
+        words = " ".join(str(field.get(key, "")) for key in ("title", "description"))
+        needed = ", needed" if name in required else ""
+        lines.append(f"{_one_line(name)} ({_one_line(kind)}{needed}) {_one_line(words)}"[:300].rstrip())
         if default := _default(field):
             lines.append(f"  a yes sends {default}")
     return lines
+
+
+def _one_line(text: str) -> str:
+    """Return a server's text as one line, so that no part of it looks like a line of another field."""
+    return " ".join(clean(text).text.split())
 
 
 def _default(field: Mapping[str, Any]) -> str:

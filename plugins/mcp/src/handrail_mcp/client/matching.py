@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, cast
@@ -10,6 +11,10 @@ from typing import Any, cast
 SECONDS = 0.1
 LONGEST = 1_000
 MEMORY = 8 * 2**20
+# Letters of a pattern that looks around itself, with what it counts written out: `regex` does that, in time that no limit ends.
+MOST_EXPANDED = 200_000
+# An escape, a class of letters, a bracket of a group, a count, or any other letter.
+TOKEN = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*+\]|[()]|\{(?P<least>\d*)(?:,(?P<most>\d*))?\}|.", re.DOTALL)
 
 
 class Untellable(ValueError):
@@ -37,9 +42,11 @@ def _looking_around(pattern: str) -> Callable[[str], bool]:
     """For what linear time cannot do: a limit instead."""
     import regex
 
+    if _expanded_size(pattern) > MOST_EXPANDED:
+        raise Untellable(f"the pattern {pattern[:100]!r} repeats too much")
     try:
         compiled: Any = cast("Any", regex).compile(pattern)
-    except cast("Any", regex).error as exc:
+    except (cast("Any", regex).error, RecursionError) as exc:
         raise Untellable(f"the pattern {pattern[:100]!r} cannot be read") from exc
 
     def matches(text: str) -> bool:
@@ -49,3 +56,22 @@ def _looking_around(pattern: str) -> Callable[[str], bool]:
             raise Untellable(f"the pattern {pattern[:100]!r} takes too long") from exc
 
     return matches
+
+
+def _expanded_size(pattern: str) -> int:
+    """Return about how many letters the pattern has when every count in it is written out."""
+    # The size of each open group, and of the last part of it, which a count repeats.
+    open_groups: list[int] = []
+    size = last = 0
+    for token in TOKEN.finditer(pattern):
+        if token[0] == "(":
+            open_groups.append(size + last)
+            size = last = 0
+        elif token[0] == ")" and open_groups:
+            size, last = open_groups.pop(), size + last + 1
+        elif token["least"] is not None:
+            # More digits than these are too much in any case.
+            last *= max(int(count[:6]) for count in (token["least"] or "1", token["most"] or "1")) or 1
+        else:
+            size, last = size + last, 1
+    return sum(open_groups) + size + last

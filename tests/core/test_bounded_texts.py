@@ -1,0 +1,70 @@
+"""Texts that somebody else wrote are compared, matched and read in bounded time."""
+
+from __future__ import annotations
+
+import random
+from time import monotonic
+
+import pytest
+
+from handrail.line_diffs import unified_lines
+from handrail.name_shapes import fits_shape
+from handrail.plain import is_deeper
+from handrail.undo.ignore_rules import parsed_rule
+from handrail.words import similar_texts
+
+QUICK_S = 5.0
+
+
+@pytest.mark.parametrize("line", ["[" * 60_000, "a" + " " * 60_000 + "b", "*a" * 30_000 + "b", "*a" * 100 + "b"])
+def test_a_rule_of_gitignore_is_read_quickly(line: str) -> None:
+    began = monotonic()
+    rule = parsed_rule(line)
+    assert rule is None or not rule.fits(("a" * 255,), is_folder=True)
+    assert monotonic() - began < QUICK_S
+
+
+@pytest.mark.parametrize(
+    ("line", "parts"),
+    [("a  ", ("**", "a")), ("a\\  ", ("**", "a\\ ")), ("a\\", ("**", "a\\")), ("a b\t", ("**", "a b"))],
+)
+def test_blanks_at_the_end_of_a_rule_count_only_behind_a_backslash(line: str, parts: tuple[str, ...]) -> None:
+    rule = parsed_rule(line)
+    assert rule is not None
+    assert rule.parts == parts
+
+
+def test_long_lists_of_lines_are_compared_quickly() -> None:
+    mixed = random.Random(1)
+    before, after = ([str(mixed.randrange(150)) for _ in range(50_000)] for _ in range(2))
+    began = monotonic()
+    assert list(unified_lines(before, after, "a", "b"))[2].startswith("@@ ")
+    assert monotonic() - began < QUICK_S
+
+
+def test_a_small_change_of_a_long_text_is_shown_with_what_is_around_it() -> None:
+    before = [str(n) for n in range(1, 50_001)]
+    after = [*before[:30_000], "new", *before[30_001:]]
+    assert list(unified_lines(before, after, "a", "b"))[2:] == [
+        "@@ -29998,7 +29998,7 @@", " 29998", " 29999", " 30000", "-30001", "+new", " 30002", " 30003", " 30004",
+    ]  # fmt: skip
+    assert list(unified_lines(before, before, "a", "b")) == []
+
+
+def test_a_long_pattern_is_answered_as_the_caller_says() -> None:
+    assert fits_shape("abc", "a*")
+    assert fits_shape("a", "[" * 100_000, if_long=True)
+    assert not fits_shape("a", "[" * 100_000)
+
+
+def test_long_texts_are_like_none() -> None:
+    assert similar_texts("colour", ["color", "x"], most=1) == ["color"]
+    assert similar_texts("ab" * 50_000, ["ba" * 50_000], most=1) == []
+
+
+@pytest.mark.parametrize(("levels", "deeper"), [(3, False), (4, True), (50_000, True)])
+def test_depth_is_told_of_values_of_any_depth(levels: int, deeper: bool) -> None:
+    value: object = 1
+    for _ in range(levels):
+        value = {"a": value}
+    assert is_deeper(value, 3) is deeper
