@@ -48,6 +48,9 @@ from handrail.watching.observers import Observer
 from handrail.watching.observing import Watch
 from handrail.watching.onlookers import Onlookers
 
+# How often a call looks whether those are over that it has to wait for.
+WAIT_S = 0.02
+
 if TYPE_CHECKING:
     from handrail.asking.inquiries import Inquiry
     from handrail.asking.pending import Left
@@ -409,20 +412,58 @@ class Session:
             )
         return self._confines
 
-    async def begin_host_run(self, view: View | None) -> HostRun | None:
+    async def begin_question(self) -> HostRun:
+        """Hold the session's sandboxed commands while a person is asked about a call on the host, so that it runs what they were shown."""
+        from handrail.sandboxing.quarantine import HostRun
+
+        run = HostRun(asked=True)
+        while any(other.confined is not None for other in self._host_runs):
+            await anyio.sleep(WAIT_S)
+        self._host_runs.append(run)
+        try:
+            await anyio.to_thread.run_sync(self._own_confines().hold_own, run)
+        except BaseException:
+            self.end_host_run(run)
+            raise
+        return run
+
+    async def begin_repository_run(self, sandbox: Confinement) -> HostRun:
+        """Hold all other sandboxed commands while this one can change a repository: they could lead git elsewhere, into its data."""
+        from handrail.sandboxing.quarantine import HostRun
+
+        return await self._begin_run(HostRun(confined=sandbox.traffic))
+
+    async def begin_host_run(self, view: View | None, asked: HostRun | None = None) -> HostRun | None:
         """Make the workspace safe for a call that could have been confined and runs on the host; None for a view that needs no workspace.
 
-        Raises `Denied` where that cannot be done.
+        `asked` is what has held commands since a person was asked. Raises `Denied` where it cannot be made safe.
         """
         from handrail.sandboxing.quarantine import HostRun
 
         if view in (View.SHELL, View.SYSTEM, View.FILES):
             return None
-        run = HostRun()
-        # From here on, what starts in the sandbox waits for the call to end.
-        self._host_runs.append(run)
+        return await self._begin_run(asked or HostRun())
+
+    async def _begin_run(self, run: HostRun) -> HostRun:
+        """Begin a run once it may: those that change a repository run alone, those on the host beside each other."""
+        while True:
+            others = [other for other in self._host_runs if other is not run]
+            if not any(run.confined is not None or other.confined is not None for other in others):
+                # From here on, what starts in the sandbox waits for the call to end.
+                run.begun = True
+                self._host_runs[:] = [*others, run]
+                if await self._prepare_run(run):
+                    return run
+                run.begun = False
+                if not run.asked:
+                    self._host_runs.remove(run)
+            await anyio.sleep(WAIT_S)
+
+    async def _prepare_run(self, run: HostRun) -> bool:
+        """Return False if the call has to wait for one of another session. Raises `Denied` where it cannot be made safe."""
         try:
-            await anyio.to_thread.run_sync(self._own_confines().prepare_host_run, run)
+            if not await anyio.to_thread.run_sync(self._own_confines().prepare_host_run, run):
+                return False
             if run.unheld:
                 raise Denied(
                     "nothing runs on the host now: sandboxed commands still run, and can be neither paused nor ended",
@@ -438,10 +479,12 @@ class Session:
         except BaseException:
             self.end_host_run(run)
             raise
-        return run
+        return True
 
     def end_host_run(self, run: HostRun) -> None:
         """The call is over: let sandboxed commands run on."""
+        if run not in self._host_runs:
+            return
         self._host_runs.remove(run)
         self._own_confines().end_host_run(run)
 

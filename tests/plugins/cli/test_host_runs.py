@@ -7,6 +7,7 @@ import mmap
 import os
 import subprocess
 import sys
+import time
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
@@ -43,8 +44,8 @@ WRITING = """
 import time
 while True:
     try:
-        with open(".git/config", "a") as file:
-            file.write("[core]\\n\\tfsmonitor = touch MARKER; false\\n")
+        with open("tools/convert.sh", "a") as file:
+            file.write("touch MARKER\\n")
         open("written", "w").close()
     except OSError:
         pass
@@ -125,36 +126,127 @@ async def test_sandboxed_processes_that_wake_one_another_do_nothing_while_a_comm
     assert not [at for at in map(float, (work / "ran").read_text().split()) if began < at < ended]
 
 
+TICKING = """
+import os, time
+while True:
+    with open("new", "w") as file:
+        file.write(f"echo {time.time()}\\n")
+    os.replace("new", "script.sh")
+    open("ran", "a").write(f"{time.time()} ")
+    time.sleep(0.01)
+"""
+
+
+async def test_nothing_else_runs_in_the_sandbox_while_git_changes_a_repository(run: Run, work: Path) -> None:
+    """If this fails, a command exchanges a folder for a link into `.git`, and git deletes or writes its own data."""
+    (work / "ticking.py").write_text(TICKING)
+    await run("python3 ticking.py", background=True)
+    await there(work / "ran")
+    result = await run_by_git(run, work, "sh -c 'date +%s.%N; sleep 0.5; date +%s.%N'")
+    assert result["sandbox"] == "bubblewrap"
+    began, ended = map(float, (result["stdout"] or result["stderr"]).split())
+    ticks = list(map(float, (work / "ran").read_text().split()))
+    assert not [at for at in ticks if began < at < ended]
+    assert "were paused until this was over" in result["note"]
+    size = len(ticks)
+    while len((work / "ran").read_text().split()) == size:
+        await asyncio.sleep(0.01)
+
+
+async def test_git_changes_no_repository_in_the_background(run: Run, work: Path) -> None:
+    await run("git commit -q --allow-empty -m x", background=True)
+    await run("git commit -q --allow-empty -m x", on_timeout="background")
+    log = subprocess.run(["git", "log", "--oneline"], cwd=work, capture_output=True, text=True, check=False)
+    assert log.stdout == ""
+
+
+async def test_what_a_person_is_shown_cannot_change_before_it_runs(run: Run, work: Path, person: Person) -> None:
+    (work / "ticking.py").write_text(TICKING)
+    await run("python3 ticking.py", background=True)
+    await there(work / "ran")
+    shown: list[str] = []
+
+    def look() -> None:
+        shown.append((work / "script.sh").read_text())
+        time.sleep(0.3)
+        shown.append((work / "script.sh").read_text())
+
+    person.before = look
+    result = await run("git status --no-such-option; bash script.sh")
+    assert "sandbox" not in result
+    assert shown[0] == shown[1]
+    assert result["stdout"].splitlines()[0] == shown[0].split()[1]
+    person.before, person.answer = lambda: None, Choice.DENY
+    denied = await run("git status --no-such-option; bash script.sh")
+    assert denied["status"] == "denied"
+    ticks = (work / "ran").read_text()
+    while (work / "ran").read_text() == ticks:
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize("folder", [".githooks", ".husky/_"])
+async def test_a_hook_that_git_brings_along_is_not_run(run: Run, work: Path, folder: str) -> None:
+    hook = work / folder / "post-checkout"
+    hook.parent.mkdir(parents=True)
+    hook.write_text("#!/bin/sh\necho ran >> ran.txt\n")
+    hook.chmod(0o755)
+    script = f"git add {folder}; git commit -qm hooks; git switch -qc hooks; git switch -q --orphan main; git commit -q --allow-empty -m x"
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for line in script.split("; "):
+        subprocess.run(["git", *identity, *line.split()[1:]], cwd=work, check=True)
+    subprocess.run(["git", "config", "core.hooksPath", folder], cwd=work, check=True)
+    result = await run("git switch hooks")
+    assert result["status"] == "success"
+    assert result["put_aside"]
+    assert not (work / "ran.txt").exists()
+
+
+async def test_git_does_not_write_a_program_that_its_settings_name(run: Run, work: Path, person: Person) -> None:
+    person.answer = Choice.DENY
+    program = name_program(work)
+    program.unlink()
+    result = await run("git commit -q --allow-empty -m x")
+    assert "Read-only file system" in result["stderr"]
+
+
+def name_program(work: Path) -> Path:
+    """Return a program of the workspace that the repository's settings name."""
+    program = work / "tools/convert.sh"
+    program.parent.mkdir()
+    program.write_text("exit 1\n")
+    subprocess.run(["git", "config", "diff.x.textconv", "sh tools/convert.sh"], cwd=work, check=True)
+    return program
+
+
 async def test_what_could_not_write_to_a_file_is_ended_when_a_command_on_the_host_replaces_it(
     run: Run, work: Path
 ) -> None:
-    """If this fails, a background command writes to `.git/config` once git has replaced it, and the next git obeys that."""
-    marker = work.parent / "marker"
-    (work / "writing.py").write_text(WRITING.replace("MARKER", str(marker)))
-    started = await run_by_git(run, work, "python3 writing.py", background=True)
+    """If this fails, a background command writes to a program that git's settings name once it was replaced, and git runs that."""
+    program = name_program(work)
+    (work / "writing.py").write_text(WRITING)
+    started = await run("python3 writing.py", background=True)
     await there(work / "tried")
-    result = await run("git status --no-such-option; git config user.name a")
+    result = await run("git status --no-such-option; sed -i s/1/2/ tools/convert.sh")
     assert "were ended" in result["note"]
-    await run("git status --no-such-option; git status")
     assert not (work / "written").exists()
-    assert not marker.exists()
+    assert program.read_text() == "exit 2\n"
     assert started["sandbox"] == "bubblewrap"
 
 
 async def test_nothing_runs_on_the_host_while_it_would_obey_a_file_that_was_replaced_beside_a_sandboxed_command(
     run: Run, work: Path
 ) -> None:
-    config = work / ".git/config"
+    program = name_program(work)
     (work / "writing.py").write_text(WRITING)
-    await run_by_git(run, work, "python3 writing.py", background=True)
+    await run("python3 writing.py", background=True)
     await there(work / "tried")
-    (work / "new").write_text(config.read_text())
-    (work / "new").rename(config)
+    (work / "new").write_text(program.read_text())
+    (work / "new").rename(program)
     await there(work / "written")
     command = "git status --no-such-option; git status"
     result = await run(command)
-    assert result["error"]["details"]["not_put_aside"] == [str(config)]
-    config.write_text("[core]\n\trepositoryformatversion = 0\n")
+    assert result["error"]["details"]["not_put_aside"] == [str(program)]
+    program.write_text("exit 1\n")
     result = await run(command)
     assert "On branch" in result["stdout"]
 

@@ -83,19 +83,13 @@ async def run(session: Session, command: str, **more: object) -> ToolResult:
 async def test_commands_of_another_session_are_paused_while_one_runs_on_the_host(
     one: Session, other: Session, work: Path
 ) -> None:
-    marker = work.parent / "ran"
-    loop = f"while :; do mkdir -p evil/hooks; echo ../evil > .git/commondir; echo 'touch {marker}' > evil/hooks/x; sleep 0.01; done"
-    (work / "loop.sh").write_text(loop)
-    hook = work / ".git/hooks/post-commit"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text(HOOK.format("sh loop.sh"))
-    hook.chmod(0o755)
-    await run(other, "git commit -q --allow-empty -m x", background=True)
-    await there(work / ".git/commondir")
-    result = await run(one, f"{ON_HOST}; sleep 0.2; git status")
-    assert result["stdout"].count("On branch") == 2
-    assert str(work / ".git/commondir") in result["put_aside"]
-    assert "were paused while this ran" in result["note"]
+    (work / "loop.sh").write_text("while :; do echo export A=1 > .envrc; sleep 0.01; done\n")
+    await run(other, "sh loop.sh", background=True)
+    await there(work / ".envrc")
+    result = await run(one, f"{ON_HOST}; sleep 0.2; ls -a")
+    assert ".envrc\n" not in result["stdout"]
+    assert str(work / ".envrc") in result["put_aside"]
+    assert "were paused until this had run" in result["note"]
 
 
 async def test_a_command_that_starts_while_another_session_runs_one_on_the_host_waits(

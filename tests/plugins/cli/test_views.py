@@ -257,19 +257,11 @@ async def test_what_a_sandboxed_command_left_is_put_aside_before_git_runs_on_the
     marker = work.parent / "ran"
     await anyio.run_process(["git", "init", "-q", str(work)])
     (work / "plant.sh").write_text(PLANTED % marker)
-    loop = "while :; do mkdir -p evil; echo ../evil > .git/commondir; sleep 0.01; done"
-    (work / "loop.sh").write_text(loop)
-    # What is in `.git` can be changed by git alone, and by its hooks.
-    hook = work / ".git/hooks/post-commit"
-    hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\nexec sh loop.sh\n")
-    hook.chmod(0o755)
-    for name, value in (("user.name", "a"), ("user.email", "a@b")):
-        await anyio.run_process(["git", "config", name, value], cwd=work)
+    (work / "loop.sh").write_text("while :; do echo export A=1 > .envrc; sleep 0.01; done\n")
     assert (await run(session, "sh plant.sh"))["status"] == "success"
     await anyio.run_process(["git", "-c", "advice.addEmbeddedRepo=false", "add", "-f", "node_modules/x"], cwd=work)
-    assert (await run(session, "git commit -q --allow-empty -m x", background=True))["sandbox"] == "bubblewrap"
-    while not (work / ".git/commondir").exists():
+    assert (await run(session, "sh loop.sh", background=True))["sandbox"] == "bubblewrap"
+    while not (work / ".envrc").exists():
         await asyncio.sleep(0.02)
     switch.approves = True
     # A word that is not known: it is asked about, and runs on the host.
@@ -277,8 +269,8 @@ async def test_what_a_sandboxed_command_left_is_put_aside_before_git_runs_on_the
     assert "sandbox" not in result
     assert result["stdout"].count("On branch") == 2
     assert not marker.exists()
-    assert {os.path.relpath(place, work) for place in result["put_aside"]} >= {".git/commondir", "node_modules/x/.git"}
-    assert "were paused while this ran" in result["note"]
+    assert {os.path.relpath(place, work) for place in result["put_aside"]} >= {".envrc", "node_modules/x/.git"}
+    assert "were paused until this had run" in result["note"]
     running = await session.call("list_processes", {})
     assert [process["running"] for process in running["processes"]] == [True]
 

@@ -45,6 +45,11 @@ async def confirm(
     judge = judge or session.court.judge
     note = ""
     for _ in range(MAX_EDITS):
+        if await _hold_commands(session, invocation, verdict):
+            # What was judged may have changed before they were held.
+            invocation, verdict = await considered(session, invocation, judge)
+            if verdict.decision is not Decision.CONFIRM:
+                return invocation, verdict
         outcome = await _asked(session, invocation, verdict, note, judge)
         if isinstance(outcome, Verdict):
             return invocation, outcome
@@ -58,6 +63,19 @@ async def confirm(
         if verdict.decision is not Decision.CONFIRM:
             return invocation, verdict
     return invocation, refused(verdict, "denied_by_user", f"it was changed {MAX_EDITS} times without a yes")
+
+
+async def _hold_commands(session: Session, invocation: Invocation, verdict: Verdict) -> bool:
+    """Hold this session's sandboxed commands until a call on the host is over, so that it runs what a person was shown. True if any were held now."""
+    running = session.running[invocation.call_id]
+    if running.host_run is not None or session.confirmer is None or not _may_run_on_host(invocation, verdict):
+        return False
+    running.host_run = await session.begin_question()
+    return running.host_run.hold.held
+
+
+def _may_run_on_host(invocation: Invocation, verdict: Verdict) -> bool:
+    return invocation.tool.confinable and verdict.route is Route.HOST
 
 
 async def _asked(
@@ -86,7 +104,7 @@ async def _outcome(
     running = session.running[approval.call_id]
     running.asked = approval.confirmation
     running.asked_files = None
-    if running.invocation is not None and running.invocation.tool.confinable and approval.verdict.route is Route.HOST:
+    if running.invocation is not None and _may_run_on_host(running.invocation, approval.verdict):
         running.asked_files = await anyio.to_thread.run_sync(file_states, approval.verdict, session.workspace)
     session.scheduler.look_again(running)
     try:

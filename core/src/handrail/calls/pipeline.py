@@ -98,6 +98,7 @@ async def through(session: Session, call: ToolCall, parent: Invocation | None, r
             return record(session, running, result, began)
         return await finish(session, running, result, began)
     finally:
+        _end_hold(session, running)
         del under_way[call.call_id]
         if running.claim is not None or running.waiters is not None:
             session.scheduler.leave(running)
@@ -202,8 +203,18 @@ async def _once_more(
 
 def _has_changed(verdict: Verdict | None, denied: ToolResult) -> bool:
     """Return True if a call that failed in the sandbox has changed files, as far as undo knows, or may have changed a repository."""
-    changes = () if verdict is None else (verdict, *verdict.steps)
-    return "undo" in denied or any(each.changes_repositories for each in changes)
+    return "undo" in denied or (verdict is not None and _changes_repositories(verdict))
+
+
+def _end_hold(session: Session, running: Running) -> None:
+    """Let sandboxed commands run on that were held while a person was asked about the call."""
+    if running.host_run is not None:
+        session.end_host_run(running.host_run)
+        running.host_run = None
+
+
+def _changes_repositories(verdict: Verdict) -> bool:
+    return any(each.changes_repositories for each in (verdict, *verdict.steps))
 
 
 async def _although_not_undoable(
@@ -429,6 +440,8 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
         raise await _denied(session, invocation, verdict)
     tool = invocation.tool
     confined = verdict.route is Route.SANDBOX
+    if confined:
+        _end_hold(session, running)
     sandbox = await session.confinement(tool, verdict.view, hosts=_hosts(session, verdict)) if confined else None
     if sandbox is not None:
         sandbox = sandbox.keeping_repositories().changing_repository(verdict.changes_repositories)
@@ -439,8 +452,10 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
     on_host = None
     recorded = None if tool.read_only else await session.changes.begin(invocation, verdict)
     try:
-        if sandbox is None and tool.confinable:
-            on_host = await session.begin_host_run(verdict.view)
+        if sandbox is not None and _changes_repositories(verdict):
+            on_host = await session.begin_repository_run(sandbox)
+        elif sandbox is None and tool.confinable:
+            on_host = await session.begin_host_run(verdict.view, running.host_run)
             if on_host is not None and on_host.hold.held:
                 await _check_still(session, invocation, verdict)
             if on_host is not None and verdict.approved is not None and running.asked_files:
@@ -473,6 +488,7 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
         aside = sandbox.put_aside() if sandbox is not None else []
         if on_host is not None:
             session.end_host_run(on_host)
+        _end_hold(session, running)
         if recorded is not None:
             recorded.over()
     if isinstance(returned, TailCall):
@@ -489,7 +505,7 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
         if sandbox.unsurveyed:
             result["unsurveyed"] = list(sandbox.unsurveyed)
             result.add_note(UNSURVEYED)
-    elif on_host is not None:
+    if on_host is not None:
         _tell_aside(result, on_host.aside)
         for note in on_host.notes():
             result.add_note(note)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from handrail.calls.claims import Claim
     from handrail.calls.invocation import Confirmation, Invocation, ToolCall
     from handrail.judging.verdicts import Verdict
+    from handrail.sandboxing.quarantine import HostRun
 
 # Seconds that a call has for tidying up once it was told to stop; then it is left behind.
 GRACE_S = 3.0
@@ -47,6 +48,8 @@ class Running:
     invocation: Invocation | None = None
     verdict: Verdict | None = None
     asked: Confirmation | None = None
+    # What holds sandboxed commands since a person was asked, until the call is over.
+    host_run: HostRun | None = None
     # The files that the question is about, as they were before it was asked.
     asked_files: Mapping[str, FileState] | None = None
     claim: Claim | None = None

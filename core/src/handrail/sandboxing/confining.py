@@ -231,9 +231,12 @@ class Confinement:
     def changing_repository(self, gits: Sequence[str]) -> Confinement:
         """Return the same where the command may change the one repository that these `.git` belong to, but for what git obeys in it.
 
-        Programs that one repository names can change another: of several it may change none.
+        Programs that one repository names can change another: of several it may change none. Nor may it where settings name a program that is not
+        there: git would write it, and run it.
         """
         changed = repositories.one_repository(gits)
+        if changed is not None and repositories.absent_files(changed, self.confines.git_settings):
+            return self
         freed = {place for place in self.repositories if changed is not None and place.is_relative_to(changed)}
         rest = tuple(place for place in self.repositories if place not in freed)
         own = self.bounds.kept[len(self.repositories) :]
@@ -277,7 +280,7 @@ class Confines:
         self._environment = environment
         self._protected = tuple(protected)
         # Settings of git beside those of repositories.
-        self._git_settings = repositories.common_settings(home, environment)
+        self.git_settings = repositories.common_settings(home, environment)
         self._survey = Survey()
         self._scratch: Scratch | None = None
         self._toolchains: tuple[Path, ...] | None = None
@@ -297,17 +300,29 @@ class Confines:
         return self._commands.set_up(sandbox, confine)
 
     async def wait_for_host(self) -> None:
-        """Return once no session runs a command on the host in this workspace, so that none that begins has to be held."""
-        while self._commands.has_host_run():
+        """Return once a sandboxed command that begins does not have to be held."""
+        while self._commands.is_held():
             await anyio.sleep(WAIT_S)
 
     def following(self, given: Confinement, confined: Confined) -> Confined:
         """Return the command so that its start and its end are known here, too."""
         return self._commands.following(given, confined)
 
-    def prepare_host_run(self, run: HostRun) -> None:
-        """Hold what runs in the sandbox and put aside what it and earlier commands have left; what starts meanwhile is held, too."""
-        given, elsewhere = self._commands.hold(run)
+    def hold_own(self, run: HostRun) -> None:
+        """Hold the session's commands while a person is asked about a call on the host."""
+        self._commands.hold_own(run)
+
+    def prepare_host_run(self, run: HostRun) -> bool:
+        """Hold what runs in the sandbox and put aside what it and earlier commands have left; what starts meanwhile is held, too.
+
+        Return False if it has to wait for a call of another session. For a sandboxed call nothing is put aside: it obeys what it is shown.
+        """
+        held = self._commands.hold(run)
+        if held is None:
+            return False
+        if run.confined is not None:
+            return True
+        given, elsewhere = held
         if given or elsewhere or self._left or self._commands.unsearched:
             run.aside = [name for each in given for name in self.put_aside(each)]
             search = self._searched(elsewhere)
@@ -315,6 +330,7 @@ class Confines:
             run.whole = search.whole
             run.left = tuple(map(str, search.kept_back))
         run.left = (*self.left, *run.left, *self._commands.doubted)
+        return True
 
     def _searched(self, elsewhere: Sequence[SharedRun], *, most_s: float = MAX_SEARCH_S) -> Search:
         """Search the workspace for what commands have left, also those of other sessions that nobody has searched."""
@@ -373,7 +389,7 @@ class Confines:
             found = replace(found, autorun={p: made for p, made in found.autorun.items() if before.get(p) == made})
         repos = [place for place in bounds.anchored if _repository(place)]
         missing = {
-            git: tuple(p for p in repositories.obeyed_later(git, self._git_settings) if _below(p, bounds.writable))
+            git: tuple(p for p in repositories.obeyed_later(git, self.git_settings) if _below(p, bounds.writable))
             for git in repos
         }
         links = {place: made for git in repos for place in repositories.links(git) if (made := stands_for(place))}
@@ -424,7 +440,7 @@ class Confines:
         harmless = [place for place in new if _repository(place) and repositories.harmless(place)]
         suspects = [place for place in new if place not in harmless]
         for git in harmless:
-            named = repositories.named_by(self._git_settings, git.parent)
+            named = repositories.named_by(self.git_settings, git.parent)
             suspects += [place for place in named if is_left(place) and _below(place, given.bounds.writable)]
         for git, places in missing.items():
             suspects += [place for place in repositories.links(git) if before.autorun.get(place) != stands_for(place)]
@@ -482,7 +498,7 @@ class Confines:
         own = [path for path in map(_real, self._protected) if _below(path, seen) and path.exists()]
         # A link is as good as what it leads to. It cannot be kept itself, but another one in its place is noticed.
         real = [_real(place) for place in found.autorun if place not in repos]
-        led = [place for git in (*repos, *others) for place in repositories.led_to(git, self._git_settings)]
+        led = [place for git in (*repos, *others) for place in repositories.led_to(git, self.git_settings)]
         real += [_real(place) for place in (*led, *self._named_in_workspace()) if place.exists()]
         kept = [place for place in real if _inside(place, writable) and place not in repos]
         kept += [place for git in (*repos, *others) for place in repositories.obeyed(git)]
@@ -535,7 +551,7 @@ class Confines:
 
     def _named_in_workspace(self) -> Iterable[Path]:
         """Yield what settings for all repositories name, for git that runs at the top of the workspace and in no repository."""
-        return (place for root in self._workspace for place in repositories.named_by(self._git_settings, root))
+        return (place for root in self._workspace for place in repositories.named_by(self.git_settings, root))
 
     def _repositories_elsewhere(self, found: Found, settings: SandboxSettings) -> Sequence[Path]:
         """Return the repositories outside the workspace that worktrees and submodules in it belong to; none in a folder that commands write to."""

@@ -13,7 +13,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -182,9 +182,11 @@ class Hold:
         _signal(pid, signal.SIGSTOP)
         self.held = True
 
-    def release(self) -> None:
-        """Let them run on, with all that they have started."""
+    def release(self, *, but: Collection[int] = ()) -> None:
+        """Let them run on, with all that they have started, `but` those that somebody else keeps stopped."""
         for pid, known in self._stopped.items():
+            if pid in but:
+                continue
             if known is None:
                 _signal(pid, signal.SIGCONT)
             elif processes.alive(pid, known.started):
@@ -277,10 +279,18 @@ def _signal(pid: int, sign: signal.Signals) -> None:
         os.kill(pid, sign)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class HostRun:
-    """What was done for a call that runs on the host: places put aside, whether all was searched, and what is held until it ends."""
+    """A call during which no other sandboxed command runs: one on the host, or a sandboxed one that changes a repository.
 
+    It records what was done for it: places put aside, whether all was searched, and what is held until it ends.
+    """
+
+    # The traffic of a sandboxed call that changes a repository; None for a call on the host.
+    confined: object = None
+    # Whether a person is or was asked about the call, and whether it has begun: before, only the commands of its own session are held.
+    asked: bool = False
+    begun: bool = False
     hold: Hold = field(default_factory=Hold)
     aside: Sequence[str] = ()
     whole: bool = True
@@ -292,7 +302,7 @@ class HostRun:
     def notes(self) -> Iterator[str]:
         """Yield what the caller should know."""
         if self.hold.held:
-            yield "Sandboxed commands that still run were paused while this ran on the host."
+            yield f"Sandboxed commands that still run were paused until this {'was over' if self.confined else 'had run on the host'}."
         if self.hold.ended:
             yield "Sandboxed commands that still ran were ended: they woke one another, or what they may not change was replaced."
         if not self.whole:

@@ -7,6 +7,7 @@ import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
+from typing import NamedTuple
 
 from handrail.files import known_places
 from handrail.sandboxing.aside import is_left
@@ -23,6 +24,16 @@ ALTERNATES = ("objects", "info", "alternates")
 MAX_BYTES = 64_000
 MAX_MODULES = 100
 MAX_HOOKS = 200
+# The setting that names a folder of hooks, as all keys in small letters.
+HOOKS = "core.hookspath"
+# Settings whose value git runs as a command, and those that have it read more settings.
+COMMAND_SETTINGS = re.compile(
+    r"""(?ix)
+    (?:pager|include|includeif)\..+ | submodule\..+\.update | uploadpack\.packobjectshook
+    | .+\.(?:.*command|cmd|program|helper|textconv|driver|clean|smudge|process|.*editor|pager|askpass|fsmonitor|external|.*filter|gitproxy
+      |uploadpack|receivepack|vcs|.*hook)
+    """
+)
 # How far settings that include others are followed.
 MAX_INCLUDES = 3
 # What a new repository's own settings may say without naming a program, a file or another repository's settings.
@@ -101,9 +112,33 @@ def common_settings(home: Path, environment: Mapping[str, str]) -> Sequence[Path
 def named_by(settings: Iterable[Path], work: Path) -> Iterator[Path]:
     """The places that these files of settings name for a work tree, and what the links among them lead to."""
     for file in settings:
-        for place in _named(file, work=work, depth=MAX_INCLUDES):
-            yield place
-            yield from _link_targets(place)
+        for named in _named(file, work=work, depth=MAX_INCLUDES):
+            yield named.place
+            yield from _link_targets(named.place)
+
+
+def absent_hooks(git: Path, settings: Iterable[Path] = ()) -> bool:
+    """Return True if settings name a folder of hooks that is not there, so that git could make it and run what it has just written."""
+    return any(named.key == HOOKS for named in _absent(git, settings))
+
+
+def absent_files(git: Path, settings: Iterable[Path] = ()) -> list[Path]:
+    """Return the programs and further settings in the work trees that settings name and that are not there: git could make and obey them."""
+    trees = tuple(work_trees(git))
+    return [
+        named.place
+        for named in _absent(git, settings)
+        if COMMAND_SETTINGS.fullmatch(named.key)
+        and not named.on_path
+        and any(named.place.is_relative_to(tree) for tree in trees)
+    ]
+
+
+def _absent(git: Path, settings: Iterable[Path]) -> Iterator[_NamedPlace]:
+    for tree in work_trees(git):
+        for file in (git / "config", git / "config.worktree", *settings):
+            found = _named(file, work=tree, depth=MAX_INCLUDES)
+            yield from (named for named in found if not os.path.lexists(named.place))
 
 
 def elsewhere(git: Path) -> tuple[Path, ...]:
@@ -245,20 +280,31 @@ def _is_submodule(folder: Path, git: Path) -> bool:
     )
 
 
-def _named(file: Path, *, work: Path, depth: int) -> Iterator[Path]:
+class _NamedPlace(NamedTuple):
+    """A place that a setting may name. `on_path`: it is the bare name of a command, which is looked for on PATH."""
+
+    key: str
+    place: Path
+    on_path: bool = False
+
+
+def _named(file: Path, *, work: Path, depth: int) -> Iterator[_NamedPlace]:
+    """Yield the places that a file of settings names."""
     # A person's own settings are often a link.
     for key, value in _told(_text(Path(os.path.realpath(file))) or ""):
         if key.startswith("include") and key.endswith(".path") and (place := _place(value, file.parent)) is not None:
-            yield place
+            yield _NamedPlace(key, place)
             yield from _named(place, work=work, depth=depth - 1) if depth else ()
-        elif key == "core.hookspath" and (place := _place(value, work)) is not None:
-            yield place
+        elif key == HOOKS and (place := _place(value, work)) is not None:
+            yield _NamedPlace(key, place)
         elif not (PLAIN_SETTINGS.fullmatch(key) or READ_SETTINGS.fullmatch(key)) and (
             not key.startswith("alias.") or value.startswith("!")
         ):
-            words = re.split(r"""[\s"';&|()]+""", value.lstrip("!"))
-            places = [place for word in words if FILE_NAME.search(word) and (place := _place(word, work)) is not None]
-            yield from (place for place in places if not place.is_dir())
+            words = [word for word in re.split(r"""[\s"';&|()]+""", value.lstrip("!")) if word]
+            for number, word in enumerate(words):
+                place = _place(word, work) if FILE_NAME.search(word) else None
+                if place is not None and not place.is_dir():
+                    yield _NamedPlace(key, place, on_path=number == 0 and "/" not in word)
 
 
 def _link_targets(place: Path) -> Iterator[Path]:

@@ -1,8 +1,8 @@
 """Small files in the state directory by which the sessions of one person know of each other's commands in overlapping workspaces.
 
-Three kinds of records: a sandboxed command that runs, a command on the host that runs, and a workspace in which sandboxed commands have run since
-it was last searched whole for what they may have left. Who writes a record reads those of the others under one lock, so that of two commands
-that start at the same moment at least one knows of the other.
+Four kinds of records: a sandboxed command that runs, a call during which no other sandboxed command runs (see `HostRun`), a session whose person is
+being asked about one, and a workspace in which sandboxed commands have run since it was last searched whole for what they may have left. Who writes
+a record reads those of the others under one lock, so that of two commands that start at the same moment at least one knows of the other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from handrail.undo.roots import is_inside, roots_overlap
 FOLDER = "sandboxed"
 POLL_S = 0.05
 
-Kind = Literal["sandboxed", "host", "unsearched"]
+Kind = Literal["sandboxed", "host", "asking", "unsearched"]
 Identities = Mapping[str, tuple[int, int]]
 SETS = ("obeyed", "missing")
 SETUP_S = 5.0
@@ -41,7 +41,7 @@ class SharedRun:
 
     `kept` and `masked`: the places that a sandboxed command is kept from changing or from reading, with their device and inode. `obeyed`: the
     places that programs run or obey unasked, as they were when it began; `missing`: those that were not there. `owner` is the session's own name
-    for itself.
+    for itself. `alone`: no other call of the kind "host" runs beside it.
     """
 
     kind: Kind = "sandboxed"
@@ -55,6 +55,7 @@ class SharedRun:
     masked: Identities = field(default_factory=dict[str, tuple[int, int]])
     obeyed: frozenset[str] = frozenset()
     missing: frozenset[str] = frozenset()
+    alone: bool = False
 
     @property
     def is_alive(self) -> bool:
@@ -99,13 +100,17 @@ class SharedRuns:
         if (name := self._names.pop(key, None)) is not None:
             self._file("sandboxed", name).unlink(missing_ok=True)
 
-    def begin_host_run(self, key: object) -> list[SharedRun]:
+    def begin_host_run(self, key: object, *, alone: bool = False) -> list[SharedRun] | None:
         """Record a command on the host; return the sandboxed ones of other sessions, also those that ended with their session and were
         not searched, and the workspaces that were not.
+
+        None, and nothing is recorded, while another session runs something that one of the two may not run beside.
         """
-        run = self._run("host", os.getpid(), SharedRun())
+        run = self._run("host", os.getpid(), SharedRun(alone=alone))
         try:
             with self._changing():
+                if any(other.owner != self._owner and (alone or other.alone) for other in self._hosts()):
+                    return None
                 # Where this cannot be written, no sandboxed command begins: it would have to be written down, too.
                 with contextlib.suppress(OSError):
                     self._write(run)
@@ -116,10 +121,28 @@ class SharedRuns:
                 raise
             return []
 
+    def begin_question(self, key: object) -> None:
+        """Record that this session's commands are held while a person is asked."""
+        if not self._folder.is_dir():
+            return
+        run = self._run("asking", os.getpid(), SharedRun())
+        with self._changing(), contextlib.suppress(OSError):
+            self._write(run)
+            self._names[key, "asking"] = run.name
+
+    def asking(self) -> list[int]:
+        """Return the processes of the sandboxed commands that other sessions hold while a person is asked."""
+        if not self._folder.is_dir():
+            return []
+        with self._changing():
+            owners = {run.owner for run in self._others("asking") if run.is_alive}
+            return [run.pid for run in self._others("sandboxed") if run.owner in owners] if owners else []
+
     def end_host_run(self, key: object) -> None:
-        """Remove the record of a command on the host."""
-        if (name := self._names.pop(key, None)) is not None:
-            self._file("host", name).unlink(missing_ok=True)
+        """Remove the records of a call on the host, and of the question about it."""
+        for named, kind in ((key, "host"), ((key, "asking"), "asking")):
+            if (name := self._names.pop(named, None)) is not None:
+                self._file(kind, name).unlink(missing_ok=True)
 
     def has_host_run(self) -> bool:
         """Return True if some session runs a command on the host in this workspace."""
@@ -181,7 +204,8 @@ class SharedRuns:
     def close(self) -> None:
         """Remove the records of this session's commands on the host. Readers see of sandboxed ones whether they still run."""
         for name in self._names.values():
-            self._file("host", name).unlink(missing_ok=True)
+            for kind in ("host", "asking"):
+                self._file(kind, name).unlink(missing_ok=True)
 
     def _hosts(self) -> list[SharedRun]:
         found = self._read("host")

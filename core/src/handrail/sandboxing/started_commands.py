@@ -101,8 +101,12 @@ class StartedCommands:
         return bool(self._pids()) or bool(self.elsewhere())
 
     def has_host_run(self) -> bool:
-        """True while a command of any session runs on the host in this workspace."""
-        return bool(self._host_runs) or (self._shared is not None and self._shared.has_host_run())
+        """True while a call of any session runs in this workspace that no sandboxed command may run beside."""
+        return any(run.begun for run in self._host_runs) or (self._shared is not None and self._shared.has_host_run())
+
+    def is_held(self) -> bool:
+        """True while a sandboxed command that began now would be held."""
+        return bool(self._host_runs) or self.has_host_run()
 
     @property
     def oldest(self) -> Confinement | None:
@@ -129,11 +133,11 @@ class StartedCommands:
 
         def begun(pid: int) -> None:
             started.pid = pid
-            runs = self._host_runs if not given.bounds.network else ()
             if self._shared is not None and self._shared.begin_command(id(given.traffic), pid, started.shared()):
                 self._let_wait(given, pid)
-            for run in runs:
-                run.unheld = not run.hold.hold([pid]) or run.unheld
+            for run in self._host_runs:
+                if _is_held_for(given, run):
+                    run.unheld = not run.hold.hold([pid]) or run.unheld
             confined.started(pid)
 
         def over() -> str | None:
@@ -194,9 +198,11 @@ class StartedCommands:
             yield stack
 
     def release(self, hold: Hold) -> None:
-        """Let held commands run on, unless a command on the host still needs them to be held; its end lets them run on then."""
-        if not self.has_host_run():
-            hold.release()
+        """Let held commands run on, unless a call still needs them to be held; its end lets them run on then."""
+        if self.has_host_run():
+            return
+        asked = [*self._pids()] if self._host_runs else []
+        hold.release(but={*asked, *(self._shared.asking() if self._shared is not None else ())})
 
     def _pids(self) -> list[int]:
         return [one.pid for one in list(self._started.values()) if not one.over and one.pid is not None]
@@ -212,16 +218,30 @@ class StartedCommands:
 
     # While something runs on the host
 
-    def hold(self, run: HostRun) -> tuple[list[Confinement], list[SharedRun]]:
-        """Hold all that run for a command on the host; return the confinements of this session's, and what other sessions give to search.
+    def hold_own(self, run: HostRun) -> None:
+        """Hold this session's commands while a person is asked about a call on the host."""
+        if self._shared is not None:
+            self._shared.begin_question(id(run))
+        run.unheld = not run.hold.hold(self._held_for(run))
 
-        With the whole network inside, nothing of this session is held: what runs on the host may have to talk to it.
+    def _held_for(self, run: HostRun) -> list[int]:
+        started = [one for one in list(self._started.values()) if not one.over and _is_held_for(one.given, run)]
+        return [one.pid for one in started if one.pid is not None]
+
+    def hold(self, run: HostRun) -> tuple[list[Confinement], list[SharedRun]] | None:
+        """Hold all that run; return the confinements of this session's, and what other sessions give to search.
+
+        With the whole network inside, nothing of this session is held for a call on the host, which may have to talk to it. None if the call has
+        to wait for one of another session.
         """
-        others = self._shared.begin_host_run(id(run)) if self._shared is not None else []
+        alone = run.confined is not None
+        others = self._shared.begin_host_run(id(run), alone=alone) if self._shared is not None else []
+        if others is None:
+            return None
         started = list(self._started.values())
-        pids = [one.pid for one in started if not one.over and not one.given.bounds.network and one.pid is not None]
+        pids = self._held_for(run)
         running = [other for other in others if other.is_alive]
-        run.unheld = not run.hold.hold([*pids, *(other.pid for other in running)])
+        run.unheld = not run.hold.hold([*pids, *(other.pid for other in running)]) or run.unheld
         for one in started:
             self._doubt(one)
         self.end_detached(run)
@@ -232,10 +252,10 @@ class StartedCommands:
         return [one.given for one in started], others
 
     def over(self, run: HostRun) -> None:
-        """A command on the host is over."""
+        """A call that others were held for is over."""
         self.end_detached(run)
         if self._shared is None:
-            run.hold.release()
+            self.release(run.hold)
             return
         for other in self._shared.others():
             if other.is_detached:
@@ -276,6 +296,12 @@ class StartedCommands:
         """The session is over."""
         if self._shared is not None:
             self._shared.close()
+
+
+def _is_held_for(given: Confinement, run: HostRun) -> bool:
+    if run.confined is not None:
+        return run.confined is not given.traffic
+    return not given.bounds.network
 
 
 def _close_later(alone: contextlib.ExitStack, sandbox: Sandbox, pid: int) -> None:

@@ -92,7 +92,9 @@ async def prepare_launch(
     if sandbox is not None and (changed := one_repository(changes)) is not None:
         from handrail_cli.history_environment import history_environment
 
-        environment = history_environment(environment, changed, context.programs)
+        environment = history_environment(
+            environment, changed, context.programs, settings=sandbox.confines.git_settings
+        )
     path_shortened = environment.get("PATH") != search_path
     if sandbox is not None:
         sandbox, environment = _networked(sandbox, environment, folder, context)

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Reason, Run, Tool
+from handrail import Decision, Evaluator, Invocation, Judging, Opinion, Reason, Run, Tool, View
 from handrail.files import paths
 
 if TYPE_CHECKING:
@@ -53,7 +54,8 @@ class ShellEvaluator(Evaluator):
             return judge_written(judging.focus, lambda text: self._read(text, judging, folder, None))
         stdin = getattr(invocation.params, "stdin", None)
         stdin = stdin if isinstance(stdin, str) else None
-        return self._read("\n".join(texts), judging, _folder(invocation, judging), stdin)
+        opinion = self._read("\n".join(texts), judging, _folder(invocation, judging), stdin)
+        return _leaving_repositories(opinion) if _stays(invocation) else opinion
 
     def _read(self, text: str, judging: Judging, cwd: PurePath, stdin: str | None) -> Opinion:
         """The opinion on one text for the shell that is used here."""
@@ -100,6 +102,23 @@ def _shell_texts(invocation: Invocation) -> list[str]:
         if isinstance(effect, Run) and effect.what == "shell"
     ]
     return [value for value in values if isinstance(value, str)]
+
+
+def _stays(invocation: Invocation) -> bool:
+    """Return True for a command that may go on when its call is over."""
+    params = invocation.params
+    return bool(getattr(params, "background", False)) or getattr(params, "on_timeout", "stop") != "stop"
+
+
+def _leaving_repositories(opinion: Opinion) -> Opinion:
+    """Return the opinion on a command that goes on beside others, which could lead git into its own data: it changes no repository."""
+    if not opinion.changes_repositories and not opinion.steps:
+        return opinion
+    from handrail_cli.verdict_codes import KEEPS_GIT
+
+    told = "git can change no repository in a command that goes on in the background; run git in a call of its own"
+    reasons = (*opinion.reasons, Reason(KEEPS_GIT, told)) if opinion.view is View.WORK else opinion.reasons
+    return replace(opinion, changes_repositories=(), steps=(), reasons=reasons)
 
 
 def _folder(invocation: Invocation, judging: Judging) -> PurePath:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from handrail.running.programs import HostPrograms
@@ -12,25 +13,29 @@ from handrail_cli.environment import INSPECTING, UNATTENDED
 from handrail_cli.variables import harmless
 
 
-def history_environment(environment: Mapping[str, str], repository: Path, programs: HostPrograms) -> dict[str, str]:
-    """Return the variables for a command that may change `repository` (its `.git`).
+def history_environment(
+    environment: Mapping[str, str], repository: Path, programs: HostPrograms, *, settings: Iterable[Path]
+) -> dict[str, str]:
+    """Return the variables for a command that may change `repository` (its `.git`). `settings` are files of settings beside its own.
 
     Left out is what programs obey and does not name trusted folders only; of PATH the folders that agents write. Git itself refuses to work in
     any other repository, also in one that a command makes meanwhile, and to fetch from any on this machine: such a one may name programs, which
-    could change this one.
+    could change this one. Hooks that git itself would bring along (`git switch`, `git am`) are not run.
     """
     given = {name: value for name, value in environment.items() if _leads_nowhere(name, value, programs)}
     if "PATH" in environment:
         given["PATH"] = programs.searched(environment["PATH"])
     # `safe.directory` counts for repositories of other users only, which git is told to take all for. An empty one takes back those before.
-    settings = [
+    told = [
         ("safe.directory", ""),
         *(("safe.directory", str(tree)) for tree in repositories.work_trees(repository)),
     ]
     # Work trees that the sandbox does not show are there.
-    settings.append(("gc.worktreePruneExpire", "never"))
-    told = " ".join(f"{_quoted(name)}={_quoted(value)}" for name, value in settings)
-    return {**given, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1", "GIT_CONFIG_PARAMETERS": told}
+    told.append(("gc.worktreePruneExpire", "never"))
+    if repositories.absent_hooks(repository, settings):
+        told.append((repositories.HOOKS, os.devnull))
+    parameters = " ".join(f"{_quoted(name)}={_quoted(value)}" for name, value in told)
+    return {**given, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1", "GIT_CONFIG_PARAMETERS": parameters}
 
 
 def _quoted(text: str) -> str:
