@@ -38,7 +38,9 @@ def secret(path: Place) -> str | None:
         return None
     if not SECRET_STARTS.isdisjoint(parts) and (what := _anywhere(parts, SECRETS_BY_START)) is not None:
         return what
-    what = _secret_name(name) or (_secret_of_process(parts) if parts[0] == "proc" else None)
+    what = (
+        _secret_name(name) or _credentials_of_tool(parts) or (_secret_of_process(parts) if parts[0] == "proc" else None)
+    )
     if what is None and (copied := BACKUP.fullmatch(name)) is not None:
         return next((what for original in copied.groups() if original and (what := _secret_name(original))), None)
     return what
@@ -143,6 +145,12 @@ def _secret_name(name: str) -> str | None:
     return None
 
 
+def _credentials_of_tool(parts: Names) -> str | None:
+    """Tell the credentials that a program keeps in a folder of its own: `.rye/credentials`, `.config/NAME/credentials`."""
+    hidden = any(folder.startswith(".") for folder in parts[-3:-1])
+    return "credentials" if hidden and parts[-1] in ("credentials", "credential", ".credentials") else None
+
+
 def _secret_of_process(parts: Names) -> str | None:
     if len(parts) > 1 and parts[-1] in (
         "environ",
@@ -195,11 +203,19 @@ KEY_ENDINGS = (
 SECRET_SHAPES = (
     (re.compile(r"ssh_host_.+_key"), "a private key"),
     (re.compile(r"(service-account|service_account|client_secret).*\.json"), "a cloud credential"),
+    # Data of this name, and neither code nor a template.
+    (
+        re.compile(
+            r"\.?credentials(?![\w.-]*(?:example|sample|template|schema|dist|tmpl|tpl))(?:[._-][\w.-]*)?"
+            r"\.(?:toml|json|ya?ml|ini|cfg|conf|properties|xml|db|sqlite3?|csv|txt)"
+        ),
+        "credentials",
+    ),
     (re.compile(r"krb5cc_.*"), "a ticket of Kerberos"),
     (re.compile(r"agent\.\d+"), "the door to an agent of keys"),
 )
 # How all of them begin.
-SECRET_SHAPE_STARTS = ("ssh_host_", "service", "client_secret", "krb5cc_", "agent.")
+SECRET_SHAPE_STARTS = ("ssh_host_", "service", "client_secret", "credentials", ".credentials", "krb5cc_", "agent.")
 # Copies that editors and people make beside a file: `.env~`, `id_rsa.bak`, `#.env#`, `.key.pem.swp`.
 BACKUP_ENDINGS = ("~", ".bak", ".backup", ".old", ".orig", ".save", ".swp", ".swo", "#")
 BACKUP = re.compile(
@@ -242,4 +258,4 @@ NOTABLE_EXTENSIONS = frozenset(
     ending.rpartition(".")[2] for ending in (*KEY_ENDINGS, ".pem", *AUTORUN_ENDINGS) if ending.startswith(".")
 )
 NOTABLE_ENDINGS = ("_history", "-history", "profile.ps1", ".env", *BACKUP_ENDINGS)
-NOTABLE_STARTS = (".env.", "._", *SECRET_SHAPE_STARTS)
+NOTABLE_STARTS = (".env.", "._", "credential", *SECRET_SHAPE_STARTS)

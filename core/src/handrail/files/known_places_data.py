@@ -67,6 +67,8 @@ credentials:
     .local/share/dbeaverdata  .config/dbeaver  appdata/roaming/dbeaverdata  .config/mycli  .pgadmin  .config/pgcli
     .config/redisinsight  .config/lftp  .ncftp  .davfs2  .config/davfs2  .config/github-copilot
     github-copilot/hosts.json  .config/goose  .claude/.credentials.json  .codex/auth.json  .gemini/oauth_creds.json
+    etc/npmrc  etc/yarnrc  .config/pnpm/rc  .config/pnpm/auth.ini  library/preferences/pnpm/rc  .rye/config.toml
+    conda-meta/state  etc/conda/activate.d/env_vars.sh  etc/conda/deactivate.d/env_vars.sh
     .config/openai  .config/anthropic  .config/hatch  .config/rustup/credentials  .config/circleci
     .circleci/cli.yml  .travis  .config/atlassian  .config/jira  .config/code/user/globalstorage
     code/user/globalstorage  .config/cursor/user/globalstorage  .config/joplin  .config/twine  .irssi  .weechat

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import re
-import stat
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,14 +23,15 @@ from handrail.sandboxing import repositories
 from handrail.sandboxing.aside import is_left, rename_aside
 from handrail.sandboxing.denials import Denial, refused_hosts
 from handrail.sandboxing.gateway import Connections, Gateway, Traffic, proxy_environment
+from handrail.sandboxing.git_settings import git_settings
 from handrail.sandboxing.prepared import PreparedPool
 from handrail.sandboxing.quarantine import MAX_SEARCH_S, HostRun, Search
 from handrail.sandboxing.sandboxes import Bounds, Confined, Limits, PreparedSandbox, Sandbox
 from handrail.sandboxing.scratch import Scratch, is_private
 from handrail.sandboxing.shared_runs import SharedRun, SharedRuns
 from handrail.sandboxing.started_commands import StartedCommands
-from handrail.sandboxing.survey import Found, Survey, stands_for, was_there
-from handrail.sandboxing.toolchains import named_folders, toolchains
+from handrail.sandboxing.survey import SKIPPED, Found, Survey, stands_for, was_there
+from handrail.sandboxing.toolchains import OF_OTHERS, named_folders, toolchains
 from handrail.undo.coverage import REPOSITORY_FOLDERS
 
 log = logging.getLogger(__name__)
@@ -42,6 +42,8 @@ WAIT_S = 0.02
 MAX_PLACES = 1_000
 # How long a session that is over searches the workspace for what its commands have left.
 CLOSING_SEARCH_S = 3.0
+# Folders beside the workspace are searched for credentials again after this time, or when names at their top change.
+SEARCHED_AGAIN_S = 10.0
 # Places of the system: a workspace that is or holds one of them cannot be opened to a sandbox.
 OF_THE_SYSTEM = (
     "/usr",
@@ -81,10 +83,6 @@ NEVER = re.compile(
     | STY | DOCKER_.* | KUBECONFIG | KUBERNETES_.* | AWS_.* | AZURE_.* | GOOGLE_APPLICATION_.* | VAULT_.* | BASH_ENV | ENV | LD_PRELOAD | LD_AUDIT
     | ICEAUTHORITY | PULSE_.* | INVOCATION_ID | NOTIFY_SOCKET | SUDO_.* | .*_SOCKET
     """
-)
-# Sections of a person's git settings that keep credentials, or lead to them.
-CREDENTIAL_SECTIONS = re.compile(
-    r"(?i)credential|http|url|sendemail|github|gitlab|hub|gpg|include|includeif|protocol|remote|imap"
 )
 
 
@@ -284,6 +282,10 @@ class Confines:
         self._survey = Survey()
         self._scratch: Scratch | None = None
         self._toolchains: tuple[Path, ...] | None = None
+        # Searches of folders beside the workspace for credentials: those of toolchains, and those that settings open.
+        self._survey_tools = Survey(SKIPPED | OF_OTHERS, read_only=True)
+        self._survey_readable = Survey(read_only=True)
+        self._beside: tuple[object, float, tuple[Path, ...]] | None = None
         self._pool = PreparedPool()
         # What commands have left and could not be put aside.
         self._left: dict[Path, None] = {}
@@ -494,7 +496,7 @@ class Confines:
         writable = (*self._workspace, *others, *self._folders(settings.writable))
         readable = (*self._found_toolchains(), *self._folders(settings.readable))
         seen = (*writable, *readable)
-        secrets = [path for path in (*found.secrets, *_keys(readable)) if _below(path, seen)]
+        secrets = [path for path in (*found.secrets, *self._secrets_beside(settings)) if _below(path, seen)]
         own = [path for path in map(_real, self._protected) if _below(path, seen) and path.exists()]
         # A link is as good as what it leads to. It cannot be kept itself, but another one in its place is noticed.
         real = [_real(place) for place in found.autorun if place not in repos]
@@ -513,7 +515,7 @@ class Confines:
             readable=readable,
             temporary=scratch.temporary,
             home=self._home,
-            shown=scratch.shown(self._home, _git_settings(self._home)),
+            shown=scratch.shown(self._home, git_settings(self._home)),
             masked=tuple(masked),
             kept=tuple(dict.fromkeys(kept)),
             # What lies in a folder that was moved would not be found there by the next command.
@@ -525,23 +527,23 @@ class Confines:
     def _read_bounds(self, found: Found, settings: SandboxSettings) -> Bounds:
         """Return the bounds of a command that only reads: all that one which works may see, nothing to write, no sockets, no network."""
         given = (*self._found_toolchains(), *self._folders(settings.readable), *self._folders(settings.writable))
-        # Credentials may come to be at the top of these folders later (`cargo login`).
         others = self._repositories_elsewhere(found, settings)
-        made_from = (found.secrets, tuple(found.autorun), others, settings, given, tuple(map(_changed_ns, given)))
+        beside = (*self._secrets_beside(settings), *_keys(self._folders(settings.writable)))
+        made_from = (found.secrets, tuple(found.autorun), others, settings, given, beside)
         if self._read is not None and self._read[0] == made_from:
             return self._read[1]
         scratch = self._scratch = self._scratch or Scratch()
         workspace = (*self._workspace, *others)
         hardware = tuple(Path(place) for place in HARDWARE if os.path.isdir(place))
         seen = (*workspace, *given)
-        hidden = {path for path in (*found.secrets, *_keys(given)) if _below(path, seen)}
+        hidden = {path for path in (*found.secrets, *beside) if _below(path, seen)}
         hidden |= {path for path in map(_real, self._protected) if _below(path, seen) and path.exists()}
         bounds = Bounds(
             writable=(),
             readable=(*hardware, *given, *workspace),
             temporary=scratch.temporary,
             home=self._home,
-            shown=scratch.shown(self._home, _git_settings(self._home)),
+            shown=scratch.shown(self._home, git_settings(self._home)),
             masked=tuple(sorted(place for place in hidden if hidden.isdisjoint(place.parents))),
             local_sockets=False,
             limits=_limits(settings),
@@ -559,6 +561,21 @@ class Confines:
         folders = {folder for place in gits for folder in repositories.elsewhere(place)}
         written = (*self._workspace, *self._folders(settings.writable))
         return sorted(folder for folder in folders if not _below(folder, written) and not is_private(folder))
+
+    def _secrets_beside(self, settings: SandboxSettings) -> tuple[Path, ...]:
+        """Return the credentials in folders beside the workspace that commands can read.
+
+        They may come to be later (`cargo login`): at the top of these folders they are seen at once, deep down after some seconds.
+        """
+        tools, opened = self._found_toolchains(), self._folders(settings.readable)
+        now, tops = time.monotonic(), (tools, opened, tuple(map(_changed_ns, (*tools, *opened))))
+        if self._beside is None or self._beside[0] != tops or now - self._beside[1] > SEARCHED_AGAIN_S:
+            below = (
+                *self._survey_tools.look(filter(Path.is_dir, tools)).secrets,
+                *self._survey_readable.look(filter(Path.is_dir, opened)).secrets,
+            )
+            self._beside = tops, now, tuple(dict.fromkeys((*_keys((*tools, *opened)), *below)))
+        return self._beside[2]
 
     def _found_toolchains(self) -> tuple[Path, ...]:
         if self._toolchains is None:
@@ -628,7 +645,7 @@ def _above(places: Iterable[Path], roots: Sequence[Path]) -> set[Path]:
 
 
 def _keys(folders: Sequence[Path]) -> list[Path]:
-    """Credentials that lie at the top of folders that are only read."""
+    """Return credentials that lie at the top of folders, by their whole paths."""
     from handrail.files import paths
 
     found: list[Path] = []
@@ -636,25 +653,6 @@ def _keys(folders: Sequence[Path]) -> list[Path]:
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
             found += [_real(Path(entry.path)) for entry in entries if paths.secret(entry.path) is not None]
     return found
-
-
-def _git_settings(home: Path) -> str:
-    """The person's git settings without what keeps credentials or leads to them."""
-    lines: list[str] = []
-    for file in (home / ".config/git/config", home / ".gitconfig"):
-        keep = False
-        try:
-            if not stat.S_ISREG(file.stat().st_mode) or file.stat().st_size > MEGABYTE:
-                continue
-            text = file.read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            continue
-        for line in text.splitlines():
-            if line.strip().startswith("["):
-                keep = CREDENTIAL_SECTIONS.match(line.strip()[1:].strip()) is None
-            if keep:
-                lines.append(line)
-    return "".join(f"{line}\n" for line in lines)
 
 
 def _changed_ns(folder: Path) -> int:

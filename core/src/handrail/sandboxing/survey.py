@@ -89,10 +89,15 @@ class _Folder:
 
 
 class Survey:
-    """Surveys the same folders again and again."""
+    """Searcher of the same folders, again and again. Folders of the names `skipped` are not looked into.
 
-    def __init__(self) -> None:
+    With `read_only`, commands cannot change modes there, and folders that are closed to their owner stay so.
+    """
+
+    def __init__(self, skipped: frozenset[str] = SKIPPED, *, read_only: bool = False) -> None:
         self._known: dict[str, _Folder] = {}
+        self._skipped = skipped
+        self._read_only = read_only
 
     def covers(self, folder: str) -> bool:
         """True if the whole folder was listed when the roots were last surveyed."""
@@ -151,7 +156,7 @@ class Survey:
     ) -> _Folder | None:
         try:
             found = os.stat(path)
-            if aside.is_closed(found):
+            if aside.is_closed(found) and not self._read_only:
                 open_closed(path, roots, opened)
         except OSError:
             return None
@@ -165,7 +170,7 @@ class Survey:
         ):
             return before
         near = near_names(path, roots)
-        return _listed(path, changed, near) if listing else _looked_up(path, changed, near, names=0)
+        return _listed(path, changed, near, self._skipped) if listing else _looked_up(path, changed, near, names=0)
 
 
 def open_closed(path: str, roots: Sequence[Path], opened: contextlib.ExitStack) -> None:
@@ -219,7 +224,7 @@ def near_names(folder: str, roots: Sequence[Path]) -> Names:
     return (below if is_place else (root.name, *below))[1 - known_places.MOST_NAMES :]
 
 
-def _listed(path: str, changed: int, near: Names) -> _Folder | None:
+def _listed(path: str, changed: int, near: Names, skipped: frozenset[str]) -> _Folder | None:
     looked = time.time_ns()
     secrets: list[Path] = []
     autorun: list[Path] = []
@@ -246,7 +251,7 @@ def _listed(path: str, changed: int, near: Names) -> _Folder | None:
                     continue
                 if name == LISTED_ALONE and entry.is_symlink():
                     autorun.append(Path(entry.path))
-                if name not in SKIPPED and not alone and entry.is_dir(follow_symlinks=False):
+                if name not in skipped and not alone and entry.is_dir(follow_symlinks=False):
                     below.append(entry.path)
     except OSError:
         return None
