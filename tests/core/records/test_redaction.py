@@ -91,18 +91,46 @@ def test_honest_values_stay(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["API_KEY", "apiKey", "user-password", "_authToken", "GITHUB_TOKEN", "aws_secret_access_key"]
-)
+    "name",
+    [
+        "API_KEY", "apiKey", "user-password", "_authToken", "GITHUB_TOKEN", "aws_secret_access_key", "MYSQL_PWD", "dbPwd", "DB_PW", "PGPASS",
+        "RABBITMQPASS", "DOCKER_AUTH_CONFIG", "AZURE_STORAGE_CONNECTION_STRING", "connectionString", "SLACK_WEBHOOK", "webhook_url", "JWT",
+        "MNEMONIC", "wallet-seed-phrase",
+    ],
+)  # fmt: skip
 def test_names_are_read_word_by_word(name: str) -> None:
     assert is_secret_name(name)
 
 
 @pytest.mark.parametrize(
-    "name", ["PWD", "OLDPWD", "SSH_AUTH_SOCK", "keyboard", "monkey", "compass", "primary_key", "passes", "author"]
-)
+    "name",
+    [
+        "PWD", "OLDPWD", "OLD_PWD", "INIT_CWD", "SSH_AUTH_SOCK", "MANPATH", "keyboard", "monkey", "compass", "bypass", "primary_key", "passes",
+        "author", "connection", "webhook_port", "GIT_CONFIG",
+    ],
+)  # fmt: skip
 def test_names_that_only_sound_alike_are_not(name: str) -> None:
     assert not is_secret_name(name)
     assert not is_credential(name, "value") or name == "primary_key"
+
+
+@pytest.mark.parametrize(
+    ("name", "credential"),
+    [
+        ("STRIPE_SK", True),
+        ("COMPOSER_AUTH", True),
+        ("BUNDLE_GEMS__EXAMPLE__COM", True),
+        ("BUNDLE_BUILD__NOKOGIRI", False),
+        ("BUNDLE_PATH", False),
+        ("LABEL_SKI", False),
+    ],
+)
+def test_variables_are_known_by_what_tools_name_credentials(name: str, *, credential: bool) -> None:
+    assert is_credential(name, "value") is credential
+
+
+def test_text_is_redacted_after_a_name_of_that_kind() -> None:
+    assert redact_text("MYSQL_PWD=hunter22 PWD=/home/ada") == "MYSQL_PWD=[redacted] PWD=/home/ada"
 
 
 @pytest.mark.parametrize(

@@ -332,6 +332,8 @@ def test_sed_runs_and_opens_nothing_by_a_script_that_is_taken_for_simple(script:
         ("uptime", True),
         ("cd sub", True),
         ("export TZ=UTC", True),
+        ("export NO_COLOR=1", True),
+        ("export NO_COLOR='a[0]'", False),
         ("export TC_LIB_DIR=x", False),
         ("X=1 tc qdisc show", False),
     ],
@@ -340,6 +342,12 @@ def test_a_terminal_is_given_no_variable_that_its_later_commands_may_obey(line: 
     opinion = judge_typed(Focus("x", "bash", shell=True, cwd=Path("/home/user/project"), lines=(line,)), BARE)
     assert opinion is not None
     assert (opinion.suggestion is Decision.ALLOW) is allowed
+
+
+@pytest.mark.parametrize("command", ["apt-config dump", "apt-config dump | grep -i proxy", "apt-config shell P x"])
+def test_settings_of_apt_are_not_read_on_the_host(command: str) -> None:
+    """If this fails, the password of a proxy that they name is shown unasked."""
+    assert view_of(command) is View.READ
 
 
 @pytest.mark.parametrize("command", READING)

@@ -125,6 +125,34 @@ async def test_a_read_connects_to_no_socket_and_sees_no_secret_variable(session:
     assert "Address family not supported" in result["stderr"]
 
 
+@pytest.mark.parametrize("use", ["bubblewrap", "none"], ids=["with-a-sandbox", "without"])
+async def test_builtins_see_the_variables_that_a_sandboxed_command_sees(
+    work: Path, home: Path, switch: Switch, use: str
+) -> None:
+    """If this fails, `echo "$VALUE"` shows unasked what no table of names knows for a credential."""
+    environment = {
+        **os.environ,
+        "HOME": str(home),
+        "SOMETHING_OWN": CANARY,
+        "MAVEN_OPTS": CANARY,
+        "CARGO_HOME": "/cargo",
+    }
+    async with handrail.open(cwd=work, confirm=switch, environment=environment, sandbox={"use": [use]}) as session:
+        assert (await run(session, "export VERSION=2")).ok
+        result = await run(session, 'echo "$SOMETHING_OWN,$MAVEN_OPTS,$CARGO_HOME,$VERSION"')
+    assert (result["stdout"], result.get("sandbox"), switch.asked) == (",,/cargo,2\n", None, [])
+
+
+async def test_an_approved_line_of_builtins_is_given_the_persons_variables(
+    work: Path, home: Path, switch: Switch
+) -> None:
+    environment = {**os.environ, "HOME": str(home), "SOMETHING_OWN": "mine"}
+    switch.approves = True
+    async with handrail.open(cwd=work, confirm=switch, environment=environment) as session:
+        result = await run(session, 'echo "$SOMETHING_OWN"; shopt -s extglob nosuchoption')
+    assert (result["stdout"], len(switch.asked)) == ("mine\n", 1)
+
+
 async def test_a_search_that_passes_a_secret_succeeds_and_says_so(session: Session, work: Path, switch: Switch) -> None:
     result = await run(session, "grep -r plain .")
     assert (result["status"], result["exit_code"], switch.asked) == ("success", 2, [])

@@ -40,6 +40,10 @@ def test_what_may_lead_a_program_astray_is_withheld(name: str, value: str, *, wi
         pytest.param("TZ", "../../srv/shop/zone", True, id="a-file-of-a-time-zone"),
         pytest.param("TZ", "Europe/Berlin", False, id="a-time-zone"),
         pytest.param("LC_ALL", "C.UTF-8", False, id="a-language"),
+        pytest.param("NO_COLOR", "1", False, id="a-switch"),
+        pytest.param("GREP_COLORS", "mt=01;31:ne", False, id="colours"),
+        pytest.param("NO_COLOR", "a[$(touch ran)]", True, id="code-for-a-shell-that-computes"),
+        pytest.param("COLUMNS", "x`id`", True, id="code-in-a-width"),
     ],
 )
 def test_a_program_that_inspects_the_system_is_given_what_leads_nowhere(

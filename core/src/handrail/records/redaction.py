@@ -20,10 +20,23 @@ ITEMS = 50
 DEPTH = 100
 REDACTED = "[redacted]"
 
-# Whole words of a name, however they are joined: `api-key`, `apiKey`, `API_KEY`. PWD and SSH_AUTH_SOCK have none of them.
+# Whole words of a name, however they are joined: `api-key`, `apiKey`, `API_KEY`. SSH_AUTH_SOCK has none of them.
 SECRET_WORDS = frozenset((
     "token", "tokens", "secret", "secrets", "password", "passwords", "passwd", "passphrase", "pass", "apikey", "credential",
-    "credentials", "creds", "cred", "bearer", "cookie", "cookies", "authorization", "pat", "dsn", "pgpassword", "authtoken",
+    "credentials", "creds", "cred", "bearer", "cookie", "cookies", "authorization", "pat", "dsn", "passcode", "passkey",
+    "jwt", "mnemonic",
+))  # fmt: skip
+# Endings of words that are written without a separator: PGPASSWORD, `authtoken`, RABBITMQPASS. Some English words end alike.
+SECRET_ENDINGS = ("password", "passwd", "passphrase", "pass", "token", "secret", "apikey", "privatekey", "secretkey")
+ENDING_ALIKE = frozenset(("bypass", "compass", "encompass", "overpass", "surpass", "trespass", "underpass"))
+# The last word or two of a name: SLACK_WEBHOOK, `connectionString`, DOCKER_AUTH_CONFIG, DB_PW.
+SECRET_PHRASES = frozenset((
+    "webhook", "webhooks", "webhook url", "webhook uri", "connection string", "connection strings", "conn string", "conn str", "auth config",
+    "seed phrase", "recovery phrase", "recovery code", "recovery codes", "pw",
+))  # fmt: skip
+# `MYSQL_PWD` is a password, `PWD` a folder, and so are these before it.
+FOLDER_WORDS = frozenset((
+    "old", "last", "prev", "previous", "init", "initial", "start", "orig", "original", "logical", "physical", "current",
 ))  # fmt: skip
 # A key alone may be that of a keyboard or a table; under these words before it, it opens something.
 KEY_WORDS = frozenset(("key", "keys"))
@@ -31,6 +44,10 @@ OPENING_WORDS = frozenset((
     "api", "access", "private", "secret", "signing", "encryption", "master", "service", "account", "ssh", "ssl", "license", "auth", "client",
     "shared",
 ))  # fmt: skip
+# Words with which variables of the environment end that hold credentials; elsewhere they are ordinary words.
+ENVIRONMENT_ENDINGS = frozenset(("auth", "otp", "totp", "sk", "sas"))
+# Bundler's credentials for a host, whose dots are two underscores: BUNDLE_GEMS__EXAMPLE__COM. Settings of gems and mirrors look alike.
+_BUNDLER_HOST = re.compile(r"BUNDLE_(?!(?:BUILD|LOCAL|MIRROR|PLUGINS|DISABLE)_)[A-Z0-9_]*[A-Z0-9]__[A-Z0-9_]+")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 # How tokens of known services begin, and what follows.
@@ -81,7 +98,10 @@ _HEADER = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 # One of these is in each name that promises a secret.
-_IN_NAMES = ("pass", "token", "secret", "key", "cred", "cookie", "bearer", "auth", "pat", "dsn")
+_IN_NAMES = (
+    "pass", "token", "secret", "key", "cred", "cookie", "bearer", "auth", "pat", "dsn", "pw", "jwt", "mnemonic", "webhook", "conn", "phrase",
+    "recovery",
+)  # fmt: skip
 # `name = value`, `"name": "value"`, `--name value`: whether the name promises a secret is looked at afterwards.
 _NAMED = re.compile(
     rf"""(?<![A-Za-z0-9_.-])
@@ -114,15 +134,25 @@ def is_secret_name(name: str) -> bool:
 @lru_cache(maxsize=4_096)
 def _is_secret_name(name: str) -> bool:
     words = [word.lower() for word in _WORD.findall(name)]
-    if not SECRET_WORDS.isdisjoint(words):
+    if not SECRET_WORDS.isdisjoint(words) or any(map(_ends_as_secret, words)):
         return True
+    if words and (words[-1] in SECRET_PHRASES or " ".join(words[-2:]) in SECRET_PHRASES):
+        return True
+    if len(words) > 1 and words[-1] == "pwd":
+        return words[-2] not in FOLDER_WORDS
     return any(word in KEY_WORDS and before in OPENING_WORDS for before, word in pairwise(words))
 
 
+def _ends_as_secret(word: str) -> bool:
+    return word.endswith(SECRET_ENDINGS) and word not in ENDING_ALIKE
+
+
 def is_credential(name: str, value: str) -> bool:
-    """Return True if an environment variable holds a credential. There `KEY` alone is one, too, and `AUTH` or `OTP` at the end."""
+    """Return True if an environment variable holds a credential. There `KEY` alone is one, too, and `AUTH` or the like at the end."""
     words = name.lower().split("_")
-    if is_secret_name(name) or not KEY_WORDS.isdisjoint(words) or words[-1] in ("auth", "otp"):
+    if is_secret_name(name) or not KEY_WORDS.isdisjoint(words) or words[-1] in ENVIRONMENT_ENDINGS:
+        return True
+    if _BUNDLER_HOST.fullmatch(name):
         return True
     return len(value) >= 12 and (SECRET_VALUES.search(value) or _TOKEN_AS_USER.search(value)) is not None
 

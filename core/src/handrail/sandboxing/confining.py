@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,6 @@ from handrail.config.settings import SandboxSettings
 from handrail.errors import NoSandbox
 from handrail.files import known_places
 from handrail.judging.verdicts import View
-from handrail.records.redaction import is_credential
 from handrail.sandboxing import repositories
 from handrail.sandboxing.aside import is_left, rename_aside
 from handrail.sandboxing.denials import Denial, refused_hosts
@@ -32,6 +30,7 @@ from handrail.sandboxing.shared_runs import SharedRun, SharedRuns
 from handrail.sandboxing.started_commands import StartedCommands
 from handrail.sandboxing.survey import SKIPPED, Found, Survey, stands_for, was_there
 from handrail.sandboxing.toolchains import OF_OTHERS, named_folders, toolchains
+from handrail.sandboxing.visible_variables import visible_variables
 from handrail.undo.coverage import REPOSITORY_FOLDERS
 
 log = logging.getLogger(__name__)
@@ -66,24 +65,6 @@ OF_THE_SYSTEM = (
 CLOSED = ("/usr", "/etc", "/dev", "/proc", "/sys", "/run", "/boot", "/bin", "/sbin", "/lib", "/lib64")
 # What the kernel says of the machine's hardware, which a command that reads may see.
 HARDWARE = ("/sys/block", "/sys/bus", "/sys/class", "/sys/devices")
-# Variables of the host that programs need and that keep no secret. What a session has set itself is given beside them.
-NEEDED = re.compile(
-    r"""(?x)
-      PATH | HOME | USER | LOGNAME | SHELL | LANG | LANGUAGE | LC_[A-Z]+ | TERM | COLORTERM | TZ | COLUMNS | LINES | NO_COLOR | FORCE_COLOR | CI
-    | VIRTUAL_ENV | CONDA_[A-Z_]+ | PYTHON[A-Z]+ | PIP_[A-Z_]+ | UV_[A-Z_]+ | NODE_[A-Z_]+ | NVM_[A-Z]+ | npm_config_[a-z_]+ | JAVA_HOME
-    | GO[A-Z]{2,12} | CARGO_[A-Z_]+ | RUSTUP_[A-Z_]+ | RUST[A-Z_]+ | PYENV_[A-Z_]+ | CC | CXX | LD | AR | [A-Z]*FLAGS | MAKE[A-Z_]* | CMAKE_[A-Z_]+
-    | PKG_CONFIG_[A-Z]+ | LD_LIBRARY_PATH | LIBRARY_PATH | CPATH | C_INCLUDE_PATH | SOURCE_DATE_EPOCH | OMP_[A-Z_]+
-    | GIT_(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE) | DEBIAN_FRONTEND | PAGER | GIT_PAGER | LESS | HANDRAIL_MARK_PROCESS
-    """
-)
-# What leads to the person's keys, screen and other programs, whoever has set it.
-NEVER = re.compile(
-    r"""(?x)
-      SSH_.* | GPG_.* | DBUS_.* | DISPLAY | WAYLAND_.* | XAUTHORITY | XDG_RUNTIME_DIR | XDG_SESSION_.* | AT_SPI_.* | SESSION_MANAGER | TMUX.*
-    | STY | DOCKER_.* | KUBECONFIG | KUBERNETES_.* | AWS_.* | AZURE_.* | GOOGLE_APPLICATION_.* | VAULT_.* | BASH_ENV | ENV | LD_PRELOAD | LD_AUDIT
-    | ICEAUTHORITY | PULSE_.* | INVOCATION_ID | NOTIFY_SOCKET | SUDO_.* | .*_SOCKET
-    """
-)
 
 
 @lru_cache(maxsize=64)
@@ -97,17 +78,6 @@ def unfit(roots: tuple[Path, ...], *, home: Path) -> str | None:
         if any(root.is_relative_to(place) for place in CLOSED):
             return f"the workspace {str(root)!r} lies in a folder of the system; work in a folder of its own"
     return None
-
-
-def cleaned(environment: Mapping[str, str], host: Mapping[str, str]) -> dict[str, str]:
-    """The variables that a sandboxed command gets: what is needed of the host's, and what the session has set."""
-    return {
-        name: value
-        for name, value in environment.items()
-        if not NEVER.fullmatch(name)
-        and (NEEDED.fullmatch(name) or host.get(name) != value)
-        and not is_credential(name, value)
-    }
 
 
 @dataclass(frozen=True)
@@ -185,7 +155,7 @@ class Confinement:
 
     def environment(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Return the variables of `environment` that a command gets inside."""
-        given = cleaned(environment, self.host)
+        given = visible_variables(environment, self.host)
         return {**given, **proxy_environment(self.hosts, given)} if self.hosts else given
 
     def prepared(self) -> PreparedSandbox | None:

@@ -70,12 +70,14 @@ async def prepare_launch(
     bash = processes.shell(context.programs)
     if bash is None:
         raise ToolUnavailable(context.programs.why_missing("bash"), hint="install bash")
-    environment = processes.host_environment(context.host_environment)
+    builtins_only = context.sandbox is None and context.verdict.view is View.SHELL
+    base = processes.visible_environment if builtins_only else processes.host_environment
+    environment = base(context.host_environment)
     apart = context.verdict.view in (View.SYSTEM, View.FILES)
     folder = folder or (processes.directory_for(context) if apart else _folder(command, context))
     withheld = _withheld(command.command, context, processes)
     given = {name: value for name, value in context.environment.items() if name not in withheld}
-    if context.sandbox is None:
+    if context.sandbox is None and not builtins_only:
         environment = on_desktop(environment, await _desktop(context))
     if apart:
         environment = system_environment(environment, given)

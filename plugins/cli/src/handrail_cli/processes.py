@@ -17,6 +17,7 @@ from handrail import Focus, InvalidArguments, NotFound, ServiceContext, StaleObs
 from handrail.records.redaction import without_credentials
 from handrail.running.ledger import Ledger, Running
 from handrail.running.processes import marked
+from handrail.sandboxing.visible_variables import visible_variables
 from handrail_cli.family import MARK, pid_exists
 from handrail_cli.keys import press
 from handrail_cli.named_files import NamedFiles
@@ -71,6 +72,7 @@ class Processes:
         self._judged: dict[str, WrittenText] = {}
         self._warden: Warden | None = None
         self._host: tuple[Mapping[str, str], dict[str, str]] | None = None
+        self._visible: tuple[Mapping[str, str], dict[str, str]] | None = None
         # Closed when nothing runs any more that was started while they were open.
         self._files: list[NamedFiles] = []
         self._empty: tempfile.TemporaryDirectory[str] | None = None
@@ -92,7 +94,15 @@ class Processes:
         """A copy of the host's environment without credentials."""
         if self._host is None or self._host[0] is not environment:
             self._host = (environment, without_credentials(environment))
-        base = self._host[1]
+        return self._without_unset(self._host[1])
+
+    def visible_environment(self, environment: Mapping[str, str]) -> dict[str, str]:
+        """A copy of what builtins that nobody was asked about see of the host's environment: no more than a command in the sandbox."""
+        if self._visible is None or self._visible[0] is not environment:
+            self._visible = (environment, visible_variables(environment, environment))
+        return self._without_unset(self._visible[1])
+
+    def _without_unset(self, base: dict[str, str]) -> dict[str, str]:
         return {name: value for name, value in base.items() if name not in self.unset} if self.unset else base.copy()
 
     def directory_for(self, context: ToolContext) -> Path:

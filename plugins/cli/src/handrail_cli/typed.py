@@ -107,8 +107,15 @@ def _allowed(opinion: Opinion) -> bool:
 def _leads(part: Part) -> bool:
     """True for what gives later commands a variable that programs may obey: those of a terminal keep its environment."""
     return any(
-        touch.kind == "session" and touch.what != "PWD" and not is_tame(touch.what, "") for touch in part.touches
+        touch.kind == "session" and touch.what != "PWD" and not is_tame(touch.what, _value_given(touch.what, part))
+        for touch in part.touches
     )
+
+
+def _value_given(variable: str, part: Part) -> str:
+    """The value that a part sets a variable to; empty where it names none."""
+    assigned = (word.partition("=") for word in part.argv)
+    return next((value for name, _, value in assigned if name.removesuffix("+") == variable), "")
 
 
 def _unplaced(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:

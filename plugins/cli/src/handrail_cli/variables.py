@@ -47,6 +47,8 @@ HARMLESS_THERE = re.compile(
 LESSPIPE = re.compile(r"\|\|?-? ?/usr/bin/(lesspipe|lesspipe\.sh|lessopen)( %s)?( %s)?|(/usr/bin/lesspipe %s %s)")
 PLAIN_PAGERS = frozenset(("", "cat", "less", "more", "most", "less -R", "less -FRX", "less -FRSX"))
 SIMPLE_VALUE = re.compile(r"[\w.,:@%+ -]*", re.ASCII)
+# What cosmetic variables hold: numbers, names and lists of colours. A shell that computes with a variable runs what other values say.
+PLAIN_VALUE = re.compile(r"[\w./:=,;*+@%<> -]*", re.ASCII)
 # Cosmetic variables by which programs find files: of languages, terminals and time zones. With a path in them, files of anybody.
 FINDING = re.compile(r"LANGUAGE|TERM|TZ")
 # In other character sets a letter may end with the byte of a backslash, and the shell that is started next reads quotes elsewhere.
@@ -80,7 +82,9 @@ def is_tame(name: str, value: str | None) -> bool:
     Of a variable that is merely not known to be obeyed (`harmless`), some program may make anything: on the host, programs that nobody was
     asked about are given tame ones only.
     """
-    return (COSMETIC.fullmatch(name) or ORDINARY.fullmatch(name)) is not None and harmless(name, value)
+    if COSMETIC.fullmatch(name):
+        return value is not None and PLAIN_VALUE.fullmatch(value) is not None and harmless(name, value)
+    return ORDINARY.fullmatch(name) is not None and harmless(name, value)
 
 
 def unsettled(environment: Mapping[str, str]) -> Iterator[str]:

@@ -29,6 +29,7 @@ from handrail_cli.producing import NOTHING, Feed, constant_output
 from handrail_cli.programs import Inner, Named, Use
 from handrail_cli.programs.grammars.running import destroying
 from handrail_cli.programs.taking import taken
+from handrail_cli.programs.values import needing_network
 from handrail_cli.shells import is_portable, shell
 from handrail_cli.succession import succession
 from handrail_cli.surroundings import Surroundings
@@ -40,6 +41,7 @@ MAX_NESTING = 6
 MAX_STEPS = 300
 # Letters of code that a reason shows.
 MAX_SHOWN = 60
+ASKS_ELSEWHERE = "{!r} asks another machine, as your settings say: {}"
 FOREIGN_PROGRAM = "{!r} is a program from outside the workspace"
 # The first line of a script that bash runs.
 BASH_SCRIPT = re.compile(r"#!\s*(?:/\S*/(?:env\s+)?)?bash\s*\n")
@@ -619,6 +621,8 @@ class Weighing:
     def apply(
         self, use: Use, words: Sequence[Word], feed: Feed, effects: Effects, name: str, span: tuple[int, int]
     ) -> None:
+        if "engine" in use.needs:
+            use = self.asking_engine(use, words, effects)
         if use.unknown is not None:
             word = words[min(use.unknown, len(words) - 1)]
             effects.unlisted = True
@@ -661,6 +665,16 @@ class Weighing:
             self.places.cwds = before
         if effects.doubts or use.kind != "reads":
             self.narrow(use, words, effects, name)
+
+    def asking_engine(self, use: Use, words: Sequence[Word], effects: Effects) -> Use:
+        """The use of a program that asks an engine: one that needs the network where the engine is on another machine."""
+        from handrail_cli.engines import engine_elsewhere
+
+        where = engine_elsewhere(words[0].guess, self.judging)
+        if where is None:
+            return use
+        effects.ask("remote", ASKS_ELSEWHERE.format(words[0].guess, where), words[0])
+        return needing_network(use)
 
     def names_file(self, named: Named, words: Sequence[Word]) -> bool:
         """True for a word that is a file to read, named below the working directory or by the system."""

@@ -34,7 +34,7 @@ class Taking:
     """What is known so far of one command line."""
 
     __slots__ = (
-        "ended", "fed", "harmless", "inner", "kind", "leading", "named", "needs", "operands", "options", "path", "reasons", "row",
+        "before", "ended", "fed", "harmless", "inner", "kind", "leading", "named", "needs", "operands", "options", "path", "reasons", "row",
         "runs_unread", "unknown", "words",
     )  # fmt: skip
 
@@ -50,6 +50,8 @@ class Taking:
         self.inner: list[Inner] = []
         self.reasons: list[Reason] = []
         self.options: list[tuple[Option, int, str | None]] = []
+        # The options that stand before the subcommand, which `options` has as well once all words are taken.
+        self.before: Sequence[tuple[Option, int, str | None]] = ()
         self.operands: list[int] = []
         self.unknown: int | None = None
         self.runs_unread = False
@@ -136,10 +138,18 @@ def asks_for_help(words: Sequence[Word], row: Row) -> bool:
 
 
 def take(
-    words: Sequence[Word], row: Row, *, path: tuple[str, ...], start: int, outer: Sequence[Row], fed: str | None = None
+    words: Sequence[Word],
+    row: Row,
+    *,
+    path: tuple[str, ...],
+    start: int,
+    outer: Sequence[Row],
+    fed: str | None = None,
+    before: Sequence[tuple[Option, int, str | None]] = (),
 ) -> Taking:
-    """The words from `start` on by a row; `outer` are the rows of the programs whose subcommand it is."""
+    """The words from `start` on by a row; `outer` are the rows of the programs whose subcommand it is, `before` the options given to those."""
     taking = Taking(words, row, " ".join(path), kind=row.kind, fed=fed)
+    taking.before = before
     taking.needs |= row.needs
     # What a grammar in code takes for a subcommand, and what a program runs, stand among all its words.
     taking.leading = len(words) if row.runs or (row.by is not None and row.commands) else start
@@ -211,7 +221,7 @@ def _go_down(taking: Taking, sub: Row, path: tuple[str, ...], at: int, outer: Se
         found.ended = True
     else:
         outer = (*outer, taking.row) if "globals" in taking.row.flags else outer
-        found = take(words, sub, path=path, start=at + 1, outer=outer)
+        found = take(words, sub, path=path, start=at + 1, outer=outer, before=(*taking.before, *taking.options))
     options = [option for option, _, _ in taking.options]
     for option in options:
         if option.makes in ("effect", "danger"):

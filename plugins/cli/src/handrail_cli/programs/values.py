@@ -41,13 +41,14 @@ Role = Literal[
 # input           it acts on the desktop
 # inspects        it looks at the running system (processes, sockets, services, mounts, users, installed packages): true answers come from the host
 #                 only. It reads no file that its arguments, its directory or its environment name
+# engine          it asks a container engine or print server, which may be on another machine by the person's settings; then it needs the network
 # filters         whatever its words, directory and environment are, it runs nothing (but a command that its words name) and opens no files but
 #                 those that its words name with the role `read`; given none, it reads its standard input. No script, and nothing with
 #                 settings, modules or plugins; code that it is given has to be simple (see `languages.SIMPLE`)
 # loads_project   it obeys files of the directory that it works in, or of one above (settings, plugins, hooks, modules)
 # reads_list      it opens files that its words do not name: those of a list, or what it finds in a directory or behind links there
 Need = Literal[
-    "network", "code", "repository", "session", "input", "inspects", "filters", "loads_project", "reads_list"
+    "network", "code", "repository", "session", "input", "inspects", "engine", "filters", "loads_project", "reads_list"
 ]
 # Needs with which a program may open files that nobody named, and the needs that say it does not.
 OPENING: frozenset[Need] = frozenset(("loads_project", "reads_list"))
@@ -103,6 +104,11 @@ class Use(NamedTuple):
     reaches: Family | None = None
     # How many words name the program and its subcommand or what it runs, with the options before that; 1 without any.
     leading: int = 1
+
+
+def needing_network(use: Use) -> Use:
+    """Return the same for a call that reaches another machine in place of the system it runs on."""
+    return use._replace(kind=worse(use.kind, "effect"), needs=(use.needs - {"inspects"}) | {"network"})
 
 
 def worse(one: Kind, other: Kind) -> Kind:

@@ -12,6 +12,7 @@ from handrail.files import paths
 from handrail.net import urls
 from handrail_cli.commandline import Word as Whole
 from handrail_cli.programs import Inner, Named, use
+from handrail_cli.programs.values import needing_network
 from handrail_cli.windows import program_data as data
 from handrail_cli.windows.calls import (
     ADDRESS,
@@ -47,6 +48,10 @@ def of_every_system(case: Case, call: Call, before: int) -> frozenset[str] | Non
     found = use(words)
     if found is None:
         return None
+    if "engine" in found.needs:
+        from handrail_cli.engines import engine_elsewhere
+
+        found = found if engine_elsewhere(name, case.judging) is None else needing_network(found)
     check_words(case, call)
     if call.stdin is not None and data.READS_CODE.fullmatch(name) and all(w.startswith("-") for w in call.guesses):
         code_from_pipe(case, call)

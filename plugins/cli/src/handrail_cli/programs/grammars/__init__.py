@@ -81,6 +81,7 @@ CHECKS: Mapping[str, str] = {
     "rpm": "others.rpm",
     "mount": "others.nothing_named",
     "sysctl": "system_queries.check_sysctl",
+    "log_fields": "system_queries.check_log_fields",
     "log_matches": "system_queries.check_log_matches",
     "module_files": "system_queries.check_module_files",
     "login_file": "system_queries.check_login_file",

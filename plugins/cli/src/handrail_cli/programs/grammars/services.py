@@ -64,7 +64,7 @@ def container_text(taking: Taking) -> None:
 
 # What of a container a template shows besides its variables: whole parts hold them.
 SHOWS_VARIABLES = re.compile(
-    r"\bEnv|Config\b(?!\.\w)|\w*Spec\b(?!\.\w)|\bTaskTemplate\b(?!\.\w)|(?<![\w)\]\"$])\.(?![A-Za-z])"
+    r"\bEnv|\bCreatedBy\b|Config\b(?!\.\w)|\w*Spec\b(?!\.\w)|\bTaskTemplate\b(?!\.\w)|(?<![\w)\]\"$])\.(?![A-Za-z])"
 )
 
 
@@ -73,7 +73,10 @@ def check_inspected(taking: Taking) -> None:
     template = taking.value("-f", "--format")
     if template is None or "{{" not in template or SHOWS_VARIABLES.search(template):
         taking.worsen(
-            "dangerous", code="secret", why="it shows the variables of a container, credentials among them", at=0
+            "dangerous",
+            code="secret",
+            why="it shows the variables of a container or image, credentials among them",
+            at=0,
         )
 
 

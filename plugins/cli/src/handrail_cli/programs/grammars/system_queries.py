@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import re
 
+from handrail.records.redaction import is_secret_name
 from handrail_cli.programs.taking import Taking, role_of
 
 LSOF_PLAIN = frozenset("abhlnNOPRtUvVwXEQC?")
@@ -29,6 +30,11 @@ FILTER_WORDS = frozenset((
     "and", "or", "not", "src", "dst", "sport", "dport", "dev", "fwmark", "cgroup", "autobound", "eq", "ne", "neq", "ge", "geq", "le", "leq",
     "gt", "gtr", "lt", "lss", "is",
 ))  # fmt: skip
+# The forms of a log in which an entry is its message, and no other fields are shown.
+LOG_FORMATS = re.compile(r"short(?:-[a-z-]+)?|with-unit|cat|help")
+# The field that has the memory of a program that crashed, and what stands for one that is not certain.
+CORE_FIELD = "COREDUMP"
+UNKNOWN_FIELD = "?"
 SHOWS = re.compile(r"s|sh|show|l|li|ls|list|lst|g|get|help")
 # Of programs that show one device or all: the options that show, and how many devices may follow.
 DEVICE_QUERIES = {
@@ -259,8 +265,29 @@ def check_sysctl(taking: Taking) -> None:
             taking.worsen("dangerous", code="secret", why=f"{text!r} is a file and no setting of the kernel", at=at)
 
 
+def check_log_fields(taking: Taking) -> None:
+    """An entry of the log holds the variables of a program that crashed: whole entries, and such fields, are asked about."""
+    fields = [name for value in _option_values(taking, "--output-fields") for name in value.split(",") if name.strip()]
+    whole = not fields and not all(map(LOG_FORMATS.fullmatch, _option_values(taking, "-o", "--output")))
+    if whole or any(map(_is_secret_field, (*fields, *_option_values(taking, "-F", "--field")))):
+        taking.worsen("dangerous", code="secret", why="it shows variables of programs, which may be credentials")
+
+
+def _option_values(taking: Taking, *names: str) -> list[str]:
+    """The values of an option as often as it was given; for one that is not certain, `UNKNOWN_FIELD`."""
+    given = ((at, value) for option, at, value in (*taking.before, *taking.options) if option.name in names)
+    texts = (value if value is not None else taking.words[at].text for at, value in given)
+    return [UNKNOWN_FIELD if text is None else text for text in texts]
+
+
+def _is_secret_field(name: str) -> bool:
+    field = name.strip().upper()
+    return field in (CORE_FIELD, UNKNOWN_FIELD) or "ENVIRON" in field or is_secret_name(name)
+
+
 def check_log_matches(taking: Taking) -> None:
     """FIELD=VALUE, or the path of a program or device."""
+    check_log_fields(taking)
     for at in taking.operands:
         if "/" in (taking.words[at].text or "/").partition("=")[0]:
             role_of(taking, "list", at)
