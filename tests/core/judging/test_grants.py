@@ -210,6 +210,23 @@ def test_a_grant_for_commands_holds_where_they_were_to_run(later: tuple[str, ...
     assert Grant.given(option, HERE).covers(replace(push, folders=later), HERE) is expected
 
 
+def test_a_grant_for_commands_that_only_look_covers_none_that_changes_something() -> None:
+    """If this fails, options and operands behind the words that were shown turn a look into a change."""
+    look, change = Part(("x", "ls")), Part(("x", "add"), changes=True)
+    verdict = Verdict(Decision.CONFIRM, parts=(look, change), narrowed=(("x", "ls"), ("x", "add")))
+    grant = Grant.given(options(call_of(run), verdict)[1], HERE)
+    covered = [grant.covers(part, HERE) for part in (look, change, replace(look, changes=True))]
+    assert covered == [True, True, False]
+
+
+def test_nothing_that_lasts_is_offered_on_the_host_for_an_option_that_is_not_known() -> None:
+    part = Part(("x", "--plugin", "./e.so"), unlisted=True)
+    assert offered(run, part, narrowed=(("x",),)) == []
+    known = replace(part, unlisted=False)
+    grant = Grant.given(options(call_of(run), Verdict(Decision.CONFIRM, parts=(known,)))[0], HERE)
+    assert (grant.covers(known, HERE), grant.covers(part, HERE)) == (True, False)
+
+
 def test_exactly_one_call_is_another_one_where_its_folder_leads_elsewhere(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()

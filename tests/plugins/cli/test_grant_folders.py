@@ -97,7 +97,7 @@ def outside() -> Iterator[Path]:
         pytest.param("cat {}/n.txt", "cat {}/n.txt mine", id="another-file"),
         pytest.param("cat {}/n.txt", "TOOL=./x cat {}/n.txt", id="a-variable"),
         pytest.param("cp {}/n.txt copy", "cp {}/n.txt mine", id="another-file-that-is-written"),
-        pytest.param("patch --dry-run mine {}/n.txt", "patch mine {}/n.txt", id="a-look-that-changes"),
+        pytest.param("iconv -f UTF-8 {}/n.txt", "iconv -f UTF-8 {}/n.txt -o mine", id="a-converter-that-writes"),
         pytest.param("git remote show origin", "git remote show ssh://one.example/x", id="another-host"),
     ],
 )

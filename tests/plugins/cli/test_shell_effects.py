@@ -467,11 +467,24 @@ def test_a_here_document_hides_no_command(command: str) -> None:
 @pytest.mark.parametrize(
     ("command", "narrowed"),
     [
-        ("git -C /opt/other log", ("git", "-C", "/opt/other", "log")),
-        ("git --no-pager -C /opt/other log -1", ("git", "--no-pager", "-C", "/opt/other", "log")),
-        ("cd /opt/other && git log", ("git", "log")),
-        ("git -C /opt/other", ("git", "-C", "/opt/other")),
+        ("git bundle verify /opt/x", ("git", "bundle", "verify")),
+        ("git -C src bundle verify /opt/x", ("git", "-C", "src", "bundle", "verify")),
+        ("git --no-pager -C src bundle verify -q /opt/x", ("git", "--no-pager", "-C", "src", "bundle", "verify")),
+        ("cd src && git bundle verify /opt/x", ("git", "bundle", "verify")),
     ],
 )
 def test_an_allow_is_narrowed_to_the_subcommand(command: str, narrowed: tuple[str, ...]) -> None:
     assert opinion(command).narrowed == (narrowed,)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git -C /opt/other log",
+        "git --no-pager -C /opt/other log -1",
+        "cd /opt/other && git log",
+        "git -C /opt/other",
+    ],
+)
+def test_an_allow_is_narrowed_to_no_beginning_in_a_folder_outside(command: str) -> None:
+    assert not opinion(command).narrowed

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.plugins.cli.test_host_runs import HOOK, Person, there
+from tests.plugins.cli.test_host_runs import Person, there
 
 import handrail
 from handrail import NoSandbox, Session, ToolResult

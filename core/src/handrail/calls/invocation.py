@@ -73,7 +73,8 @@ class GrantOption:
 
     `tool`: its name; `*` with a `server` is every tool of it. `commands`: beginnings of simple commands, as words; every command in the call
     starts with one of them or is harmless, has no option that is not known, and touches nothing that is not among `touches`, nor anything
-    that is not known. `folders`: real directories, and the `.git` of their repositories; every such command runs in these.
+    that is not known. `changing`: those of them that change something; a command that does starts with one of these.
+    `folders`: real directories, and the `.git` of their repositories; every such command runs in these.
     `paths`: real files, or folders with all that is in them. `hosts`: `name` or `name:port`.
     `server`: the MCP server that runs the tool, and `declared` what it said of its tools then (`Remote.declared`): what is declared otherwise
     later is not what the person said yes to. `call_hash`: exactly this call, as long as it touches no more than `touches`:
@@ -93,6 +94,7 @@ class GrantOption:
     declared: frozenset[str] = frozenset()
     confined: bool = False
     folders: tuple[str, ...] = ()
+    changing: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,8 +46,11 @@ def options(invocation: Invocation, verdict: Verdict) -> tuple[GrantOption, ...]
 
 
 def _changes_meaning(part: Part) -> bool:
-    """Return True if the same text may do another thing on the host the next time: other words, or other files that it obeys."""
-    return part.obeys_workspace or part.varies
+    """Return True if the same text may do another thing on the host the next time: other words, or other files that it obeys.
+
+    What an option does that is not known may depend on a file that it names.
+    """
+    return part.obeys_workspace or part.varies or part.unlisted
 
 
 def _confined(exact: GrantOption, hosts: tuple[str, ...]) -> Iterator[GrantOption]:
@@ -143,8 +146,9 @@ class Grant:
             # Hosts of several such grants count together: the policy adds them up.
             return False
         if option.commands:
-            begins = any(part.argv[: len(words)] == words for words in option.commands)
-            return begins and not part.unlisted and all(_is_known(t) and t in option.touches for t in part.touches)
+            shown = option.changing if part.changes else option.commands
+            begins = any(_begins(part, words) for words in shown)
+            return begins and all(_is_known(t) and t in option.touches for t in part.touches)
         if option.paths or option.hosts:
             return bool(part.touches) and all(self._within(touch, judging) for touch in part.touches)
         return True
@@ -160,6 +164,10 @@ class Grant:
         if touch.kind in ACCESS:
             return bool(touch.what) and any(below(touch.what, path, judging.platform) for path in self.option.paths)
         return touch.kind == "network" and touch.what in self.option.hosts and touch.what != ""
+
+
+def _begins(part: Part, words: tuple[str, ...]) -> bool:
+    return part.argv[: len(words)] == words
 
 
 def _is_known(touch: Touch) -> bool:
@@ -206,7 +214,11 @@ def _narrowed(invocation: Invocation, verdict: Verdict) -> Iterator[GrantOption]
             return
         where = f" in {' and '.join(folders)}" if folders else ""
         label = f"commands that start with {shown}{where}"
-        yield GrantOption(label, tool.name, commands=commands, touches=touches, folders=_grounds_of(verdict.parts))
+        changing = tuple(
+            words for words in commands if any(part.changes and _begins(part, words) for part in verdict.parts)
+        )
+        grounds = _grounds_of(verdict.parts)
+        yield GrantOption(label, tool.name, commands=commands, touches=touches, folders=grounds, changing=changing)
     elif any(part.argv for part in verdict.parts) or any(isinstance(effect, Run | Input) for effect in tool.effects):
         return
     elif touches := [touch for part in verdict.parts for touch in part.touches]:

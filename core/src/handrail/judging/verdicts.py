@@ -110,7 +110,8 @@ class Part:
     in, as absolute paths, an empty one where it cannot be known; none for a tool that runs no command.
     `unlisted`: a word of it is not known, so that the beginning of the command says little of what it does. `obeys_workspace`: on the host it
     runs or loads files that sandboxed commands may change without a question. `varies`: a word of it is not constant (it comes from a variable,
-    a substitution, a pattern, or what another command or a file gives it), so that the same text may mean another thing later.
+    a substitution, a pattern, or what another command or a file gives it), or it reads a file that sandboxed commands may change and may obey
+    what is in it, so that the same text may mean another thing later. `changes`: it changes something, or may.
     """
 
     argv: tuple[str, ...] = ()
@@ -122,6 +123,7 @@ class Part:
     unlisted: bool = False
     obeys_workspace: bool = False
     varies: bool = False
+    changes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

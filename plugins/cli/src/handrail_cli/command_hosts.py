@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
@@ -132,9 +132,10 @@ def _of_remotes(
 
 
 def _addresses(named: Sequence[str], around: Circumstances, words: Sequence[Word]) -> tuple[str, ...] | None:
-    """The addresses that git gets commits from: the one that it is given, or those of remotes."""
+    """Return the addresses that git gets commits from: those that it is given, or those of remotes; None where one is not known."""
     if named:
-        return _expanded(named[0], around)
+        found = [addresses for text in named if (addresses := _expanded(text, around)) is not None]
+        return tuple(chain.from_iterable(found)) if len(found) == len(named) else None
     everything = any(word.text in ("--all", "update") for word in words)
     return (None if everything else _expanded("origin", around)) or registries.git_remotes(around)
 

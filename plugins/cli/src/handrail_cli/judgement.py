@@ -128,7 +128,7 @@ def _weighed(weighing: Weighing, judging: Judging) -> Opinion:
         return _reading(weighing, judging, parts)
     if not weighing.doubts and (reached := _by_host(weighing, judging, parts)) is not None:
         return reached
-    if judging.sandbox is not None and weighing.sends_files:
+    if judging.sandbox is not None and (weighing.sends_files or weighing.feeds_files):
         parts = tuple(replace(part, varies=True) for part in parts)
     withheld = _withheld(weighing, judging)
     if weighing.doubts or withheld:

@@ -77,6 +77,13 @@ def _add(weighing: Weighing, operand: Operand, effects: Effects) -> None:
     weighing.places.write(operand.word, effects, text=operand.text, loses=False)
 
 
+def _change(weighing: Weighing, operand: Operand, effects: Effects) -> None:
+    """A file that something else is made of."""
+    _add(weighing, operand, effects)
+    found = weighing.places.resolved(operand.text) if operand.text is not None else ()
+    effects.reads_changeable = effects.reads_changeable or any(map(weighing.places.changeable, found))
+
+
 def _create(weighing: Weighing, operand: Operand, effects: Effects) -> None:
     """A folder, an empty file or a link, which may replace what has its name."""
     links = any(other.role == "target" for other in operand.use.named)
@@ -142,7 +149,12 @@ def _move(weighing: Weighing, operand: Operand, effects: Effects) -> None:
 
 
 def _execute(weighing: Weighing, operand: Operand, effects: Effects) -> None:
-    weighing.execute(operand.word, operand.text, effects, by=operand.words[0].guess.rpartition("/")[2])
+    name = operand.words[0].guess.rpartition("/")[2]
+    weighing.execute(operand.word, operand.text, effects, by=name)
+    if "code" not in operand.use.needs and effects.obeys_workspace:
+        # Unlike a build tool or an interpreter, it is not expected to run anything of the workspace.
+        told = f"{name!r} loads {operand.word.guess!r}, which commands in the sandbox may change"
+        effects.warn_on_host("code", told, operand.word)
 
 
 def _target(weighing: Weighing, operand: Operand, effects: Effects) -> None:
@@ -246,7 +258,8 @@ ROLES: Mapping[Role, Callable[[Weighing, Operand, Effects], None]] = {
     **dict.fromkeys(("read", "send"), _read),
     "write": _write,
     "create": _create,
-    **dict.fromkeys(("append", "change", "change_tree"), _add),
+    "append": _add,
+    **dict.fromkeys(("change", "change_tree"), _change),
     "dest": _destination,
     "delete": _delete,
     "move": _move,

@@ -59,8 +59,10 @@ class Effects:
     obeys_workspace: bool = False
     # Whether it sets a variable for programs that some may obey.
     leads: bool = False
-    # Whether it is given words that the line does not show.
+    # Whether it is given words that the line does not show, or obeys files that sandboxed commands may change.
     varies: bool = False
+    # True if it reads what is in files that sandboxed commands may change.
+    reads_changeable: bool = False
     # Resolved paths, or patterns of them, of which it may overwrite or delete what is there.
     losing: list[str] = field(default_factory=list[str])
     # Doubts that count only where the line does not run in the sandbox.
@@ -164,6 +166,17 @@ class Places:
         """Whether a resolved path is in a folder for temporary files, or in one that a person has opened to the sandbox."""
         return any(real.startswith(f"{root}/") or real == root for root in self.open) and not self.within(real)
 
+    def changeable(self, found: paths.Resolved) -> bool:
+        """Return True if sandboxed commands may change what a path leads to: the file, or a link on the way to it."""
+        if self.judging.sandbox is None or place_kinds.is_stream(found.real):
+            return False
+        return any(self.within(place) or self.passing(place) for place in {found.real, found.written})
+
+    def write_unnamed(self, word: Word) -> None:
+        """Take down that files are written below the working directory whose names the line does not show."""
+        told = "it writes files whose names are not known, and programs may obey these"
+        self.unknown_names.append(Doubt(Reason("autorun", told, word.span), Decision.CONFIRM))
+
     def readable(self, real: str) -> bool:
         """True in a folder beside the workspace that the sandbox shows: a toolchain, or one that a person has opened."""
         return paths.inside(real, self.judging.readable, seen=self.seen)
@@ -230,6 +243,8 @@ class Places:
         for found in self.resolved(text):
             effects.touches.append(Touch("read", found.real))
             effects.files = effects.files or not place_kinds.is_stream(found.real)
+            if not listing and self.changeable(found):
+                effects.reads_changeable = True
             if not self.reading(text, found, word, effects, listing=listing):
                 return
 

@@ -29,7 +29,7 @@ from handrail_cli.producing import NOTHING, Feed, constant_output
 from handrail_cli.programs import Inner, Named, Use
 from handrail_cli.programs.grammars.running import destroying
 from handrail_cli.programs.taking import taken
-from handrail_cli.programs.values import needing_network
+from handrail_cli.programs.values import CONTAINED, needing_network
 from handrail_cli.shells import is_portable, shell
 from handrail_cli.succession import succession
 from handrail_cli.surroundings import Surroundings
@@ -129,6 +129,9 @@ class Weighing:
         self.traps: list[tuple[str, tuple[int, int], Sequence[PurePath]]] = []
         # Variables that hold lists.
         self.lists: set[str] = set()
+        # Whether it reads files that sandboxed commands may change, and whether something is piped or redirected to a program that may obey it.
+        self.reads_changeable = False
+        self.feeds_program = False
         # What the line has written to files, as far as it can be told.
         self.written: dict[str, str] = {}
         # Whether the line starts something in the background, which it may then wait for or end.
@@ -200,6 +203,7 @@ class Weighing:
             self.narrowable = self.narrowable and doubt.floor is None
         self.changes = self.changes or effects.changes
         self.network = self.network or effects.network
+        self.reads_changeable = self.reads_changeable or effects.reads_changeable
         self.losing += effects.losing
         self.unconfined += effects.unconfined
         self.renamed += effects.renamed
@@ -219,6 +223,11 @@ class Weighing:
         """Return True if the line uses the network and files of the workspace, which sandboxed commands may change before it runs again."""
         touches = (touch for part in self.parts for touch in part.touches)
         return self.network and any(touch.kind == "read" and self.places.within(touch.what) for touch in touches)
+
+    @property
+    def feeds_files(self) -> bool:
+        """Return True if a program may be given what is in files that sandboxed commands may change, and may obey it."""
+        return self.reads_changeable and self.feeds_program
 
     @property
     def lost(self) -> list[str]:
@@ -406,6 +415,7 @@ class Weighing:
             effects.unlisted,
             obeys_workspace=obeys,
             varies=varies,
+            changes=effects.changes,
         )
         self.parts.insert(at, part)
         if (effects.doubts or effects.changes) and any(word.text is None for word in words):
@@ -644,8 +654,10 @@ class Weighing:
             self.folder(named, words[named.word_index], use, effects)
         if use.needs:
             self.needs(use, words, effects)
+        self.works_outside(use, effects)
         for named in use.named:
             judge_operand(self, Operand(named, words, use), effects)
+        self.obeys_files(use, words, feed, effects)
         if use.kind != "reads" and use.needs.isdisjoint(("network", "repository", "code")):
             effects.varies = effects.varies or effects.writes_unseen
         # Where it cannot enter the folder that it is told, it does nothing.
@@ -675,6 +687,29 @@ class Weighing:
             return use
         effects.ask("remote", ASKS_ELSEWHERE.format(words[0].guess, where), words[0])
         return needing_network(use)
+
+    def works_outside(self, use: Use, effects: Effects) -> None:
+        """Take down folders outside the workspace that a command works in, and what it may do there."""
+        if not use.needs.isdisjoint(CONTAINED):
+            return
+        for found in self.places.resolved("."):
+            if not self.places.within(found.real):
+                effects.touches.append(Touch("read", found.real))
+                if use.kind != "reads":
+                    effects.touches.append(Touch("write", found.real))
+                # Its options and operands reach into a place of which nothing else was shown.
+                self.narrowable = False
+
+    def obeys_files(self, use: Use, words: Sequence[Word], feed: Feed, effects: Effects) -> None:
+        """Take down that what a command does may depend on what is in files that sandboxed commands may change."""
+        if effects.filters:
+            return
+        opens_others = "reads_list" in use.needs and not _searches_named_folders(use, words, self.places)
+        obeys = opens_others or "data" not in use.needs
+        if self.judging.sandbox is not None and (opens_others or (obeys and effects.reads_changeable)):
+            effects.varies = True
+        if obeys and feed.given and not feed.constant and not effects.inspects:
+            self.feeds_program = True
 
     def names_file(self, named: Named, words: Sequence[Word]) -> bool:
         """True for a word that is a file to read, named below the working directory or by the system."""
@@ -706,6 +741,9 @@ class Weighing:
         elif "repository" in use.needs and (outer := self.places.outer_repository()) is not None:
             told = f"the repository is {outer!r}, outside the workspace; make that the workspace to work in it"
             effects.ask("foreign_repository", told, words[0])
+        if "writes_unnamed" in use.needs:
+            self.places.write_unnamed(words[0])
+            effects.varies = True
         if "session" in use.needs:
             effects.touches.append(Touch("session", words[0].guess))
             effects.ask("session", f"{words[0].guess!r} changes what later commands do", words[0])

@@ -18,6 +18,7 @@ KEYED = re.compile(r"([A-Za-z_][\w-]*)=(.*)", re.DOTALL)
 HELP = frozenset(("--help", "--version"))
 # What stays of a call that only shows what it would do.
 ONLY_LOOKED_AT = {
+    "folder": "folder",
     "read": "read",
     "execute": "execute",
     "host": "host",

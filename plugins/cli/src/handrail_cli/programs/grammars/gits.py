@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from handrail_cli.programs.grammars.usual import SECRET_SETTING
 from handrail_cli.programs.taking import Taking
@@ -68,10 +69,24 @@ def push(taking: Taking) -> None:
             taking.worsen(
                 "dangerous", code="destructive", why="git push replaces or deletes a branch of the remote", at=at
             )
-    first = taking.operands[0] if taking.operands else None
-    if first is not None and re.search(r"[:/\\]", taking.words[first].text or ":"):
-        taking.worsen("dangerous", code="sends_data", why="git push sends the repository to an address", at=first)
+    for at, text in _remotes(taking):
+        if re.search(r"[:/\\]", text or ":"):
+            taking.worsen("dangerous", code="sends_data", why="git push sends the repository to an address", at=at)
     url(taking)
+
+
+def _remotes(taking: Taking) -> Iterator[tuple[int, str | None]]:
+    """Yield the words that say which repository is the other side: the first operand, and the values of options that take its place."""
+    for at in taking.operands[:1]:
+        yield at, taking.words[at].text
+    yield from _addressed(taking)
+
+
+def _addressed(taking: Taking) -> Iterator[tuple[int, str | None]]:
+    """Yield the values of options that are addresses (`--repo=ADDRESS`)."""
+    for option, at, value in taking.options:
+        if option.role == "url":
+            yield at, value if value is not None else taking.words[at].text
 
 
 def fetch(taking: Taking) -> None:
@@ -103,8 +118,8 @@ def _loses_commits(into: str, *, forced: bool) -> bool:
 
 def url(taking: Taking) -> None:
     """`ext::sh -c …` is an address that runs a command."""
-    for at in taking.operands:
-        text = taking.words[at].text
+    operands = [(at, taking.words[at].text) for at in taking.operands]
+    for at, text in (*operands, *_addressed(taking)):
         if text is None:
             taking.doubt(at)
         elif re.match(r"[\w+-]+::", text) or text.startswith("-"):

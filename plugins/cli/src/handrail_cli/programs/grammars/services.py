@@ -22,6 +22,10 @@ GH_LOOKS = re.compile(
 )
 
 
+# Options of clouds' clients that take options or data from a file, and values that are the contents of one.
+TAKES_FILE = re.compile(r"--([\w-]+-)?files?(=|$)|--cli-input-yaml\b|(.*=)?fileb?://", re.DOTALL)
+
+
 def container_run(taking: Taking) -> None:
     """What of this machine the container is given: folders, and the whole when it is all."""
     for option, at, value in taking.options:
@@ -99,7 +103,7 @@ def cloud(taking: Taking, start: int) -> None:
     texts: list[str] = []
     for at in range(start, len(words)):
         text = words[at].text
-        if text is None:
+        if text is None or TAKES_FILE.match(text):
             taking.doubt(at)
         elif text.startswith("-"):
             if re.match(
