@@ -156,8 +156,7 @@ async def test_nothing_else_runs_in_the_sandbox_while_git_changes_a_repository(r
 async def test_git_changes_no_repository_in_the_background(run: Run, work: Path) -> None:
     await run("git commit -q --allow-empty -m x", background=True)
     await run("git commit -q --allow-empty -m x", on_timeout="background")
-    log = subprocess.run(["git", "log", "--oneline"], cwd=work, capture_output=True, text=True, check=False)
-    assert log.stdout == ""
+    assert not (work / ".git/refs/heads").exists() or not any((work / ".git/refs/heads").iterdir())
 
 
 async def test_what_a_person_is_shown_cannot_change_before_it_runs(run: Run, work: Path, person: Person) -> None:
@@ -184,17 +183,22 @@ async def test_what_a_person_is_shown_cannot_change_before_it_runs(run: Run, wor
         await asyncio.sleep(0.01)
 
 
+def commit_on_another_branch(work: Path, folder: str) -> None:
+    """Commit a folder of hooks on the branch `hooks`, and leave an empty branch."""
+    script = f"git add {folder}; git commit -qm hooks; git switch -qc hooks; git switch -q --orphan main; git commit -q --allow-empty -m x"
+    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for line in script.split("; "):
+        subprocess.run(["git", *identity, *line.split()[1:]], cwd=work, check=True)
+    subprocess.run(["git", "config", "core.hooksPath", folder], cwd=work, check=True)
+
+
 @pytest.mark.parametrize("folder", [".githooks", ".husky/_"])
 async def test_a_hook_that_git_brings_along_is_not_run(run: Run, work: Path, folder: str) -> None:
     hook = work / folder / "post-checkout"
     hook.parent.mkdir(parents=True)
     hook.write_text("#!/bin/sh\necho ran >> ran.txt\n")
     hook.chmod(0o755)
-    script = f"git add {folder}; git commit -qm hooks; git switch -qc hooks; git switch -q --orphan main; git commit -q --allow-empty -m x"
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    for line in script.split("; "):
-        subprocess.run(["git", *identity, *line.split()[1:]], cwd=work, check=True)
-    subprocess.run(["git", "config", "core.hooksPath", folder], cwd=work, check=True)
+    commit_on_another_branch(work, folder)
     result = await run("git switch hooks")
     assert result["status"] == "success"
     assert result["put_aside"]
