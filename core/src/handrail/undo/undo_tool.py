@@ -84,6 +84,8 @@ async def undo_call(given: UndoGiven, context: ToolContext) -> Mapping[str, Any]
     by = session.changes.record_of(context.call_id)
     work = engine.submit(lambda keeper: selection.restore_plan(keeper, plan, chosen, by=by, stop=stop))
     waiting = asyncio.wrap_future(work)
+    # The loop would complain of an error that nobody looks at, where the call is cancelled once more.
+    waiting.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         done = await asyncio.shield(waiting)
     except asyncio.CancelledError:

@@ -116,7 +116,9 @@ def _leaving_repositories(opinion: Opinion) -> Opinion:
         return opinion
     from handrail_cli.verdict_codes import KEEPS_GIT
 
-    told = "git can change no repository in a command that goes on in the background; run git in a call of its own"
+    told = (
+        "git could not change the repository, as the command may go on in the background; run git in a call of its own"
+    )
     reasons = (*opinion.reasons, Reason(KEEPS_GIT, told)) if opinion.view is View.WORK else opinion.reasons
     return replace(opinion, changes_repositories=(), steps=(), reasons=reasons)
 
