@@ -448,22 +448,19 @@ class Session:
         """Begin a run once it may: those that change a repository run alone, those on the host beside each other."""
         while True:
             others = [other for other in self._host_runs if other is not run]
-            if not any(run.confined is not None or other.confined is not None for other in others):
+            waits = any(run.confined is not None or other.confined is not None for other in others)
+            if not waits and self._own_confines().announce(run):
                 # From here on, what starts in the sandbox waits for the call to end.
                 run.begun = True
                 self._host_runs[:] = [*others, run]
-                if await self._prepare_run(run):
-                    return run
-                run.begun = False
-                if not run.asked:
-                    self._host_runs.remove(run)
+                await self._prepare_run(run)
+                return run
             await anyio.sleep(WAIT_S)
 
-    async def _prepare_run(self, run: HostRun) -> bool:
-        """Return False if the call has to wait for one of another session. Raises `Denied` where it cannot be made safe."""
+    async def _prepare_run(self, run: HostRun) -> None:
+        """Hold other commands and put aside what they have left. Raises `Denied` where the workspace cannot be made safe."""
         try:
-            if not await anyio.to_thread.run_sync(self._own_confines().prepare_host_run, run):
-                return False
+            await anyio.to_thread.run_sync(self._own_confines().prepare_host_run, run)
             if run.unheld:
                 raise Denied(
                     "nothing runs on the host now: sandboxed commands still run, and can be neither paused nor ended",
@@ -479,7 +476,6 @@ class Session:
         except BaseException:
             self.end_host_run(run)
             raise
-        return True
 
     def end_host_run(self, run: HostRun) -> None:
         """The call is over: let sandboxed commands run on."""

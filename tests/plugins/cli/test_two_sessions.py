@@ -233,3 +233,17 @@ def test_commands_run_on_the_host_where_no_session_can_write_anything_down(work:
     shared.end_host_run("call")
     with pytest.raises(NoSandbox, match="cannot be written down"):
         shared.begin_command("call", os.getpid(), SharedRun())
+
+
+@pytest.mark.parametrize("command", ["ls", "touch made"])
+async def test_git_of_one_session_and_commands_of_another_do_not_wait_for_each_other_for_ever(
+    one: Session, other: Session, work: Path, command: str
+) -> None:
+    await anyio.run_process(["git", "config", "user.name", "a"], cwd=work)
+    await anyio.run_process(["git", "config", "user.email", "a@b"], cwd=work)
+
+    async def repeat(session: Session, text: str) -> list[str]:
+        return [(await run(session, text, timeout=10))["status"] for _ in range(15)]
+
+    found = await asyncio.gather(repeat(one, command), repeat(other, "git commit -q --allow-empty -m x"))
+    assert found == [["success"] * 15] * 2

@@ -139,6 +139,10 @@ class Confinement:
             return confined
         return self.confines.following(self, confined)
 
+    async def wait_to_begin(self) -> None:
+        """Return once a command can begin. Call `confine` right after it, before anything else of this program runs."""
+        await self.confines.wait_to_begin(self)
+
     def _located(self, confined: Confined) -> Confined:
         """The same by the absolute path of its program: a bare name would mean a file of the current folder, or one that agents put on PATH."""
         name, *words = confined.argv
@@ -276,6 +280,11 @@ class Confines:
         while self._commands.is_held():
             await anyio.sleep(WAIT_S)
 
+    async def wait_to_begin(self, given: Confinement) -> None:
+        """Return once a command can begin that nothing holds, and that holds nothing it would wait for."""
+        while self._commands.has_to_wait(given):
+            await anyio.sleep(WAIT_S)
+
     def following(self, given: Confinement, confined: Confined) -> Confined:
         """Return the command so that its start and its end are known here, too."""
         return self._commands.following(given, confined)
@@ -284,17 +293,18 @@ class Confines:
         """Hold the session's commands while a person is asked about a call on the host."""
         self._commands.hold_own(run)
 
-    def prepare_host_run(self, run: HostRun) -> bool:
+    def announce(self, run: HostRun) -> bool:
+        """Tell other sessions of a call that no sandboxed command runs beside; return False if it has to wait for one of theirs."""
+        return self._commands.announce(run)
+
+    def prepare_host_run(self, run: HostRun) -> None:
         """Hold what runs in the sandbox and put aside what it and earlier commands have left; what starts meanwhile is held, too.
 
-        Return False if it has to wait for a call of another session. For a sandboxed call nothing is put aside: it obeys what it is shown.
+        For a sandboxed call nothing is put aside: it obeys what it is shown.
         """
-        held = self._commands.hold(run)
-        if held is None:
-            return False
+        given, elsewhere = self._commands.hold(run), run.elsewhere
         if run.confined is not None:
-            return True
-        given, elsewhere = held
+            return
         if given or elsewhere or self._left or self._commands.unsearched:
             run.aside = [name for each in given for name in self.put_aside(each)]
             search = self._searched(elsewhere)
@@ -302,7 +312,6 @@ class Confines:
             run.whole = search.whole
             run.left = tuple(map(str, search.kept_back))
         run.left = (*self.left, *run.left, *self._commands.doubted)
-        return True
 
     def _searched(self, elsewhere: Sequence[SharedRun], *, most_s: float = MAX_SEARCH_S) -> Search:
         """Search the workspace for what commands have left, also those of other sessions that nobody has searched."""

@@ -16,12 +16,16 @@ import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from handrail.files import known_places, paths
 from handrail.running import processes
 from handrail.sandboxing import repositories
 from handrail.sandboxing.aside import is_closed
 from handrail.sandboxing.survey import Names, Survey, is_kept_back, near_names, open_closed
+
+if TYPE_CHECKING:
+    from handrail.sandboxing.shared_runs import SharedRun
 
 # How much of a workspace is searched. A tree of this size takes some seconds, and is more than a source tree has.
 MAX_ENTRIES = 2_000_000
@@ -194,6 +198,13 @@ class Hold:
                     _signal(each, signal.SIGCONT)
         self._stopped.clear()
 
+    def release_below(self, pid: int) -> None:
+        """Let one of them run on, with all that it has started."""
+        if pid in self._stopped:
+            for each in _tree([pid]):
+                _signal(each, signal.SIGCONT)
+                self._stopped.pop(each, None)
+
 
 def _are_still(pids: Sequence[int]) -> bool:
     """Return True if none of these processes, and nothing that came from them, can run before something outside wakes it.
@@ -291,6 +302,8 @@ class HostRun:
     # Whether a person is or was asked about the call, and whether it has begun: before, only the commands of its own session are held.
     asked: bool = False
     begun: bool = False
+    # Records of other sessions' commands, as they were when it began.
+    elsewhere: Sequence[SharedRun] = ()
     hold: Hold = field(default_factory=Hold)
     aside: Sequence[str] = ()
     whole: bool = True

@@ -121,6 +121,16 @@ class SharedRuns:
                 raise
             return []
 
+    def begin_alone(self, key: object) -> list[SharedRun] | None:
+        """Do the same for a call that no other runs beside; None also while another session sets up a sandbox."""
+        descriptor = self._setup_lock()
+        if descriptor is None:
+            return None
+        try:
+            return self.begin_host_run(key, alone=True)
+        finally:
+            os.close(descriptor)
+
     def begin_question(self, key: object) -> None:
         """Record that this session's commands are held while a person is asked."""
         if not self._folder.is_dir():
@@ -151,25 +161,47 @@ class SharedRuns:
         with self._changing():
             return bool(self._hosts())
 
+    def runs_alone(self) -> bool:
+        """Return True if another session runs something that no sandboxed command may begin beside."""
+        if not self._folder.is_dir():
+            return False
+        with self._changing():
+            return any(run.alone and run.owner != self._owner for run in self._hosts())
+
     @contextmanager
     def setting_up(self) -> Generator[None]:
-        """No other session sets a sandbox up inside: what it ran there could exchange what is bound here."""
+        """No other session sets a sandbox up inside: what it ran there could exchange what is bound here.
+
+        Nor does one run something alone: that would be paused for a command that waits for its end.
+        """
+        ends = time.monotonic() + SETUP_S
+        while (descriptor := self._setup_lock()) is None:
+            if time.monotonic() > ends:
+                raise NoSandbox(
+                    "other sessions do not finish setting up their sandboxes, or with git",
+                    hint="try again, or end them",
+                )
+            time.sleep(POLL_S / 50)
+        try:
+            yield
+        finally:
+            os.close(descriptor)
+
+    def _setup_lock(self) -> int | None:
+        """Return the open lock of those who set a sandbox up; None while it is another's, or another session runs something alone."""
         try:
             file = private_folder(self._folder) / ".setup.lock"
             descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as exc:
             raise self._unusable(exc) from exc
         try:
-            ends = time.monotonic() + SETUP_S
-            while not try_lock(descriptor):
-                if time.monotonic() > ends:
-                    raise NoSandbox(
-                        "other sessions do not finish setting up their sandboxes", hint="try again, or end them"
-                    )
-                time.sleep(POLL_S / 50)
-            yield
-        finally:
+            if try_lock(descriptor) and not self.runs_alone():
+                return descriptor
+        except BaseException:
             os.close(descriptor)
+            raise
+        os.close(descriptor)
+        return None
 
     def others(self) -> list[SharedRun]:
         """Return the sandboxed commands that run in other sessions."""

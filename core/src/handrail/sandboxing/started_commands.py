@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from handrail.errors import NoSandbox
+from handrail.judging.verdicts import View
 from handrail.sandboxing.quarantine import LOOK_S, Hold, HostRun
 from handrail.sandboxing.sandboxes import Bounds, Confined, PreparedSandbox, Sandbox
 from handrail.sandboxing.shared_runs import SETUP_S, Identities, SharedRun, SharedRuns
@@ -108,6 +109,15 @@ class StartedCommands:
         """True while a sandboxed command that began now would be held."""
         return bool(self._host_runs) or self.has_host_run()
 
+    def has_to_wait(self, given: Confinement) -> bool:
+        """True while a command would be held if it began now, and could hold what it then waits for."""
+        if any(run.confined is given.traffic for run in self._host_runs):
+            return False
+        if given.view is View.READ or given.bounds.network:
+            own = any(run.begun and run.confined is not None for run in self._host_runs)
+            return own or (self._shared is not None and self._shared.runs_alone())
+        return self.is_held()
+
     @property
     def oldest(self) -> Confinement | None:
         """The confinement of the oldest command that still runs or whose changes were not searched yet."""
@@ -200,9 +210,17 @@ class StartedCommands:
     def release(self, hold: Hold) -> None:
         """Let held commands run on, unless a call still needs them to be held; its end lets them run on then."""
         if self.has_host_run():
+            # What others are held for is not held itself.
+            for pid in self._running_alone():
+                hold.release_below(pid)
             return
         asked = [*self._pids()] if self._host_runs else []
         hold.release(but={*asked, *(self._shared.asking() if self._shared is not None else ())})
+
+    def _running_alone(self) -> list[int]:
+        alone = {id(run.confined) for run in self._host_runs if run.begun and run.confined is not None}
+        started = list(self._started.items())
+        return [one.pid for key, one in started if key in alone and not one.over and one.pid is not None]
 
     def _pids(self) -> list[int]:
         return [one.pid for one in list(self._started.values()) if not one.over and one.pid is not None]
@@ -228,19 +246,26 @@ class StartedCommands:
         started = [one for one in list(self._started.values()) if not one.over and _is_held_for(one.given, run)]
         return [one.pid for one in started if one.pid is not None]
 
-    def hold(self, run: HostRun) -> tuple[list[Confinement], list[SharedRun]] | None:
-        """Hold all that run; return the confinements of this session's, and what other sessions give to search.
+    def announce(self, run: HostRun) -> bool:
+        """Tell other sessions of a call; return False if it has to wait for one of theirs. Takes a moment at most, and no other thread."""
+        if self._shared is None:
+            return True
+        if run.confined is None:
+            others = self._shared.begin_host_run(id(run))
+        else:
+            # A sandbox that another session sets up at this moment has to be whole before it is held.
+            others = self._shared.begin_alone(id(run))
+        run.elsewhere = others or ()
+        return others is not None
 
-        With the whole network inside, nothing of this session is held for a call on the host, which may have to talk to it. None if the call has
-        to wait for one of another session.
+    def hold(self, run: HostRun) -> list[Confinement]:
+        """Hold all that run beside a call that was announced; return the confinements of this session's.
+
+        With the whole network inside, nothing of this session is held for a call on the host, which may have to talk to it.
         """
-        alone = run.confined is not None
-        others = self._shared.begin_host_run(id(run), alone=alone) if self._shared is not None else []
-        if others is None:
-            return None
         started = list(self._started.values())
         pids = self._held_for(run)
-        running = [other for other in others if other.is_alive]
+        running = [other for other in run.elsewhere if other.is_alive]
         run.unheld = not run.hold.hold([*pids, *(other.pid for other in running)]) or run.unheld
         for one in started:
             self._doubt(one)
@@ -249,7 +274,7 @@ class StartedCommands:
             self._doubted |= dict.fromkeys(map(Path, other.replaced()), time.time_ns())
             if other.is_detached:
                 run.hold.end([other.pid])
-        return [one.given for one in started], others
+        return [one.given for one in started]
 
     def over(self, run: HostRun) -> None:
         """A call that others were held for is over."""

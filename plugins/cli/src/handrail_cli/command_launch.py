@@ -101,6 +101,8 @@ async def prepare_launch(
     if sandbox is not None:
         sandbox, environment = _networked(sandbox, environment, folder, context)
     settings = cli_settings(context)
+    if sandbox is not None:
+        await sandbox.wait_to_begin()
     return Launch(
         bash,
         command.command if step is None else step.text,

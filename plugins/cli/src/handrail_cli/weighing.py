@@ -52,6 +52,10 @@ TAKEN_APART = frozenset(("expansion",))
 SHELL_ONLY = frozenset(("echo", "printf", "pwd", "test", "[", "[[", "type"))
 # A program with one of these may open files that its words do not name.
 LEADING_ON = frozenset(("loads_project", "reads_list"))
+# Roles of files that a program changes and that its words name.
+CHANGING = frozenset(("delete", "delete_tree", "move", "change", "change_tree", "write", "append"))
+# One of these may reach what its words do not name in the folder that it works in.
+REACHING = LEADING_ON | {"repository", "code", "network", "session", "writes_unnamed"}
 # Build tools that a project brings itself.
 PROJECT_WRAPPERS = frozenset(("gradlew", "mvnw"))
 # Programs that act with another's power or on another machine, whatever they run.
@@ -691,6 +695,9 @@ class Weighing:
     def works_outside(self, use: Use, effects: Effects) -> None:
         """Take down folders outside the workspace that a command works in, and what it may do there."""
         if not use.needs.isdisjoint(CONTAINED):
+            return
+        # What a program that names all files which it changes does there is told by these.
+        if use.needs.isdisjoint(REACHING) and any(named.role in CHANGING for named in use.named):
             return
         for found in self.places.resolved("."):
             if not self.places.within(found.real):

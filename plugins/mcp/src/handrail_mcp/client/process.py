@@ -108,6 +108,16 @@ class _Talk:
     async def read(self) -> None:
         why = "it closed its output"
         try:
+            why = await self._take_lines() or why
+            if not self.over:
+                # Before the session is told that the connection is closed: that says less.
+                self._ended(await self._why(why))
+        finally:
+            self._received.close()
+
+    async def _take_lines(self) -> str | None:
+        """Pass on what it says until it ends. Return why nothing more is taken, if it says too much."""
+        try:
             async for line in self._lines():
                 message = self._answer(line) if (read := _message(line)) is None else read
                 answers = isinstance(message, types.JSONRPCResponse | types.JSONRPCError)
@@ -120,13 +130,10 @@ class _Talk:
                 if message is not None:
                     await self._received.send(SessionMessage(message))
         except _Flood as exc:
-            why = str(exc)
+            return str(exc)
         except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
             pass
-        finally:
-            self._received.close()
-        if not self.over:
-            self._ended(await self._why(why))
+        return None
 
     async def write(self) -> None:
         pipe = self._process.stdin
