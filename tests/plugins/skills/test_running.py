@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from handrail.testing import ScriptedConfirmer
-from handrail_skills.skill import read_skill
+from handrail_skills.skill import Held, Skill, read_skill
 
-from .shelf import enable, own, session_in, write
+from .shelf import enable, own, run, session_in, write
 
 PLAN = """
 name: greet
@@ -134,3 +135,24 @@ def test_what_is_used_of_a_skill_is_what_its_fingerprint_stands_for(tmp_path: Pa
     skill.put(tmp_path / "copy")
     assert (tmp_path / "copy" / "scripts" / "run.py").read_text() == SCRIPT
     assert skill.fingerprint() == checked != read_skill(folder, "user", "you").fingerprint()
+
+
+@pytest.mark.parametrize("directory", ["one\n- {digest} tools", "one\x1b[2K", "one\x85"])
+def test_a_name_with_a_control_character_keeps_a_skill_from_being_enabled(tmp_path: Path, directory: str) -> None:
+    odd = write(own(tmp_path)) / directory.format(digest="0" * 64)
+    odd.mkdir()
+    (odd / "run.py").write_text("print()")
+    done = enable(tmp_path, "tidy")
+    assert done.returncode == 1
+    assert "has a control character" in done.stderr
+    assert "\x1b" not in run(tmp_path, "skills", "list").stdout
+
+
+def test_a_name_cannot_stand_for_two_files_in_a_fingerprint(tmp_path: Path) -> None:
+    digest = hashlib.sha256(b"import evil").hexdigest()
+    skills: list[Skill] = []
+    for files in ({f"one\n- {digest} two": b"import good"}, {"one": b"import good", "two": b"import evil"}):
+        skill = read_skill(write(own(tmp_path)), "user", "you")
+        vars(skill)["held"] = {name: Held(data, runs=False) for name, data in files.items()}
+        skills.append(skill)
+    assert skills[0].fingerprint() != skills[1].fingerprint()

@@ -44,9 +44,9 @@ def listing(as_json: bool) -> None:
         if row["reason"]:
             click.echo(f"  {row['reason']}")
     for hidden, counting in here.library.shadowed():
-        click.echo(f"{hidden.folder} is left out: {counting.folder} has the same name")
+        click.echo(f"{_path_line(hidden.folder)} is left out: {_path_line(counting.folder)} has the same name")
     for broken in here.library.broken():
-        click.echo(f"{broken.folder} cannot be used: {visible(broken.why)}")
+        click.echo(f"{_path_line(broken.folder)} cannot be used: {visible(broken.why)}")
 
 
 @command.command("show")
@@ -59,11 +59,11 @@ def show(name: str) -> None:
     from handrail.words import visible
 
     skill = _here().library.get(name)
-    click.echo(f"{skill.folder}\nfingerprint {skill.fingerprint()}\n")
+    click.echo(f"{_path_line(skill.folder)}\nfingerprint {skill.fingerprint()}\n")
     click.echo(f"description: {visible(skill.description)}\n")
     click.echo("\n".join(map(visible, skill.document.body.splitlines())))
     for file in skill.files:
-        click.echo(f"file: {visible(file)}")
+        click.echo(f"file: {_path_line(file)}")
 
 
 @command.command("enable")
@@ -116,7 +116,7 @@ def check(folders: tuple[Path, ...]) -> None:
         except HandrailError as exc:
             found, noted = [str(exc)], []
         wrong += bool(found)
-        click.echo(f"{folder}: {'wrong' if found else 'good'}")
+        click.echo(f"{_path_line(folder)}: {'wrong' if found else 'good'}")
         for line in (*found, *(f"remark: {each}" for each in noted)):
             click.echo(f"  {visible(line)}")
     if wrong:
@@ -150,6 +150,13 @@ def update() -> None:
         if skill.origin == "plugin" and (outcome := copies.update(skill)) is not None:
             said = {"updated": "brought up to date", "current": "is as it was", "edited": "is yours and stays as it is"}
             click.echo(f"{skill.name} {said[outcome]}")
+
+
+def _path_line(path: Path | str) -> str:
+    """Return a path as one line, with everything written out that a person would not see."""
+    from handrail.undo.states import shown_path
+
+    return shown_path(str(path))
 
 
 def _row(skill: Skill, enabling: Enabling) -> dict[str, object]:

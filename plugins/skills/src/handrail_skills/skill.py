@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import stat
+import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,7 +61,10 @@ class Skill:
 
     @cached_property
     def files(self) -> tuple[str, ...]:
-        """Its files by their paths inside, sorted; `SkillError` for one that leads out of it or is no file, and for too many."""
+        """Its files by their paths inside, sorted.
+
+        Raises `SkillError` for one that leads out of it, is no file or has a control character in its path, and for too many.
+        """
         return tuple(sorted(_inside(self.folder)))
 
     @cached_property
@@ -120,11 +125,9 @@ class Skill:
 
     def fingerprint(self) -> str:
         """Stands for all of its content: another name, byte or permission to run gives another one."""
-        whole = hashlib.sha256()
-        for file, held in self.held.items():
-            content = hashlib.sha256(held.data).hexdigest()
-            whole.update(f"{'x' if held.runs else '-'} {content} {file}\n".encode("utf-8", "surrogateescape"))
-        return whole.hexdigest()
+        content = [(file, held.runs, hashlib.sha256(held.data).hexdigest()) for file, held in self.held.items()]
+        # In JSON no name can be taken for several entries, nor for a part of one.
+        return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
     def put(self, folder: Path) -> None:
         """Write its files, as they are held, into a folder."""
@@ -177,6 +180,8 @@ def _inside(folder: Path) -> Iterator[str]:
             path = Path(where, name)
             found = path.lstat()
             shown = path.relative_to(folder).as_posix()
+            if any(unicodedata.category(letter) == "Cc" for letter in name):
+                raise SkillError(f"{shown!r} in the skill {folder.name!r} has a control character", hint="rename it")
             if stat.S_ISDIR(found.st_mode):
                 continue
             if not stat.S_ISREG(found.st_mode):
