@@ -14,8 +14,10 @@ import anyio
 import pytest
 
 from handrail import Session
+from handrail.asking.questions import question
 from handrail.config.settings import UndoSettings
 from handrail.errors import HandrailError
+from handrail.testing import ScriptedConfirmer
 from handrail.undo.file_contents import kept_file
 from handrail.undo.keeper import UndoKeeper
 from handrail.undo.plans import PathPlan
@@ -289,3 +291,34 @@ async def test_a_name_that_was_deleted_joins_the_file_that_was_edited(
     assert (await session.undo()).ok
     names = (work / "a", work / "one.txt", work / "z", tmp_path / "outside")
     assert {(path.stat().st_ino, path.read_text()) for path in names} == {((work / "z").stat().st_ino, "one")}
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a\u202etxt.sh", "a\\u202etxt.sh"),
+        ("zero\u200bwidth", "zero\\u200bwidth"),
+        ("..%2fx", "..\\x252fx"),
+        ("..\u2044x", "..\\u2044x"),
+        ("%00\u202e\n\udcff", "\\x2500\\u202e\\n\\udcff"),
+    ],
+)
+@pytest.mark.parametrize("folder", [False, True])
+async def test_a_deceptive_name_that_a_call_made_is_undone_with_the_rest(
+    opened: OpenSession, work: Path, name: str, shown: str, folder: bool
+) -> None:
+    before = seen(work)
+    made = f"{name}/in" if folder else name
+    # As text that a call may hold, whatever the name is.
+    code = f"import os; m = {made!a}; os.makedirs(os.path.dirname(m) or '.', exist_ok=True); open(m, 'w').write('x')"
+    confirmer = ScriptedConfirmer("once", "once", "once")
+    rules = {"rules": [{"tool": "undo_call", "decision": "confirm"}]}
+    async with opened(confirm=confirmer, settings={"policy": rules}) as session:
+        assert (await session.call("act", {"code": f"{code}; open('one.txt', 'w').write('ruined')"})).ok
+        done = await session.undo()
+        assert done.ok, done
+        assert seen(work) == before
+        assert shown in question(confirmer.asked[1]).replace("\\\\", "\\")
+        again = await session.undo(confirmer.asked[1].call_id)
+        assert again.ok, again
+        assert (work / made).read_text() == "x"

@@ -134,6 +134,26 @@ def resolve(
     return Resolved(real, os.path.normpath(named), refused, None if plain else _doubtful(text))
 
 
+def undisguised(text: str) -> str:
+    """Return an absolute path as `resolve` takes it, for a place that is known and that no text of a call has chosen.
+
+    Letters of its name that `resolve` refuses are written out (`\\u202e`); the folder that it is in is the real one.
+    """
+    if _deceptive(text) is None:
+        return text
+    folder, name = os.path.split(text)
+    real = os.path.join(os.path.realpath(folder), name)
+    percent = "|%" if ENCODED_CLIMB.search(real) else ""
+    strange = re.compile(f"{CONTROL.pattern}|{DECEPTIVE.pattern}|{FALSE_SEPARATOR.pattern}{percent}")
+    shown = strange.sub(_escape, real)
+    # The letters are more when they are written out; the place is judged, not the length.
+    return shown if len(shown) <= MAX_LENGTH else strange.sub("\ufffd", real)
+
+
+def _escape(found: re.Match[str]) -> str:
+    return "\\x25" if found[0] == "%" else found[0].encode("unicode_escape").decode()
+
+
 def privately(
     found: Resolved, *, temporary: PurePath | None, workspace: Iterable[PurePath], seen: Seen | None = None
 ) -> Resolved:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from handrail.calls.context import ToolContext
 from handrail.calls.invocation import InfoConfirmation
 from handrail.errors import Denied, Downstream
+from handrail.files.paths import undisguised
 from handrail.tools.contract import Delete, Write, tool
 from handrail.undo.states import PathKind, shown_path
 
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 UNDO_TITLE = "Undo a call"
 # Paths that a result and a question name.
 SHOWN = 20
-# What no path may hold that is judged. A place is judged as if another letter stood there.
-UNJUDGEABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 class UndoGiven(BaseModel):
@@ -77,7 +75,7 @@ async def undo_call(given: UndoGiven, context: ToolContext) -> Mapping[str, Any]
     roots, stop = [str(root) for root in session.workspace], threading.Event()
     plan = await engine.run(lambda keeper: selection.plan_for(keeper, given.call, roots, stop=stop))
     final = set(given.final)
-    allowed = all(_judged(path.path) in final for path in plan.final)
+    allowed = all(undisguised(path.path) in final for path in plan.final)
     chosen = check_choice(plan, force=given.force and allowed, skip_changed=given.skip_changed, final=allowed)
     _check_judged(chosen, given)
     await context.about_to_change([path.path for path in chosen])
@@ -144,11 +142,7 @@ def judged_paths(chosen: Sequence[PathPlan]) -> tuple[list[str], list[str]]:
     deletes = [each.path for each in chosen if each.now.kind is PathKind.LINK]
     behind = tuple(f"{path}/" for path in deletes)
     writes = [each.path for each in chosen if each.now.kind is not PathKind.LINK and not each.path.startswith(behind)]
-    return [_judged(path) for path in writes], [_judged(path) for path in deletes]
-
-
-def _judged(path: str) -> str:
-    return UNJUDGEABLE.sub("\ufffd", path)
+    return [undisguised(path) for path in writes], [undisguised(path) for path in deletes]
 
 
 def _told(plan: UndoPlan, done: UndoOutcome) -> dict[str, Any]:
@@ -184,7 +178,7 @@ async def arguments_for(
     chosen = check_choice(plan, force=force, skip_changed=skip_changed, final=final)
     writes, deletes = judged_paths(chosen)
     told: dict[str, Any] = {"call": plan.call, "writes": writes, "deletes": deletes}
-    if gone := [_judged(path.path) for path in chosen if path.no_redo]:
+    if gone := [undisguised(path.path) for path in chosen if path.no_redo]:
         told["final"] = gone
     if plan.passed_over:
         told["passed_over"] = list(plan.passed_over)
