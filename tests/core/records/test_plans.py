@@ -14,6 +14,9 @@ from handrail.records.plans import Plan, faults, read_plan
 from handrail.records.replaying import StepDone, run_plan
 from handrail.testing import open_test_session
 
+ALIASES = "".join(f"    a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 13))
+MERGES = "".join(f"    a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}\n" for n in range(1, 13))
+
 
 def written(folder: Path, text: str) -> Path:
     file = folder / "plan.yaml"
@@ -45,6 +48,10 @@ def written(folder: Path, text: str) -> Path:
             id="nothing-named",
         ),
         pytest.param("name: x\nsteps:\n- &s {tool: wait, args: {inner: *s}}", "itself", id="self-reference"),
+        pytest.param(f"name: x\nsteps:\n- set:\n    a0: &a0 [x, x]\n{ALIASES}", "aliases", id="aliases-of-aliases"),
+        pytest.param(f"name: x\nsteps:\n- set:\n    a0: &a0 {{x: y}}\n{MERGES}", "aliases", id="merges-of-merges"),
+        pytest.param("name: x\nsteps:\n- {set: {a: 2001-99-99}}", "not YAML", id="no-date"),
+        pytest.param("name: x\nsteps:\n- {set: {a: !!bool perhaps}}", "not YAML", id="no-boolean"),
         pytest.param("name: " + "[" * 5000, "nested", id="deep"),
         pytest.param(
             "name: x\nsteps:\n- tool: wait\n  args: {seconds: 0.1}\n  args: {seconds: 60}",
@@ -247,6 +254,26 @@ async def test_a_step_that_needs_what_a_later_one_sets_keeps_the_plan_from_runni
 async def test_what_a_value_holds_is_not_filled_in_again() -> None:
     done = await run({"set": {"a": "${who}"}}, parameters=PARAMETERS, params={"who": "${n}"})
     assert done[0].args == {"a": "${n}"}
+
+
+@pytest.mark.parametrize("form", ["text", "list"])
+async def test_variables_that_multiply_one_another_stop_the_run(form: str) -> None:
+    ten = ["${a%d}"] * 10
+    steps: list[Any] = [{"set": {"a0": "x"}}]
+    for number in range(12):
+        filled = [each % number for each in ten]
+        steps.append({"set": {f"a{number + 1}": filled if form == "list" else "".join(filled)}})
+    assert "more than 1,048,576 characters" in ((await run(*steps))[-1].failure or "")
+
+
+async def test_variables_are_bounded_all_together() -> None:
+    steps = [{"set": {f"a{number}": "x" * 100_000}} for number in range(12)]
+    assert "the variables have more than" in ((await run(*steps))[-1].failure or "")
+
+
+def test_one_step_is_bounded_however_many_texts_it_fills() -> None:
+    with pytest.raises(ConfigError, match="more than 1,048,576 characters"):
+        fill([["${a}", "${a}x"]] * 1_000, {"a": "x" * 100_000})
 
 
 async def test_faults_are_found_without_running() -> None:

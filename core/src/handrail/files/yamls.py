@@ -3,20 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import yaml
+
+# What a text may come to once its aliases are replaced: characters, and one for each value. More than any text of 1 MB without aliases has.
+MAX_EXPANDED = 4 * 2**20
 
 
 def traps(text: str, *, aliases: bool) -> Iterator[tuple[int, str]]:
     """A key that stands there twice, of which YAML takes the last, and an alias, unless `aliases` are taken; with the line of each, from 1.
 
+    Where aliases are taken, a value that contains itself and one that its aliases make too large are traps, too.
     Raises what PyYAML raises for text that is no YAML.
     """
     import yaml
 
-    yield from _traps(yaml.compose(text, yaml.SafeLoader), set(), aliases)
+    root = yaml.compose(text, yaml.SafeLoader)
+    yield from _traps(root, set(), aliases)
+    if aliases and root is not None and _expanded_size(root, {}) > MAX_EXPANDED:
+        yield root.start_mark.line + 1, "it contains itself, or is too large once its aliases are replaced"
+
+
+def load_yaml(text: str) -> Any:
+    """Return the content of a YAML text. Raises `yaml.YAMLError` for all that PyYAML raises for a value that is not what its tag says, too."""
+    import yaml
+
+    try:
+        return yaml.safe_load(text)
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as exc:
+        raise yaml.YAMLError(f"a value cannot be read: {exc}") from exc
+
+
+def _expanded_size(node: yaml.Node, known: dict[int, int]) -> int:
+    """Return the size of a node whose aliases are replaced: each node is visited once, and is too large while it is being visited."""
+    import yaml
+
+    if id(node) in known:
+        return known[id(node)]
+    if isinstance(node, yaml.ScalarNode):
+        return 1 + len(node.value)
+    known[id(node)] = MAX_EXPANDED + 1
+    parts: list[yaml.Node] = []
+    if isinstance(node, yaml.MappingNode):
+        parts = [each for pair in node.value for each in pair]
+    elif isinstance(node, yaml.SequenceNode):
+        parts = list(node.value)
+    known[id(node)] = size = 1 + sum(_expanded_size(part, known) for part in parts)
+    return size
 
 
 def _traps(node: yaml.Node | None, seen: set[int], aliases: bool) -> Iterator[tuple[int, str]]:

@@ -16,28 +16,78 @@ from handrail.words import nearest
 VARIABLE = re.compile(r"(?<!\$)\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 _FILLED = re.compile(rf"\$(\$+\{{[A-Za-z_][A-Za-z0-9_]*\}})|{VARIABLE.pattern}")
 _LITERAL = re.compile(r"(\$+\{[A-Za-z_][A-Za-z0-9_]*\})")
+# Of one step, and of all variables of a plan.
+MAX_FILLED = 1_048_576
 # Expectations whose name is long enough to be told from a key of a value that is meant as it is.
 _FORMS = ("contains", "matches", "one_of")
 
 
 def fill(value: Any, variables: Mapping[str, Any]) -> Any:
-    """The value with every `${variable}` in its texts filled in, once; `ConfigError` for one that is not known."""
-    if isinstance(value, str):
-        return _fill_text(value, variables)
-    if is_mapping(value):
-        return {key: fill(item, variables) for key, item in value.items()}
-    if is_list(value):
-        return [fill(item, variables) for item in value]
-    return value
+    """Return the value with every `${variable}` in its texts filled in, once.
+
+    Raises `ConfigError` for a variable that is not known, and for a value that would have more than `MAX_FILLED` characters.
+    """
+    return _Filling(variables).fill(value)
 
 
-def _fill_text(text: str, variables: Mapping[str, Any]) -> Any:
-    for name in VARIABLE.findall(text):
-        if name not in variables:
-            raise ConfigError(f"there is no variable {name!r}{nearest(name, variables)}")
-    if whole := VARIABLE.fullmatch(text):
-        return variables[whole[1]]
-    return _FILLED.sub(lambda found: found[1] or str(variables[found[2]]), text)
+class _Filling:
+    """One value that is filled in, and how many more characters it may have."""
+
+    def __init__(self, variables: Mapping[str, Any]) -> None:
+        self._variables = variables
+        self._left = MAX_FILLED
+
+    def fill(self, value: Any) -> Any:
+        if isinstance(value, str):
+            return self._fill_text(value)
+        if is_mapping(value):
+            return {key: self.fill(item) for key, item in value.items()}
+        if is_list(value):
+            return [self.fill(item) for item in value]
+        return value
+
+    def _fill_text(self, text: str) -> Any:
+        for name in VARIABLE.findall(text):
+            if name not in self._variables:
+                raise ConfigError(f"there is no variable {name!r}{nearest(name, self._variables)}")
+        if whole := VARIABLE.fullmatch(text):
+            value = self._variables[whole[1]]
+            self._take(size_of(value, MAX_FILLED))
+            return value
+        self._take(len(text))
+        return _FILLED.sub(lambda found: found[1] or self._part(found[2]), text)
+
+    def _part(self, name: str) -> str:
+        text = str(self._variables[name])
+        self._take(len(text))
+        return text
+
+    def _take(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise ConfigError(f"with its variables filled in, the step has more than {MAX_FILLED:,} characters")
+
+
+def size_of(value: Any, most: int) -> int:
+    """Return the number of characters of a value, and one for each value in it; where that is more than `most`, some number above it.
+
+    What stands in several places counts in each.
+    """
+    size, waiting = 0, [value]
+    while waiting and size <= most:
+        item = waiting.pop()
+        size += 1
+        if isinstance(item, (str, bytes)):
+            size += len(item)
+        elif isinstance(item, int):
+            # A decimal digit has more than three bits.
+            size += item.bit_length() // 3
+        elif is_mapping(item):
+            waiting.extend(item.keys())
+            waiting.extend(item.values())
+        elif isinstance(item, (list, tuple, set, frozenset)):
+            waiting.extend(cast("Sequence[Any]", item))
+    return size
 
 
 def literal(text: str) -> str:

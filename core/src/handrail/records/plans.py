@@ -42,7 +42,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
 from handrail.errors import ConfigError
-from handrail.files.yamls import traps
+from handrail.files.yamls import load_yaml, traps
 from handrail.plain import is_list, is_object
 from handrail.records.locators import Locator, Part, Place
 from handrail.records.matching import unsound, variables_in
@@ -246,7 +246,7 @@ def parse_plan(data: bytes, *, where: Path) -> Plan:
     try:
         for line, why in traps(text, aliases=True):
             raise ConfigError(f"the plan {where}, line {line}: {why}")
-        content = yaml.safe_load(text)
+        content = load_yaml(text)
     except RecursionError as exc:
         raise ConfigError(f"the plan {where} contains itself, or is nested too deep") from exc
     except yaml.YAMLError as exc:

@@ -13,7 +13,7 @@ from handrail.calls.invocation import ToolCall
 from handrail.errors import ConfigError, HandrailError
 from handrail.judging.verdicts import Verdict
 from handrail.records.finding import Caller, Eyes
-from handrail.records.matching import fill, look_up, unmet
+from handrail.records.matching import MAX_FILLED, fill, look_up, size_of, unmet
 from handrail.records.plans import Plan, Step, unset
 from handrail.results.values import ToolResult
 from handrail.session import Session
@@ -92,6 +92,8 @@ class _Run:
         self._call = call
         self._eyes = eyes
         self._variables = variables
+        self._sizes: dict[str, int] = {}
+        self._size = 0
         self._told = told
         self._verdicts: dict[str, Verdict] = {}
         self.finished: list[StepDone] = []
@@ -130,7 +132,7 @@ class _Run:
 
     def _set(self, step: Step, number: str) -> StepDone:
         values = cast("dict[str, Any]", fill(step.set, self._variables))
-        self._variables.update(values)
+        self._keep(values)
         return StepDone(number, step, values)
 
     async def _called(self, step: Step, number: str) -> StepDone:
@@ -151,11 +153,25 @@ class _Run:
             failure = self._save(step, result)
         return StepDone(number, step, args, result, self._verdicts.get(call_id), failure, attempts=attempt)
 
+    def _keep(self, values: Mapping[str, Any]) -> None:
+        """Set variables. Raises `ConfigError` if all that steps have set is too large."""
+        for name, value in values.items():
+            size = size_of(value, MAX_FILLED)
+            self._size += size - self._sizes.get(name, 0)
+            self._sizes[name] = size
+        if self._size > MAX_FILLED:
+            raise ConfigError(f"the variables have more than {MAX_FILLED:,} characters")
+        self._variables.update(values)
+
     def _save(self, step: Step, result: ToolResult) -> str | None:
         for name, path in step.save.items():
-            self._variables[name] = look_up(result, path)
-            if self._variables[name] is None:
+            value = look_up(result, path)
+            if value is None:
                 return f"the result has no {path!r} to save as {name!r}"
+            try:
+                self._keep({name: value})
+            except ConfigError as exc:
+                return str(exc)
         return None
 
 

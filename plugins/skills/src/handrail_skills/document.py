@@ -11,7 +11,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, field_validator
 
 from handrail import HandrailError
-from handrail.files.yamls import traps
+from handrail.files.yamls import load_yaml, traps
 from handrail.plain import is_object
 from handrail.tools import mistakes
 from handrail.words import nearest
@@ -106,7 +106,7 @@ def _frontmatter(text: str) -> Frontmatter:
         for line, why in traps(text, aliases=False):
             # The first line is the fence.
             raise SkillError(f"{FILE}, line {line + 1}: {why}")
-        content: Any = yaml.safe_load(text)
+        content: Any = load_yaml(text)
     except yaml.MarkedYAMLError as exc:
         # The first line is the fence.
         line = f", line {exc.problem_mark.line + 2}" if exc.problem_mark else ""
