@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeGuard
 
 # `dict` first: the check for any other mapping is slow. Written out, the union would be made anew at each call.
@@ -31,6 +31,14 @@ def is_deeper(value: object, levels: int) -> bool:
     for _ in range(levels + 1):
         below = [item for each in below for item in _items(each)]
     return bool(below)
+
+
+def integers_in(value: object) -> Iterator[int]:
+    """Yield the integers of mappings and lists that stand in one another."""
+    if isinstance(value, int):
+        yield value
+    for item in _items(value):
+        yield from integers_in(item)
 
 
 def _items(value: object) -> Iterable[object]:

@@ -50,6 +50,14 @@ def written(folder: Path, text: str) -> Path:
         pytest.param("name: x\nsteps:\n- &s {tool: wait, args: {inner: *s}}", "itself", id="self-reference"),
         pytest.param(f"name: x\nsteps:\n- set:\n    a0: &a0 [x, x]\n{ALIASES}", "aliases", id="aliases-of-aliases"),
         pytest.param(f"name: x\nsteps:\n- set:\n    a0: &a0 {{x: y}}\n{MERGES}", "aliases", id="merges-of-merges"),
+        pytest.param(
+            f"name: x\nsteps:\n- {{set: {{a: {'9' * 5_000}}}}}", "line 3: an integer has more than", id="long-integer"
+        ),
+        pytest.param(f"name: x\nsteps:\n- {{set: {{a: 0x{'f' * 9_999}}}}}", "an integer has", id="long-hexadecimal"),
+        pytest.param(f"name: x\n0x{'f' * 200_000}: 1\nsteps: [{{tool: wait}}]", "not YAML", id="long-integer-as-key"),
+        pytest.param(
+            f"name: x\nsteps: [{{tool: wait}}]\n? 0x{'f' * 9_999}\n: 1", "an integer has", id="long-explicit-key"
+        ),
         pytest.param("name: x\nsteps:\n- {set: {a: 2001-99-99}}", "not YAML", id="no-date"),
         pytest.param("name: x\nsteps:\n- {set: {a: !!bool perhaps}}", "not YAML", id="no-boolean"),
         pytest.param("name: " + "[" * 5000, "nested", id="deep"),
@@ -269,6 +277,11 @@ async def test_variables_that_multiply_one_another_stop_the_run(form: str) -> No
 async def test_variables_are_bounded_all_together() -> None:
     steps = [{"set": {f"a{number}": "x" * 100_000}} for number in range(12)]
     assert "the variables have more than" in ((await run(*steps))[-1].failure or "")
+
+
+def test_an_integer_that_is_too_long_for_a_text_is_not_filled_in() -> None:
+    with pytest.raises(ConfigError, match="'a' holds an integer"):
+        fill("${a}x", {"a": 10**5_000})
 
 
 def test_one_step_is_bounded_however_many_texts_it_fills() -> None:

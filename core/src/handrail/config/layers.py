@@ -20,13 +20,15 @@ from handrail.config.settings import Settings
 from handrail.config.source_text import read_source
 from handrail.config.trust import is_trusted_text
 from handrail.errors import ConfigError
-from handrail.plain import is_deeper, is_object
+from handrail.plain import integers_in, is_deeper, is_object
 from handrail.words import nearest
 
 PREFIX = "HANDRAIL_"
 SECRET = f"{PREFIX}SECRET_"
 # Tables and lists in one another that a file may have.
 DEEPEST = 50
+# What TOML asks of every program that reads it, and no more.
+INTEGER_BITS = 64
 RESERVED = frozenset({"HANDRAIL_HOME", "HANDRAIL_CONFIG", "HANDRAIL_PLUGINS"})
 
 Key = tuple[str, ...]
@@ -171,10 +173,19 @@ def parse(text: str, file: Path) -> dict[str, Any]:
         ) from exc
     except RecursionError as exc:
         raise ConfigError(f"{file}: it is nested too deep") from exc
+    # Python reads no decimal integer of more than 4,300 digits, and tomllib leaves that to whoever calls it.
+    except ValueError as exc:
+        raise _too_long(file) from exc
     # Dotted keys nest without recursion while they are parsed, but not where the values are read.
     if is_deeper(values, DEEPEST):
         raise ConfigError(f"{file}: it is nested too deep; at most {DEEPEST} levels are read")
+    if any(number.bit_length() > INTEGER_BITS for number in integers_in(values)):
+        raise _too_long(file)
     return values
+
+
+def _too_long(file: Path) -> ConfigError:
+    return ConfigError(f"{file}: an integer in it has more than {INTEGER_BITS} bits")
 
 
 def environment_layers(environment: Mapping[str, str]) -> Iterator[Layer]:

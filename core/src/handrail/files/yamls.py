@@ -10,12 +10,15 @@ if TYPE_CHECKING:
 
 # What a text may come to once its aliases are replaced: characters, and one for each value. More than any text of 1 MB without aliases has.
 MAX_EXPANDED = 4 * 2**20
+# Of an integer as it is written: Python makes no text of one with more than 4,300 decimal digits.
+MAX_DIGITS = 1_000
+INTEGER_TAG = "tag:yaml.org,2002:int"
 
 
 def traps(text: str, *, aliases: bool) -> Iterator[tuple[int, str]]:
     """A key that stands there twice, of which YAML takes the last, and an alias, unless `aliases` are taken; with the line of each, from 1.
 
-    Where aliases are taken, a value that contains itself and one that its aliases make too large are traps, too.
+    So is an integer with too many digits; and, where aliases are taken, a value that contains itself and one that its aliases make too large.
     Raises what PyYAML raises for text that is no YAML.
     """
     import yaml
@@ -64,12 +67,15 @@ def _traps(node: yaml.Node | None, seen: set[int], aliases: bool) -> Iterator[tu
             yield node.start_mark.line + 1, "aliases are not taken"
         return
     seen.add(id(node))
+    if isinstance(node, yaml.ScalarNode) and node.tag == INTEGER_TAG and len(node.value) > MAX_DIGITS:
+        yield node.start_mark.line + 1, f"an integer has more than {MAX_DIGITS:,} digits"
     if isinstance(node, yaml.MappingNode):
         names = set[str]()
         for key, value in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value in names:
                 yield key.start_mark.line + 1, f"the key {key.value!r} is there twice"
             names.add(key.value if isinstance(key, yaml.ScalarNode) else "")
+            yield from _traps(key, seen, aliases)
             yield from _traps(value, seen, aliases)
     elif isinstance(node, yaml.SequenceNode):
         for item in node.value:

@@ -58,7 +58,10 @@ class _Filling:
         return _FILLED.sub(lambda found: found[1] or self._part(found[2]), text)
 
     def _part(self, name: str) -> str:
-        text = str(self._variables[name])
+        try:
+            text = str(self._variables[name])
+        except ValueError as exc:
+            raise ConfigError(f"the variable {name!r} holds an integer that is too long to be written out") from exc
         self._take(len(text))
         return text
 

@@ -384,7 +384,8 @@ def _first(values: Iterable[Any]) -> str | None:
 def _toml(text: str) -> Mapping[str, Any]:
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+    # Also raised for an integer of too many digits, besides what is no TOML.
+    except (ValueError, RecursionError):
         return {}
 
 

@@ -21,7 +21,8 @@ class Toml(Text):
     def read(self, text: str) -> dict[str, Any]:
         try:
             return tomllib.loads(text)
-        except tomllib.TOMLDecodeError as exc:
+        # Also raised for an integer of too many digits, besides what is no TOML.
+        except ValueError as exc:
             raise BrokenError(str(exc)) from exc
         except RecursionError as exc:
             raise BrokenError("it is nested too deep") from exc
