@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def written(folder: Path, text: str) -> Path:
         pytest.param("name: x\nsteps: [{set: {'a b': 1}}]", "steps", id="no-variable"),
         pytest.param("name: [", "not YAML", id="not-yaml"),
         pytest.param("- 1", "not a mapping", id="a-list"),
-        pytest.param("#" * 1_048_577, "more than 1,048,576 bytes", id="too-long"),
+        pytest.param("#" * 1_048_577, "not a file of at most 1,048,576 bytes", id="too-long"),
         pytest.param(
             "name: x\nlook: {tool: look}\nsteps: [{tool: act, find: {element_id: {window: Editor}}}]",
             "element_id",
@@ -82,6 +83,13 @@ def test_a_bad_plan_is_refused_by_name(tmp_path: Path, text: str, told: str) -> 
     with pytest.raises(ConfigError, match=r"plan\.yaml") as refused:
         read_plan(written(tmp_path, text))
     assert told in str(refused.value)
+
+
+def test_a_plan_that_is_a_pipe_is_refused_at_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "plan.yaml"
+    os.mkfifo(pipe)
+    with pytest.raises(ConfigError, match="is not a file"):
+        read_plan(pipe)
 
 
 def test_a_text_that_is_one_variable_keeps_its_type() -> None:

@@ -41,6 +41,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints, TypeAdapter, ValidationError, model_validator
 
+from handrail.config.source_text import read_regular
 from handrail.errors import ConfigError
 from handrail.files.yamls import load_yaml, traps
 from handrail.plain import is_list, is_object
@@ -221,16 +222,7 @@ def _typed(value: Any, kind: Kind) -> Any:
 
 def read_plan(path: Path) -> Plan:
     """The plan in a YAML file; `ConfigError` names file, line or key."""
-    try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
-    except FileNotFoundError as exc:
-        from handrail.files.naming import near
-
-        raise ConfigError(f"there is no plan {str(path)!r}", hint=near(path)) from exc
-    except OSError as exc:
-        raise ConfigError(f"the plan {path} cannot be read: {exc.strerror}") from exc
-    return parse_plan(data, where=path)
+    return parse_plan(read_regular(path, MAX_BYTES, kind="plan"), where=path)
 
 
 def parse_plan(data: bytes, *, where: Path) -> Plan:
