@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from google.adk.artifacts import InMemoryArtifactService
+from google.adk.models.llm_request import LlmRequest
+from google.adk.models.llm_response import LlmResponse
 from google.adk.sessions import InMemorySessionService
 from google.adk.tools.base_toolset import BaseToolset
 from tests.plugins.adk.agents import Chat, Scripted, answered, declarations, last_text, questions, results
@@ -247,6 +250,29 @@ async def test_what_may_not_overtake_a_call_that_is_asked_about_is_not_done() ->
         (question,) = questions(asked)
         events = await chat.say(answered(question, True))
     assert results(events)[-1]["setting"] == "blue"
+
+
+class SameIds(Scripted):
+    """A model that gives all of its calls one id."""
+
+    async def generate_content_async(
+        self, llm_request: LlmRequest, stream: bool = False
+    ) -> AsyncGenerator[LlmResponse, None]:
+        async for response in super().generate_content_async(llm_request, stream):
+            for part in (response.content and response.content.parts) or []:
+                if part.function_call is not None:
+                    part.function_call.id = "same"
+            yield response
+
+
+async def test_the_second_of_two_calls_with_one_id_is_refused_and_the_first_is_as_it_was() -> None:
+    async with open_test_session(tools=TOOLS) as session:
+        chat = Chat(HandrailToolset(session), SameIds.of([("add", {"a": 1, "b": 1}), ("add", {"a": 2, "b": 2})]))
+        first, second = results(await chat.say())
+        assert (first["status"], first["sum"]) == ("success", 2)
+        assert second["error"]["code"] == "invalid_arguments"
+        assert "KeyError" not in json.dumps([first, second])
+        assert "sum" not in second
 
 
 async def test_calls_of_which_nobody_knows_what_they_change_are_asked_about_together_and_made_in_their_order() -> None:

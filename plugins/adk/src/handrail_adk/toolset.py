@@ -19,6 +19,7 @@ from google.genai import types
 from handrail import Session, Tool, ToolCall, ToolResult, declare, family_of
 from handrail.artifacts.store import Artifact
 from handrail.asking.confirm import Confirmer
+from handrail.calls.ending import refuse_second
 from handrail.calls.scheduler import with_waiting
 from handrail.errors import Downstream, HandrailError
 from handrail.opening import found_runtime
@@ -123,6 +124,9 @@ class HandrailToolset(BaseToolset):
         call = ToolCall(name, args, call_id)
         if hold.asking is None:
             return await hold.steps.call(call)
+        if call_id in hold.asking.asks:
+            # A person's answer to the first must not be taken for one to the second, nor the other way round.
+            return refuse_second(hold.session, call)
         key = asked_key(context.agent_name, call_id)
         ask = asking.Ask(given=context.tool_confirmation, shown=context.state.get(key))
         hold.asking.asks[call_id] = ask
