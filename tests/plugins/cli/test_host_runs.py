@@ -205,6 +205,104 @@ async def test_a_hook_that_git_brings_along_is_not_run(run: Run, work: Path, fol
     assert not (work / "ran.txt").exists()
 
 
+HOOK_OF_BRANCH = "printf '#!/bin/sh\\necho ran >> ran.txt\\n' > {0}; chmod +x {0}; git add -A {0}"
+
+
+def run_script(work: Path, script: str) -> None:
+    """Run lines of shell outside the sandbox, with git as somebody and without hooks."""
+    identity = {f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
+    subprocess.run(["sh", "-ec", script], cwd=work, check=True, env={**os.environ, **identity})
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "hook"),
+    [
+        pytest.param("git config core.hooksPath hk; ln -s b hk", "mkdir b", "b/post-checkout", id="folder"),
+        pytest.param(
+            "git config core.hooksPath a/hk; mkdir -p b/hk; touch b/hk/x; ln -s b a",
+            "rm a; mkdir -p a/hk",
+            "a/hk/post-checkout",
+            id="link-on-the-way",
+        ),
+        pytest.param("ln -s ../../b/x.sh .git/hooks/post-checkout", "mkdir b", "b/x.sh", id="hook"),
+        pytest.param(
+            "git config core.hooksPath hk; mkdir hk; ln -s ../b/x.sh hk/post-checkout",
+            "mkdir b",
+            "b/x.sh",
+            id="hook-elsewhere",
+        ),
+        pytest.param(
+            "mkdir a b; touch a/x.sh b/y; chmod +x a/x.sh; ln -s a cur; ln -s ../../cur/x.sh .git/hooks/post-checkout",
+            "rm cur; ln -s b cur",
+            "b/x.sh",
+            id="link-on-the-way-of-a-hook",
+        ),
+    ],
+)
+async def test_a_hook_that_git_can_exchange_is_not_run(run: Run, work: Path, here: str, there: str, hook: str) -> None:
+    commit = "git add -A; git commit --allow-empty -qm x"
+    run_script(work, f"mkdir -p .git/hooks; {here}; {commit}")
+    off = "git -c core.hooksPath=/dev/null"
+    run_script(work, f"{off} switch -qc hooks; {there}; {HOOK_OF_BRANCH.format(hook)}; git add -A; {off} commit -qm y")
+    run_script(work, f"{off} switch -q -")
+    result = await run("git switch hooks")
+    assert result["status"] == "success"
+    assert not (work / "ran.txt").exists()
+
+
+async def test_a_hook_that_stays_as_it_is_is_run(run: Run, work: Path) -> None:
+    run_script(work, "mkdir -p .git/hooks b; ln -s ../../b/x.sh .git/hooks/post-checkout; echo x > y; git add y")
+    run_script(work, f"{HOOK_OF_BRANCH.format('b/x.sh')}; git -c core.hooksPath=/dev/null commit -qm x")
+    await run("git switch -c other")
+    assert (work / "ran.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("here", "command"),
+    [
+        pytest.param("mkdir t; touch t/c; ln -s t tools", "sh tools/c", id="behind-a-link"),
+        pytest.param("mkdir tools; ln -s ../t tools/c", "sh tools/c", id="a-link-to-nothing"),
+        pytest.param("mkdir -p tools/c", "tools/c", id="a-folder"),
+        pytest.param(":", '"$(git rev-parse --show-toplevel)/tools/c"', id="below-the-top"),
+        pytest.param(":", '"`git rev-parse --show-toplevel`"/tools/c', id="below-the-top-in-backticks"),
+        pytest.param("mkdir tools; touch tools/c", '"$TOP"/tools/c', id="only-a-shell-can-tell"),
+    ],
+)
+async def test_git_changes_nothing_where_it_could_exchange_a_program(
+    run: Run, work: Path, person: Person, here: str, command: str
+) -> None:
+    person.answer = Choice.DENY
+    run_script(work, here)
+    name_command(work, command)
+    result = await run("git commit -q --allow-empty -m x")
+    assert "Read-only file system" in result["stderr"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sed -e s/v1.2/v1.3/g",
+        "sed 's/$Id$/a.b/; y/a.b/c.d/'",
+        'tools/c "$LOCAL" %f',
+        "tools/c # in ./more/words",
+        "tools/c $HOME/words",
+        "sh -c '\"$(git rev-parse --show-toplevel)\"/tools/c x'",
+    ],
+)
+async def test_git_works_where_settings_name_programs_that_stay_as_they_are(
+    run: Run, work: Path, person: Person, command: str
+) -> None:
+    person.answer = Choice.DENY
+    run_script(work, "mkdir tools; echo good > tools/c")
+    with (work / ".git/config").open("a") as file:
+        file.write('[diff "x"]\n\ttextconv = ' + command.replace('"', '\\"') + "\n")
+    result = await run("git commit -q --allow-empty -m x")
+    assert (result["exit_code"], result["status"]) == (0, "success")
+    if "tools/c" in command:
+        await run("echo evil > tools/c")
+        assert (work / "tools/c").read_text() == "good\n"
+
+
 async def test_git_does_not_write_a_program_that_its_settings_name(run: Run, work: Path, person: Person) -> None:
     person.answer = Choice.DENY
     program = name_program(work)
@@ -218,8 +316,13 @@ def name_program(work: Path) -> Path:
     program = work / "tools/convert.sh"
     program.parent.mkdir()
     program.write_text("exit 1\n")
-    subprocess.run(["git", "config", "diff.x.textconv", "sh tools/convert.sh"], cwd=work, check=True)
+    name_command(work, "sh tools/convert.sh")
     return program
+
+
+def name_command(work: Path, command: str) -> None:
+    """Have the repository's settings name a command."""
+    subprocess.run(["git", "config", "diff.x.textconv", command], cwd=work, check=True)
 
 
 async def test_what_could_not_write_to_a_file_is_ended_when_a_command_on_the_host_replaces_it(

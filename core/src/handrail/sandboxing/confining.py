@@ -204,10 +204,10 @@ class Confinement:
         """Return the same where the command may change the one repository that these `.git` belong to, but for what git obeys in it.
 
         Programs that one repository names can change another: of several it may change none. Nor may it where settings name a program that is not
-        there: git would write it, and run it.
+        there, or behind a link: git could write it, or have the link lead elsewhere, and run it.
         """
         changed = repositories.one_repository(gits)
-        if changed is not None and repositories.absent_files(changed, self.confines.git_settings):
+        if changed is not None and repositories.has_unsettled_files(changed, self.confines.git_settings):
             return self
         freed = {place for place in self.repositories if changed is not None and place.is_relative_to(changed)}
         rest = tuple(place for place in self.repositories if place not in freed)

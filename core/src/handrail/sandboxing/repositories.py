@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from handrail.files import known_places
 from handrail.sandboxing.aside import is_left
+from handrail.sandboxing.ways import steps_to
 
 # Within the folder of a repository, a submodule's or a worktree's: programs, and names of programs and of folders that hold them.
 OBEYED = ("hooks", "config", "config.worktree", "commondir", "gitdir")
@@ -48,9 +49,26 @@ PLAIN_SETTINGS = re.compile(
 READ_SETTINGS = re.compile(
     r"core\.(?:excludesfile|attributesfile)|blame\.ignorerevsfile|commit\.template|mailmap\.file"
 )
+# In the command of a setting, what stands for the work tree and for the person's home.
+TOPLEVEL = re.compile(
+    r"""(?x) ["']? (?: \$\( \s*git\s+rev-parse\s+--show-toplevel (?:\s+2>\s*/dev/null)? \s*\)
+    | ` \s*git\s+rev-parse\s+--show-toplevel (?:\s+2>\s*/dev/null)? \s*` ) (?: ["'](?=/) )?"""
+)
+HOME = re.compile(r"""\$(?:HOME|\{HOME\})["']?(?=/)""")
+# A name of a file that only a shell can tell.
+UNCLEAR = re.compile(r"[$`][^\s;&|()]*/|\)/")
+# An expression for sed or perl, which is no name of a file.
+EXPRESSION = re.compile(
+    r"""(?x) (?<=[\s'"]) [\d,$]* (?: s | y | tr ) ([/|,#@!:]) (?:\\.|(?!\1).)* \1 (?:\\.|(?!\1).)* \1 [gpiImM\d]* (?= $ | [\s'";}] )"""
+)
 # What tells the name of a file from other words.
 FILE_NAME = re.compile(r"[^./][./]|[./][^./]")
 SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]\s*(.*)')
+# A line that goes on in the next one, and the parts of a value.
+CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
+VALUE_PART = re.compile(r"""(?x) "(?P<quoted>(?:\\.|[^"\\])*)"? | (?P<escaped>\\.) | [#;].* | (?P<plain>[^"\\#;]+) """)
+ESCAPED = re.compile(r"\\(.)")
+ESCAPES = {"n": "\n", "t": "\t", "b": "\b"}
 KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=\s*(.*))?$")
 
 
@@ -113,32 +131,65 @@ def named_by(settings: Iterable[Path], work: Path) -> Iterator[Path]:
     """The places that these files of settings name for a work tree, and what the links among them lead to."""
     for file in settings:
         for named in _named(file, work=work, depth=MAX_INCLUDES):
-            yield named.place
-            yield from _link_targets(named.place)
+            if not named.unclear and (named.is_obeyed or not named.place.is_dir()):
+                yield named.place
+                yield from _link_targets(named.place)
 
 
-def absent_hooks(git: Path, settings: Iterable[Path] = ()) -> bool:
-    """Return True if settings name a folder of hooks that is not there, so that git could make it and run what it has just written."""
-    return any(named.key == HOOKS for named in _absent(git, settings))
+def has_unsettled_hooks(git: Path, settings: Iterable[Path] = ()) -> bool:
+    """Return True if git could bring along a hook and run it: a folder of hooks, or what a hook is a link to, is not there, or is behind a link."""
+    trees = _real_trees(git)
+    own = [Path(os.path.realpath(folder), "hooks") for folder in _all_folders(git)]
+    named = [named.way for named in _all_named(git, settings) if named.key == HOOKS]
+    return not (
+        all(_are_settled(hooks, trees, held=hooks) for hooks in own if os.path.lexists(hooks))
+        and all(_are_settled(hooks, trees) for hooks in named)
+    )
 
 
-def absent_files(git: Path, settings: Iterable[Path] = ()) -> list[Path]:
-    """Return the programs and further settings in the work trees that settings name and that are not there: git could make and obey them."""
-    trees = tuple(work_trees(git))
-    return [
-        named.place
-        for named in _absent(git, settings)
-        if COMMAND_SETTINGS.fullmatch(named.key)
-        and not named.on_path
-        and any(named.place.is_relative_to(tree) for tree in trees)
-    ]
+def has_unsettled_files(git: Path, settings: Iterable[Path] = ()) -> bool:
+    """Return True if git could bring along a program or further settings, and obey them: what settings name is not there, or is behind a link."""
+    trees = _real_trees(git)
+    return any(
+        named.unclear or not _is_settled(named.way, trees, os.path.isfile)
+        for named in _all_named(git, settings)
+        if COMMAND_SETTINGS.fullmatch(named.key) and not named.on_path
+    )
 
 
-def _absent(git: Path, settings: Iterable[Path]) -> Iterator[_NamedPlace]:
+def _real_trees(git: Path) -> Sequence[Path]:
+    return [Path(os.path.realpath(tree)) for tree in work_trees(git)]
+
+
+def _all_named(git: Path, settings: Iterable[Path]) -> Iterator[_NamedPlace]:
+    files = (git / "config", git / "config.worktree", *settings)
     for tree in work_trees(git):
-        for file in (git / "config", git / "config.worktree", *settings):
-            found = _named(file, work=tree, depth=MAX_INCLUDES)
-            yield from (named for named in found if not os.path.lexists(named.place))
+        for file in files:
+            yield from _named(file, work=tree, depth=MAX_INCLUDES)
+
+
+def _are_settled(hooks: Path, trees: Sequence[Path], *, held: Path | None = None) -> bool:
+    """Return True if a folder of hooks is settled, and what the hooks in it are links to: the links themselves cannot be changed there."""
+    if not _is_settled(hooks, trees, os.path.isdir, held=held):
+        return False
+    folder = Path(os.path.realpath(hooks))
+    try:
+        with os.scandir(folder) as entries:
+            found = [entry for entry, _ in zip(entries, range(MAX_HOOKS + 1), strict=False)]
+    except OSError:
+        return True
+    links = [Path(entry.path) for entry in found if entry.is_symlink()]
+    return len(found) <= MAX_HOOKS and all(_is_settled(link, trees, os.path.isfile, held=folder) for link in links)
+
+
+def _is_settled(way: Path, trees: Sequence[Path], fits: Callable[[Path], bool], *, held: Path | None = None) -> bool:
+    """Return True if git can put nothing else at a place: it is there, and nothing of the way to it that is in a work tree is a link.
+
+    Links in the folder `held` stay as they are. What is in no work tree is settled.
+    """
+    steps = [step for step in steps_to(way) if any(step.is_relative_to(tree) for tree in trees)]
+    loose = [step for step in steps if held is None or not step.is_relative_to(held)]
+    return not steps or (fits(way) and not any(step.is_symlink() for step in loose))
 
 
 def elsewhere(git: Path) -> tuple[Path, ...]:
@@ -281,30 +332,55 @@ def _is_submodule(folder: Path, git: Path) -> bool:
 
 
 class _NamedPlace(NamedTuple):
-    """A place that a setting may name. `on_path`: it is the bare name of a command, which is looked for on PATH."""
+    """A place that a setting may name, as it is written.
+
+    `on_path`: it is the bare name of a command, which is looked for on PATH. `unclear`: only a shell, or nobody, can tell what is named.
+    """
 
     key: str
-    place: Path
+    way: Path
     on_path: bool = False
+    unclear: bool = False
+
+    @property
+    def place(self) -> Path:
+        return Path(os.path.normpath(self.way))
+
+    @property
+    def is_obeyed(self) -> bool:
+        """Whether the setting can name nothing but what git obeys: a folder of hooks, or more settings."""
+        return self.key == HOOKS or _is_include(self.key)
 
 
 def _named(file: Path, *, work: Path, depth: int) -> Iterator[_NamedPlace]:
     """Yield the places that a file of settings names."""
     # A person's own settings are often a link.
-    for key, value in _told(_text(Path(os.path.realpath(file))) or ""):
-        if key.startswith("include") and key.endswith(".path") and (place := _place(value, file.parent)) is not None:
-            yield _NamedPlace(key, place)
-            yield from _named(place, work=work, depth=depth - 1) if depth else ()
-        elif key == HOOKS and (place := _place(value, work)) is not None:
-            yield _NamedPlace(key, place)
+    real = Path(os.path.realpath(file))
+    for key, value in _told(_text(real) or ""):
+        if _is_include(key) and (way := _way(value, file.parent)) is not None:
+            yield _NamedPlace(key, way)
+            yield from _named(way, work=work, depth=depth - 1) if depth else ()
+        elif key == HOOKS and (way := _way(value, work)) is not None:
+            yield _NamedPlace(key, way)
         elif not (PLAIN_SETTINGS.fullmatch(key) or READ_SETTINGS.fullmatch(key)) and (
             not key.startswith("alias.") or value.startswith("!")
         ):
-            words = [word for word in re.split(r"""[\s"';&|()]+""", value.lstrip("!")) if word]
-            for number, word in enumerate(words):
-                place = _place(word, work) if FILE_NAME.search(word) else None
-                if place is not None and not place.is_dir():
-                    yield _NamedPlace(key, place, on_path=number == 0 and "/" not in word)
+            yield from _in_command(key, value.lstrip("!"), work)
+
+
+def _is_include(key: str) -> bool:
+    return key.startswith("include") and key.endswith(".path")
+
+
+def _in_command(key: str, command: str, work: Path) -> Iterator[_NamedPlace]:
+    """Yield the files that a command may name, which git runs at the top of a work tree."""
+    command = EXPRESSION.sub(" ", HOME.sub("~", TOPLEVEL.sub(".", command)))
+    if UNCLEAR.search(re.sub("[\"']", "", command)):
+        yield _NamedPlace(key, work, unclear=True)
+    words = [word for word in re.split(r"""[\s"';&|()]+""", command) if word]
+    for number, word in enumerate(words):
+        if FILE_NAME.search(word) and (way := _way(word, work)) is not None:
+            yield _NamedPlace(key, way, on_path=number == 0 and "/" not in word)
 
 
 def _link_targets(place: Path) -> Iterator[Path]:
@@ -322,8 +398,8 @@ def _link_targets(place: Path) -> Iterator[Path]:
         return
 
 
-def _place(name: str, folder: Path) -> Path | None:
-    return None if "\0" in name else Path(os.path.normpath(folder / os.path.expanduser(name)))
+def _way(name: str, folder: Path) -> Path | None:
+    return None if "\0" in name else folder / os.path.expanduser(name)
 
 
 def _modules(folder: Path, depth: int = 4) -> Iterator[Path]:
@@ -380,7 +456,18 @@ def _settings(text: str) -> Iterator[tuple[str, str]]:
 
 def _told(text: str) -> Iterator[tuple[str, str]]:
     """The settings of a text as far as they can be told."""
-    return ((key, value.strip('"')) for key, value in _lines(text) if key is not None)
+    whole = CONTINUED.sub(r"\1", text)
+    return ((key, _unquoted(value)) for key, value in _lines(whole) if key is not None)
+
+
+def _unquoted(value: str) -> str:
+    """Return a value as git reads it: without its quotes, with what it escapes, and without a comment."""
+    said = "".join(
+        part["plain"]
+        or ESCAPED.sub(lambda found: ESCAPES.get(found[1], found[1]), part["quoted"] or part["escaped"] or "")
+        for part in VALUE_PART.finditer(value)
+    )
+    return said.strip()
 
 
 def _lines(text: str) -> Iterator[tuple[str | None, str]]:

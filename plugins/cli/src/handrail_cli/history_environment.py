@@ -32,7 +32,7 @@ def history_environment(
     ]
     # Work trees that the sandbox does not show are there.
     told.append(("gc.worktreePruneExpire", "never"))
-    if repositories.absent_hooks(repository, settings):
+    if repositories.has_unsettled_hooks(repository, settings):
         told.append((repositories.HOOKS, os.devnull))
     parameters = " ".join(f"{_quoted(name)}={_quoted(value)}" for name, value in told)
     return {**given, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1", "GIT_CONFIG_PARAMETERS": parameters}
