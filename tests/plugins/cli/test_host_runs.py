@@ -278,6 +278,16 @@ async def test_git_changes_nothing_where_it_could_exchange_a_program(
     assert "Read-only file system" in result["stderr"]
 
 
+async def test_git_changes_nothing_where_its_settings_are_too_many_to_read(
+    run: Run, work: Path, person: Person
+) -> None:
+    person.answer = Choice.DENY
+    with (work / ".git/config").open("a") as file:
+        file.write(("# " + "x" * 1000 + "\n") * 5000)
+    result = await run("git commit -q --allow-empty -m x")
+    assert "Read-only file system" in result["stderr"]
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -440,6 +440,16 @@ async def test_what_gits_settings_name_cannot_be_changed(
     assert not there or (repository / file).read_text() == "good"
 
 
+async def test_what_many_settings_of_git_name_cannot_be_changed(run: Run, repository: Path) -> None:
+    with (repository / ".git/config").open("a") as file:
+        file.writelines(f'[branch "feature-{n:0100}"]\n\tremote = origin\n' for n in range(1000))
+        file.write("[core]\n\thooksPath = tools\n")
+    (repository / "tools").mkdir()
+    (repository / "tools/pre-commit").write_text("good")
+    await run("echo evil > tools/pre-commit")
+    assert (repository / "tools/pre-commit").read_text() == "good"
+
+
 @pytest.mark.parametrize(
     ("settings", "file"),
     [

@@ -6,6 +6,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,7 +23,10 @@ EXECUTED = re.compile(r"^[ \t]*(?:exec|x)(?:[ \t].*)?$", re.MULTILINE)
 NAMING_REMOTES = ("remotes", "branches")
 # Below the folder of a repository, the file that names others whose objects are its own, too.
 ALTERNATES = ("objects", "info", "alternates")
-MAX_BYTES = 64_000
+# A file of settings that is larger counts as one that names what nobody can tell.
+MAX_BYTES = 4_000_000
+# The same of a list of what is left to do of a rebase.
+MAX_TODO_BYTES = 64_000
 MAX_MODULES = 100
 MAX_HOOKS = 200
 # The setting that names a folder of hooks, as all keys in small letters.
@@ -95,7 +99,7 @@ def commands_left(git: Path) -> dict[Path, frozenset[str] | None]:
         rebase, todo = folder / REBASE, folder / REBASE / TODO
         if not is_left(todo):
             continue
-        text = None if rebase.is_symlink() else _text(todo)
+        text = None if rebase.is_symlink() else _text(todo, most=MAX_TODO_BYTES)
         commands = None if text is None else frozenset(line.strip() for line in EXECUTED.findall(text))
         if commands is None or commands:
             found[rebase if rebase.is_symlink() else todo] = commands
@@ -356,7 +360,10 @@ def _named(file: Path, *, work: Path, depth: int) -> Iterator[_NamedPlace]:
     """Yield the places that a file of settings names."""
     # A person's own settings are often a link.
     real = Path(os.path.realpath(file))
-    for key, value in _told(_text(real) or ""):
+    text = _text(real)
+    if text is None and _size(real) > MAX_BYTES:
+        yield _NamedPlace("include.path", work, unclear=True)
+    for key, value in _told(text or ""):
         if _is_include(key) and (way := _way(value, file.parent)) is not None:
             yield _NamedPlace(key, way)
             yield from _named(way, work=work, depth=depth - 1) if depth else ()
@@ -429,7 +436,7 @@ def _all_folders(git: Path) -> Iterable[Path]:
     return (git, *_modules(git / "modules"), *_folders(git / "worktrees"))
 
 
-def _text(file: Path) -> str | None:
+def _text(file: Path, *, most: int = MAX_BYTES) -> str | None:
     """The text of a small ordinary file; None for anything else."""
     try:
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -437,13 +444,20 @@ def _text(file: Path) -> str | None:
         return None
     try:
         found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > MAX_BYTES:
+        if not stat.S_ISREG(found.st_mode) or found.st_size > most:
             return None
-        return os.read(fd, MAX_BYTES).decode("utf-8", "replace")
+        return os.read(fd, most).decode("utf-8", "replace")
     except OSError:
         return None
     finally:
         os.close(fd)
+
+
+def _size(file: Path) -> int:
+    try:
+        return os.stat(file).st_size
+    except OSError:
+        return 0
 
 
 def _settings(text: str) -> Iterator[tuple[str, str]]:
@@ -454,10 +468,11 @@ def _settings(text: str) -> Iterator[tuple[str, str]]:
         yield key, value.strip('"')
 
 
-def _told(text: str) -> Iterator[tuple[str, str]]:
+@lru_cache(maxsize=16)
+def _told(text: str) -> Sequence[tuple[str, str]]:
     """The settings of a text as far as they can be told."""
     whole = CONTINUED.sub(r"\1", text)
-    return ((key, _unquoted(value)) for key, value in _lines(whole) if key is not None)
+    return tuple((key, _unquoted(value)) for key, value in _lines(whole) if key is not None)
 
 
 def _unquoted(value: str) -> str:
