@@ -472,13 +472,26 @@ def test_a_repository_by_any_name_is_kept_as_it_is(judging: Judging) -> None:
 
 @pytest.mark.parametrize(
     "place",
-    ["tools/hooks/pre-commit", "tools/gitconfig", "scripts/hook", "shared/env", "docs/agent.md", "own/pre-push"],
+    [
+        "tools/hooks/pre-commit",
+        "tools/gitconfig",
+        "real/gitconfig",
+        "real/x/convert.sh",
+        "scripts/hook",
+        "shared/env",
+        "docs/agent.md",
+        "own/pre-push",
+    ],
 )
 def test_what_an_obeyed_place_leads_to_is_kept_like_it(judging: Judging, place: str) -> None:
     """If this fails, a file that git or an editor obeys is changed by its other name."""
     work = judging.workspace[0]
     (work / ".git/hooks").mkdir(parents=True)
     (work / ".git/config").write_text("[core]\n\thooksPath = tools/hooks\n[include]\n\tpath = ../tools/gitconfig\n")
+    with (work / ".git/config").open("a") as file:
+        file.write("[include]\n\tpath = ../link/gitconfig\n[diff]\n\texternal = sh link/x/convert.sh\n")
+    (work / "real").mkdir()
+    (work / "link").symlink_to("real")
     (work / ".git/hooks/pre-push").symlink_to("../../scripts/hook")
     (work / ".envrc").symlink_to("shared/env")
     (work / "CLAUDE.md").symlink_to("docs/agent.md")

@@ -240,10 +240,17 @@ def _repository_of(path: PurePath, roots: Iterable[PurePath], settings: Iterable
         # On some file systems the case of a name does not count.
         names |= {name for name in REPOSITORY_NAMES if name.casefold() == below.name.casefold()}
         git = Path(folder, ".git")
-        if is_repository(names) or (os.path.lexists(git) and _is_among(path, repositories.led_to(git, settings))):
+        if is_repository(names) or (os.path.lexists(git) and _is_among(path, _led_to(git, settings))):
             return "git"
         below = folder
     return None
+
+
+def _led_to(git: Path, settings: Iterable[Path]) -> Iterable[PurePath]:
+    """Yield what settings of git name, and where it really is."""
+    for place in repositories.led_to(git, settings):
+        yield place
+        yield PurePath(os.path.realpath(place))
 
 
 def _is_among(path: PurePath, places: Iterable[PurePath]) -> bool:
