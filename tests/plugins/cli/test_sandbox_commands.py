@@ -440,6 +440,38 @@ async def test_what_gits_settings_name_cannot_be_changed(
     assert not there or (repository / file).read_text() == "good"
 
 
+@pytest.mark.parametrize(
+    ("obeyed", "command", "aside"),
+    [
+        pytest.param(("settings", "core.hooksPath", "cur/hk"), "rm cur; mkdir -p cur/hk", "cur", id="hooks"),
+        pytest.param(("settings", "diff.external", "sh cur/x"), "rm cur; ln -s b cur", "cur", id="a-program"),
+        pytest.param(("link", ".git/hooks/pre-push", "../../cur/x"), "ln -sfn b cur", "cur", id="a-hook"),
+        pytest.param(("link", ".vscode", "cur/hk"), "rm cur; ln -s b cur", "cur", id="settings-of-an-editor"),
+        pytest.param(("link", "handrail.toml", "cur/x"), "rm cur; ln -s b cur", "cur", id="settings-of-handrail"),
+        pytest.param(("link", ".envrc", "in/cur/x"), "mv in out; ln -s b in; mkdir b/cur", "in", id="folder-around-it"),
+    ],
+)
+async def test_a_link_to_what_others_obey_leads_nowhere_else(
+    run: Run, repository: Path, obeyed: tuple[str, str, str], command: str, aside: str
+) -> None:
+    for name in ("a/hk", "b/hk", "in", ".git/hooks"):
+        (repository / name).mkdir(parents=True, exist_ok=True)
+    for name in ("a/x", "b/x", "a/hk/tasks.json"):
+        (repository / name).write_text("")
+    (repository / "cur").symlink_to("a")
+    (repository / "in/cur").symlink_to("../a")
+    how, name, value = obeyed
+    if how == "link":
+        (repository / name).symlink_to(value)
+    else:
+        await outside("git", "config", name, value, cwd=repository)
+    assert "put_aside" not in await run("ls; touch a/new; ln -s a other")
+    result = await run(command)
+    assert str(repository / aside) in result["put_aside"]
+    assert not os.path.lexists(repository / aside)
+    assert "put_aside" not in await run("true")
+
+
 async def test_what_many_settings_of_git_name_cannot_be_changed(run: Run, repository: Path) -> None:
     with (repository / ".git/config").open("a") as file:
         file.writelines(f'[branch "feature-{n:0100}"]\n\tremote = origin\n' for n in range(1000))

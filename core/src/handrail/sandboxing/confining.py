@@ -31,6 +31,7 @@ from handrail.sandboxing.started_commands import StartedCommands
 from handrail.sandboxing.survey import SKIPPED, Found, Survey, stands_for, was_there
 from handrail.sandboxing.toolchains import OF_OTHERS, named_folders, toolchains
 from handrail.sandboxing.visible_variables import visible_variables
+from handrail.sandboxing.ways import exchanged, links_on_ways
 from handrail.undo.coverage import REPOSITORY_FOLDERS
 
 log = logging.getLogger(__name__)
@@ -96,6 +97,8 @@ class Confinement:
     traffic: Traffic = field(default_factory=Traffic)
     # The commands that rebases which stopped before would run when they go on, by their lists.
     rebases: Mapping[Path, frozenset[str] | None] = field(default_factory=dict[Path, frozenset[str] | None])
+    # The links on the way to what programs obey, which a command can exchange, and what they say.
+    links: Mapping[Path, str] = field(default_factory=dict[Path, str])
     # The folders of version control that are kept as they are; they come first in `bounds.kept`.
     repositories: tuple[Path, ...] = ()
 
@@ -388,7 +391,15 @@ class Confines:
             View.WORK,
             connections,
             rebases=_rebases(repos),
+            links={**self._links(found, repos, bounds.writable), **(oldest.links if oldest is not None else {})},
         )
+
+    def _links(self, found: Found, repos: Sequence[Path], writable: Sequence[Path]) -> dict[Path, str]:
+        """Return the links in writable folders on the way to what programs obey, with what they say."""
+        ways = [place for place in found.autorun if place.is_symlink()]
+        ways += [*self._protected, *self._named_in_workspace()]
+        ways += [way for git in repos for way in repositories.ways_to_obeyed(git, self.git_settings)]
+        return links_on_ways(ways, writable)
 
     def stand_in(self, text: str) -> Path:
         """Return a file of the host with this content, for something that is shown inside."""
@@ -430,6 +441,9 @@ class Confines:
             known = given.rebases.get(place, frozenset())
             if known is not None and (commands is None or not commands <= known):
                 suspects.append(place)
+        suspects += [
+            place for link in given.links if (place := exchanged(link, given.links[link], given.bounds.writable))
+        ]
         return suspects
 
     @property

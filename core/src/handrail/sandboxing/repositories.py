@@ -123,6 +123,18 @@ def led_to(git: Path, settings: Iterable[Path] = ()) -> Iterator[Path]:
         yield from named_by((git / "config", git / "config.worktree", *settings), tree)
 
 
+def ways_to_obeyed(git: Path, settings: Iterable[Path] = ()) -> Iterator[Path]:
+    """The same places as they are written, with the links that may be on the way to them, and the links among the hooks."""
+    hooks = [folder / "hooks" for folder in _all_folders(git)]
+    for named in _all_named(git, settings):
+        if named.is_kept:
+            yield named.way
+        if named.key == HOOKS:
+            hooks.append(named.way)
+    for folder in hooks:
+        yield from _links_in(folder)
+
+
 def common_settings(home: Path, environment: Mapping[str, str]) -> Sequence[Path]:
     """The files with settings for all repositories: the person's and the machine's."""
     own = environment.get("XDG_CONFIG_HOME") or home / ".config"
@@ -135,7 +147,7 @@ def named_by(settings: Iterable[Path], work: Path) -> Iterator[Path]:
     """The places that these files of settings name for a work tree, and what the links among them lead to."""
     for file in settings:
         for named in _named(file, work=work, depth=MAX_INCLUDES):
-            if not named.unclear and (named.is_obeyed or not named.place.is_dir()):
+            if named.is_kept:
                 yield named.place
                 yield from _link_targets(named.place)
 
@@ -167,7 +179,7 @@ def _real_trees(git: Path) -> Sequence[Path]:
 
 def _all_named(git: Path, settings: Iterable[Path]) -> Iterator[_NamedPlace]:
     files = (git / "config", git / "config.worktree", *settings)
-    for tree in work_trees(git):
+    for tree in work_trees(git) if git.name == ".git" else (git,):
         for file in files:
             yield from _named(file, work=tree, depth=MAX_INCLUDES)
 
@@ -351,9 +363,10 @@ class _NamedPlace(NamedTuple):
         return Path(os.path.normpath(self.way))
 
     @property
-    def is_obeyed(self) -> bool:
-        """Whether the setting can name nothing but what git obeys: a folder of hooks, or more settings."""
-        return self.key == HOOKS or _is_include(self.key)
+    def is_kept(self) -> bool:
+        """Whether it is what git obeys: a folder is so only where a setting names nothing else."""
+        obeyed = self.key == HOOKS or _is_include(self.key)
+        return not self.unclear and (obeyed or not self.place.is_dir())
 
 
 def _named(file: Path, *, work: Path, depth: int) -> Iterator[_NamedPlace]:
@@ -394,15 +407,15 @@ def _link_targets(place: Path) -> Iterator[Path]:
     """Yield where a place leads, if it is a link, and where the links in it lead."""
     if place.is_symlink():
         yield Path(os.path.realpath(place))
+    yield from (Path(os.path.realpath(link)) for link in _links_in(place))
+
+
+def _links_in(folder: Path) -> Iterable[Path]:
     try:
-        with os.scandir(place) as entries:
-            yield from (
-                Path(os.path.realpath(e.path))
-                for e, _ in zip(entries, range(MAX_HOOKS), strict=False)
-                if e.is_symlink()
-            )
+        with os.scandir(folder) as entries:
+            return [Path(e.path) for e, _ in zip(entries, range(MAX_HOOKS), strict=False) if e.is_symlink()]
     except OSError:
-        return
+        return ()
 
 
 def _way(name: str, folder: Path) -> Path | None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+
+from handrail.sandboxing.aside import is_left
 
 # Linux gives up after so many links.
 MAX_LINKS = 40
@@ -35,3 +37,29 @@ def steps_to(place: Path) -> Iterator[Path]:
         if led.is_absolute():
             at = Path(led.anchor)
         waiting += reversed(led.parts[1:] if led.is_absolute() else led.parts)
+
+
+def links_on_ways(places: Iterable[Path], roots: Sequence[Path]) -> dict[Path, str]:
+    """Return the links below the roots on the ways to these places, with what they say."""
+    steps = dict.fromkeys(step for place in places for step in steps_to(place) if _is_below(step, roots))
+    return {step: said for step in steps if (said := _said_by(step)) is not None}
+
+
+def exchanged(link: Path, said: str, roots: Sequence[Path]) -> Path | None:
+    """Return what has taken the place of a link that said this, or of a folder that it was in; None if nothing has."""
+    folders = (folder for folder in reversed(link.parents) if _is_below(folder, roots))
+    behind = next((folder for folder in folders if folder.is_symlink()), None)
+    if behind is not None:
+        return behind
+    return link if _said_by(link) != said and is_left(link) else None
+
+
+def _said_by(link: Path) -> str | None:
+    try:
+        return os.readlink(link)
+    except OSError:
+        return None
+
+
+def _is_below(place: Path, roots: Sequence[Path]) -> bool:
+    return any(place != root and place.is_relative_to(root) for root in roots)
