@@ -285,6 +285,30 @@ def test_an_allow_is_narrowed_to_the_commands_that_are_asked_about() -> None:
         assert opinion(never, BARE).narrowed == (), never
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cp -l ../x/a.txt b.txt",
+        "cp -al ../x .",
+        "cp --link -t . ../x/a.txt",
+        "link ../x/a.txt b.txt",
+        "busybox cp -l ../x/a.txt b.txt",
+        "rsync -a --link-dest=../x src/ copy/",
+    ],
+)
+def test_another_name_of_a_file_is_asked_about_like_a_change_of_it(command: str) -> None:
+    found = opinion(command)
+    assert found.suggestion is Decision.CONFIRM
+    written = [touch.what for part in found.parts for touch in part.touches if touch.kind == "write"]
+    assert any(what.startswith(str(WORK.parent / "x")) for what in written)
+
+
+def test_what_is_copied_as_links_is_not_known_from_then_on() -> None:
+    assert opinion("cp -s $PWD/a.txt b.txt").suggestion is Decision.ALLOW
+    assert opinion("cp -l a.txt b.txt").suggestion is Decision.ALLOW
+    assert opinion("cp -rs .. up; cat up/notes.txt").suggestion is Decision.CONFIRM
+
+
 def test_a_link_is_changed_where_it_leads(tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()

@@ -58,6 +58,8 @@ CHECKS: Mapping[str, str] = {
     "printenv": "usual.printenv",
     "test": "usual.test",
     "ln": "usual.ln",
+    "cp": "usual.cp",
+    "link": "usual.link",
     "chmod": "usual.chmod",
     "sed": "usual.sed",
     "awk": "usual.awk",

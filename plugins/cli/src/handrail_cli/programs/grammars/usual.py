@@ -98,6 +98,25 @@ def ln(taking: Taking) -> None:
         role_of(taking, "target", taking.operands[0])
 
 
+def cp(taking: Taking) -> None:
+    """With `-l` and `-s` it makes no copies, but links to what is there."""
+    if taking.given("-l", "--link"):
+        link(taking)
+    if taking.given("-s", "--symbolic-link"):
+        for at in _sources(taking):
+            role_of(taking, "target", at)
+
+
+def link(taking: Taking) -> None:
+    """What is written to another name of a file changes the file."""
+    for at in _sources(taking):
+        role_of(taking, "change", at)
+
+
+def _sources(taking: Taking) -> Sequence[int]:
+    return [one.word_index for one in taking.named if one.role == "read" and one.value is None]
+
+
 def chmod(taking: Taking) -> None:
     """A mode that begins with a dash looks like options; one that gives others the owner's power is not ordinary."""
     rights = [at for option, at, _ in taking.options if re.fullmatch(r"-[rwxXstugoa0-9]", option.name)]
