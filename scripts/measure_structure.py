@@ -206,12 +206,12 @@ class FileTracer:
 
     @property
     def entered(self) -> int:
-        """How many files were entered."""
+        """The number of files that were entered."""
         return len(set(self.visits))
 
     @property
     def entered_again(self) -> int:
-        """How many files were entered more than once, from another file."""
+        """The number of files that were entered more than once, each time from another file."""
         return sum(self.visits.count(name) > 1 for name in set(self.visits))
 
 

@@ -364,7 +364,7 @@ class _NamedPlace(NamedTuple):
 
     @property
     def is_kept(self) -> bool:
-        """Whether it is what git obeys: a folder is so only where a setting names nothing else."""
+        """Return True if git obeys it: a folder counts only where a setting names nothing else."""
         obeyed = self.key == HOOKS or _is_include(self.key)
         return not self.unclear and (obeyed or not self.place.is_dir())
 

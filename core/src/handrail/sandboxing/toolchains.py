@@ -1,4 +1,4 @@
-"""What a sandboxed command may read beside the system's own programs: toolchains that the person has on PATH, and the Python in use.
+"""Places that a sandboxed command may read beside the system's own programs: toolchains that the person has on PATH, and the Python in use.
 
 Of a folder around a `bin` only what programs need is opened, by name. Nothing else in it is, and no project is.
 """

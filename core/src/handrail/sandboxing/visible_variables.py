@@ -1,4 +1,4 @@
-"""Which environment variables a command sees that nobody has approved: in the sandbox, and as a line of builtins on the host."""
+"""The environment variables that a command sees which nobody has approved: in the sandbox, and as a line of builtins on the host."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def _container_settings(folder: Path) -> Iterator[Path]:
 
 
 def _part(settings: Any, *names: str) -> Any:
-    """What stands under these names, one in another; None where there is nothing."""
+    """Return the value under these names, one in another, or None."""
     for name in names:
         settings = settings.get(name) if is_mapping(settings) else None
     return settings

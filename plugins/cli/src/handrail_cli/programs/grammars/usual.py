@@ -108,7 +108,7 @@ def cp(taking: Taking) -> None:
 
 
 def link(taking: Taking) -> None:
-    """What is written to another name of a file changes the file."""
+    """Take down that a file changes when something is written to another name of it."""
     for at in _sources(taking):
         role_of(taking, "change", at)
 
