@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import sys
 import threading
@@ -420,11 +421,7 @@ class Session:
         while any(other.confined is not None for other in self._host_runs):
             await anyio.sleep(WAIT_S)
         self._host_runs.append(run)
-        try:
-            await anyio.to_thread.run_sync(self._own_confines().hold_own, run)
-        except BaseException:
-            self.end_host_run(run)
-            raise
+        await self._hold_for(run, self._own_confines().hold_own)
         return run
 
     async def begin_repository_run(self, sandbox: Confinement) -> HostRun:
@@ -457,10 +454,26 @@ class Session:
                 return run
             await anyio.sleep(WAIT_S)
 
+    async def _hold_for(self, run: HostRun, hold: Callable[[HostRun], None]) -> None:
+        """Hold commands in a thread. Where that fails or the call is cancelled, they run on as soon as the thread holds no more."""
+
+        def over(task: asyncio.Task[None]) -> None:
+            if not task.cancelled():
+                # Nobody else looks at why it failed.
+                task.exception()
+            self.end_host_run(run)
+
+        task = asyncio.create_task(anyio.to_thread.run_sync(hold, run))
+        try:
+            await asyncio.shield(task)
+        except BaseException:
+            task.add_done_callback(over)
+            raise
+
     async def _prepare_run(self, run: HostRun) -> None:
         """Hold other commands and put aside what they have left. Raises `Denied` where the workspace cannot be made safe."""
+        await self._hold_for(run, self._own_confines().prepare_host_run)
         try:
-            await anyio.to_thread.run_sync(self._own_confines().prepare_host_run, run)
             if run.unheld:
                 raise Denied(
                     "nothing runs on the host now: sandboxed commands still run, and can be neither paused nor ended",

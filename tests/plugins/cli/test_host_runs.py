@@ -11,11 +11,12 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
+import anyio
 import pytest
 from tests.plugins.cli.conftest import Run
 
 import handrail
-from handrail import Session, ToolResult
+from handrail import Session, ToolCall, ToolResult
 from handrail.asking.confirm import Answer, Approval, Choice
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="bubblewrap is Linux's")
@@ -531,3 +532,25 @@ async def test_the_folder_of_submodules_is_not_renamed_in_the_sandbox(run: Run, 
     (work / "move.sh").write_text("mv .git/modules .git/moved")
     await run_by_git(run, work, "sh move.sh")
     assert (work / ".git/modules/sub/config").exists()
+
+
+async def test_calls_that_wait_for_each_other_and_for_a_person_all_end(session: Session, work: Path) -> None:
+    """If this fails, a sandboxed call waits for a question about the host, and that call for the sandboxed one."""
+    (work / "f").write_text("x")
+    calls = [
+        ToolCall("execute_cli", {"command": "curl -s http://127.0.0.1:9/ -o g"}, "first"),
+        ToolCall("execute_cli", {"command": "git status --no-such-option; rm f"}, "second"),
+    ]
+    with anyio.fail_after(30):
+        results = await session.batch(calls)
+    assert [result["status"] for result in results] == ["error", "success"]
+
+
+async def test_a_server_that_has_just_been_started_outlives_a_question(run: Run, work: Path, person: Person) -> None:
+    started = run("sh -c 'while :; do date > beat; sleep 0.05; done'", background=True)
+    person.before = lambda: time.sleep(6)
+    asked = run("git status --no-such-option; true")
+    result, _ = await asyncio.gather(started, asked)
+    (work / "beat").unlink(missing_ok=True)
+    await there(work / "beat")
+    assert result["status"] == "success"

@@ -453,9 +453,10 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
     recorded = None if tool.read_only else await session.changes.begin(invocation, verdict)
     try:
         if sandbox is not None and _changes_repositories(verdict):
-            on_host = await session.begin_repository_run(sandbox)
+            on_host = running.host_run = await session.begin_repository_run(sandbox)
         elif sandbox is None and tool.confinable:
             on_host = await session.begin_host_run(verdict.view, running.host_run)
+            running.host_run = on_host or running.host_run
             if on_host is not None and on_host.hold.held:
                 await _check_still(session, invocation, verdict)
             if on_host is not None and verdict.approved is not None and running.asked_files:

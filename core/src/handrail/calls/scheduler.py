@@ -158,6 +158,10 @@ class Scheduler:
                 if other.waiters is None:
                     other.waiters = []
                 other.waiters.append(waiter)
+                if running.host_run is not None:
+                    # What it waits for may wait for commands that are held for this one; the call is judged again before it runs.
+                    self._session.end_host_run(running.host_run)
+                    running.host_run = None
                 await waiter
         finally:
             running.behind = None

@@ -210,7 +210,8 @@ class Confinement:
         there, or behind a link: git could write it, or have the link lead elsewhere, and run it.
         """
         changed = repositories.one_repository(gits)
-        if changed is not None and repositories.has_unsettled_files(changed, self.confines.git_settings):
+        used = {Path(git).parent for git in gits}
+        if changed is not None and repositories.has_unsettled_files(changed, self.confines.git_settings, used=used):
             return self
         freed = {place for place in self.repositories if changed is not None and place.is_relative_to(changed)}
         rest = tuple(place for place in self.repositories if place not in freed)

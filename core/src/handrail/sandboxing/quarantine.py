@@ -154,6 +154,8 @@ class Hold:
 
     def hold(self, pids: Sequence[int]) -> bool:
         """Stop these processes and all that they have started; end them where they do not stop. Return False if they do neither."""
+        if sys.platform == "win32":
+            return True
         if sys.platform != "linux":
             for pid in pids:
                 self._stop(pid)
@@ -187,15 +189,17 @@ class Hold:
         self.held = True
 
     def release(self, *, but: Collection[int] = ()) -> None:
-        """Let them run on, with all that they have started, `but` those that somebody else keeps stopped."""
+        """Let them run on, with all that they have started, `but` those that somebody else keeps stopped, with all that these have started."""
+        kept = set(_tree([*but])) if but else frozenset[int]()
         for pid, known in self._stopped.items():
-            if pid in but:
+            if pid in kept:
                 continue
             if known is None:
                 _signal(pid, signal.SIGCONT)
             elif processes.alive(pid, known.started):
                 for each in _tree([pid]):
-                    _signal(each, signal.SIGCONT)
+                    if each not in kept:
+                        _signal(each, signal.SIGCONT)
         self._stopped.clear()
 
     def release_below(self, pid: int) -> None:

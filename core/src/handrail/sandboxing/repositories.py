@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -34,9 +34,8 @@ HOOKS = "core.hookspath"
 # Settings whose value git runs as a command, and those that have it read more settings.
 COMMAND_SETTINGS = re.compile(
     r"""(?ix)
-    (?:pager|include|includeif)\..+ | submodule\..+\.update | uploadpack\.packobjectshook
-    | .+\.(?:.*command|cmd|program|helper|textconv|driver|clean|smudge|process|.*editor|pager|askpass|fsmonitor|external|.*filter|gitproxy
-      |uploadpack|receivepack|vcs|.*hook)
+    (?:include|includeif)\..+ | submodule\..+\.update | filter\..+\.(?:clean|smudge|process) | merge\..+\.driver
+    | diff\.(?:external|.+\.(?:textconv|command)) | core\.fsmonitor | gpg(?:\..+)?\.program | trailer\..+\.(?:command|cmd) | hook\..+\.command
     """
 )
 # How far settings that include others are followed.
@@ -67,6 +66,8 @@ EXPRESSION = re.compile(
 )
 # What tells the name of a file from other words.
 FILE_NAME = re.compile(r"[^./][./]|[./][^./]")
+# Other words of commands that have a dot: addresses, versions, patterns, and commands such as `.dump`.
+NO_FILE = re.compile(r"[@\[\]{}*?<>|]|^[\d.:]+$|^\.[^/]*$")
 SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]\s*(.*)')
 # A line that goes on in the next one, and the parts of a value.
 CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
@@ -119,8 +120,8 @@ def led_to(git: Path, settings: Iterable[Path] = ()) -> Iterator[Path]:
     `settings` are further files of settings that hold for the repository (see `common_settings`).
     """
     yield from _link_targets(git / "hooks")
-    for tree in work_trees(git) if git.name == ".git" else (git,):
-        yield from named_by((git / "config", git / "config.worktree", *settings), tree)
+    for tree, files in _trees_with_settings(git, settings):
+        yield from named_by(files, tree)
 
 
 def ways_to_obeyed(git: Path, settings: Iterable[Path] = ()) -> Iterator[Path]:
@@ -152,23 +153,29 @@ def named_by(settings: Iterable[Path], work: Path) -> Iterator[Path]:
                 yield from _link_targets(named.place)
 
 
-def has_unsettled_hooks(git: Path, settings: Iterable[Path] = ()) -> bool:
-    """Return True if git could bring along a hook and run it: a folder of hooks, or what a hook is a link to, is not there, or is behind a link."""
+def has_unsettled_hooks(git: Path, settings: Iterable[Path] = (), *, used: Collection[Path] = ()) -> bool:
+    """Return True if git could bring along a hook and run it: a folder of hooks, or what a hook is a link to, is not there, or is behind a link.
+
+    `used` are the work trees that git works in, beside submodules; empty for all.
+    """
     trees = _real_trees(git)
     own = [Path(os.path.realpath(folder), "hooks") for folder in _all_folders(git)]
-    named = [named.way for named in _all_named(git, settings) if named.key == HOOKS]
+    named = [named.way for named in _all_named(git, settings, used=used) if named.key == HOOKS]
     return not (
         all(_are_settled(hooks, trees, held=hooks) for hooks in own if os.path.lexists(hooks))
         and all(_are_settled(hooks, trees) for hooks in named)
     )
 
 
-def has_unsettled_files(git: Path, settings: Iterable[Path] = ()) -> bool:
-    """Return True if git could bring along a program or further settings, and obey them: what settings name is not there, or is behind a link."""
+def has_unsettled_files(git: Path, settings: Iterable[Path] = (), *, used: Collection[Path] = ()) -> bool:
+    """Return True if git could bring along a program or further settings, and obey them: what settings name is not there, or is behind a link.
+
+    `used` are the work trees that git works in, beside submodules; empty for all.
+    """
     trees = _real_trees(git)
     return any(
         named.unclear or not _is_settled(named.way, trees, os.path.isfile)
-        for named in _all_named(git, settings)
+        for named in _all_named(git, settings, used=used)
         if COMMAND_SETTINGS.fullmatch(named.key) and not named.on_path
     )
 
@@ -177,11 +184,22 @@ def _real_trees(git: Path) -> Sequence[Path]:
     return [Path(os.path.realpath(tree)) for tree in work_trees(git)]
 
 
-def _all_named(git: Path, settings: Iterable[Path]) -> Iterator[_NamedPlace]:
-    files = (git / "config", git / "config.worktree", *settings)
-    for tree in work_trees(git) if git.name == ".git" else (git,):
+def _all_named(git: Path, settings: Iterable[Path], *, used: Collection[Path] = ()) -> Iterator[_NamedPlace]:
+    for tree, files in _trees_with_settings(git, settings, used=used):
         for file in files:
             yield from _named(file, work=tree, depth=MAX_INCLUDES)
+
+
+def _trees_with_settings(
+    git: Path, settings: Iterable[Path], *, used: Collection[Path] = ()
+) -> Iterator[tuple[Path, Sequence[Path]]]:
+    """Yield the work trees with the files of settings that hold there. Of the repository's own only those that are `used`, if any is."""
+    common = tuple(settings)
+    for tree in work_trees(git) if git.name == ".git" else (git,):
+        folders = (git,) if tree in (git, git.parent) else elsewhere(tree / ".git")
+        if used and git in folders and tree not in used:
+            continue
+        yield tree, (*(folder / name for folder in folders for name in ("config", "config.worktree")), *common)
 
 
 def _are_settled(hooks: Path, trees: Sequence[Path], *, held: Path | None = None) -> bool:
@@ -398,8 +416,10 @@ def _in_command(key: str, command: str, work: Path) -> Iterator[_NamedPlace]:
     if UNCLEAR.search(re.sub("[\"']", "", command)):
         yield _NamedPlace(key, work, unclear=True)
     words = [word for word in re.split(r"""[\s"';&|()]+""", command) if word]
-    for number, word in enumerate(words):
-        if FILE_NAME.search(word) and (way := _way(word, work)) is not None:
+    for number, whole in enumerate(words):
+        # What stands behind `--option=` or `NAME=`.
+        word = whole.rpartition("=")[2]
+        if FILE_NAME.search(word) and not NO_FILE.search(word) and (way := _way(word, work)) is not None:
             yield _NamedPlace(key, way, on_path=number == 0 and "/" not in word)
 
 

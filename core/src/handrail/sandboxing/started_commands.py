@@ -209,7 +209,12 @@ class StartedCommands:
 
     def release(self, hold: Hold) -> None:
         """Let held commands run on, unless a call still needs them to be held; its end lets them run on then."""
-        if self.has_host_run():
+        try:
+            needed = self.has_host_run()
+        except NoSandbox:
+            # What others do cannot be read, and no sandboxed command begins beside it.
+            needed = False
+        if needed:
             # What others are held for is not held itself.
             for pid in self._running_alone():
                 hold.release_below(pid)
@@ -240,7 +245,17 @@ class StartedCommands:
         """Hold this session's commands while a person is asked about a call on the host."""
         if self._shared is not None:
             self._shared.begin_question(id(run))
+        self._wait_until_set_up()
         run.unheld = not run.hold.hold(self._held_for(run))
+
+    def _wait_until_set_up(self) -> None:
+        """Wait until the sandboxes of this session's commands are set up: one that is stopped before is ended as one that takes too long."""
+        ends = time.monotonic() + SETUP_S
+        for one in list(self._started.values()):
+            while BINDS and not one.over and one.pid is not None and not one.given.sandbox.is_set_up(one.pid):
+                if time.monotonic() > ends:
+                    return
+                time.sleep(LOOK_S)
 
     def _held_for(self, run: HostRun) -> list[int]:
         started = [one for one in list(self._started.values()) if not one.over and _is_held_for(one.given, run)]

@@ -95,7 +95,11 @@ async def prepare_launch(
         from handrail_cli.history_environment import history_environment
 
         environment = history_environment(
-            environment, changed, context.programs, settings=sandbox.confines.git_settings
+            environment,
+            changed,
+            context.programs,
+            settings=sandbox.confines.git_settings,
+            used=[Path(git).parent for git in changes],
         )
     path_shortened = environment.get("PATH") != search_path
     if sandbox is not None:

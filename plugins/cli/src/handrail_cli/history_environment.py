@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from handrail.running.programs import HostPrograms
@@ -14,9 +14,16 @@ from handrail_cli.variables import harmless
 
 
 def history_environment(
-    environment: Mapping[str, str], repository: Path, programs: HostPrograms, *, settings: Iterable[Path]
+    environment: Mapping[str, str],
+    repository: Path,
+    programs: HostPrograms,
+    *,
+    settings: Iterable[Path],
+    used: Collection[Path] = (),
 ) -> dict[str, str]:
     """Return the variables for a command that may change `repository` (its `.git`). `settings` are files of settings beside its own.
+
+    `used` are the work trees that git works in; empty for all.
 
     Left out is what programs obey and does not name trusted folders only; of PATH the folders that agents write. Git itself refuses to work in
     any other repository, also in one that a command makes meanwhile, and to fetch from any on this machine: such a one may name programs, which
@@ -32,7 +39,7 @@ def history_environment(
     ]
     # Work trees that the sandbox does not show are there.
     told.append(("gc.worktreePruneExpire", "never"))
-    if repositories.has_unsettled_hooks(repository, settings):
+    if repositories.has_unsettled_hooks(repository, settings, used=used):
         told.append((repositories.HOOKS, os.devnull))
     parameters = " ".join(f"{_quoted(name)}={_quoted(value)}" for name, value in told)
     return {**given, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1", "GIT_CONFIG_PARAMETERS": parameters}
