@@ -301,6 +301,9 @@ async def test_a_command_with_a_nul_is_refused(run: Run) -> None:
 async def test_nothing_is_left_open_after_many_commands(run: Run) -> None:
     # A command that takes a moment is told to the watcher, which is started for the first one.
     await run("sleep 0.3")
+    # And a shell waits after two commands that are alike.
+    await run("echo x")
+    await run("echo x")
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(20):
         await run("echo x")

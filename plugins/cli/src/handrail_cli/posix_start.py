@@ -9,7 +9,7 @@ import signal
 import struct
 import sys
 import termios
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,10 +21,11 @@ from handrail_cli.output import HeadTail, Sink
 from handrail_cli.posix_process import PosixProcess
 from handrail_cli.prepared_process import PreparedProcess
 from handrail_cli.process import Launch, Stream
-from handrail_cli.shell import STATE, bash_arguments
+from handrail_cli.shell import STATE, bash_arguments, bash_script
+from handrail_cli.waiting_shell import COMMANDS, RECEIVING, ShellStart, WaitingShell
 
 if TYPE_CHECKING:
-    from handrail import Confined, PreparedSandbox
+    from handrail import Confinement, PreparedSandbox
     from handrail.running.programs import HostPrograms
 
 # What a command does at these is its own affair, whatever Handrail does: `nohup handrail …` ignores the first, Python the last two, and a program
@@ -37,71 +38,149 @@ class PosixStarter:
 
     def __init__(self) -> None:
         self._strange = inheritable_descriptors()
+        self._last: ShellStart | None = None
+        self._waiting: WaitingShell | None = None
 
     def shell(self, programs: HostPrograms) -> str | None:
         """Return where bash is: no folder that agents write counts, since most commands are run by it unasked. None when it is not there."""
         return programs.find("bash")
 
     def start(self, launch: Launch, mark: str) -> PosixProcess:
-        """Start bash in a session of its own, or the sandbox that runs it; `Downstream` when that fails.
-
-        Twice as fast as `subprocess`, which encodes the environment in Python.
-        """
-        prepared = _prepared(launch)
-        if prepared is not None and (inside := _start_inside(prepared, launch, mark)) is not None:
-            return inside
-        limits = launch.limits if launch.sandbox is None else None
-        counts = launch.sandbox is not None and launch.sandbox.sandbox.own_processes
-        words = bash_arguments(launch.command, launch.cwd, keeps=launch.keeps, limits=limits, confined=counts)
-        program = launch.bash
-        environment = {**launch.environment, MARK: mark}
-        confined: Confined | None = None
+        """Start bash in a session of its own, or the sandbox that runs it; `Downstream` when that fails."""
         if launch.sandbox is not None:
-            confined = launch.sandbox.confine((program, *words[1:]), cwd=launch.cwd, environment=environment)
-            program, words, environment = confined.argv[0], list(confined.argv), dict(confined.environment)
-        handed = () if confined is None else confined.pass_fds
+            prepared = _prepared(launch.sandbox, launch)
+            inside = None if prepared is None else _start_inside(prepared, launch, mark)
+            return inside or self._start_confined(launch.sandbox, launch, mark)
+        shell = _shell_start(launch)
+        if shell is None:
+            return self._start_on_host(launch, mark)
+        # One that comes seldom is not waited for.
+        again, self._last = shell == self._last, shell
+        process = self._give_to_waiting(shell, launch) or self._start_on_host(launch, mark)
+        if again and self._waiting is None:
+            self._waiting = self._start_waiting(shell, f"{mark}.next")
+        return process
+
+    def close(self) -> None:
+        """End the shell that waits for a command."""
+        if self._waiting is not None:
+            self._waiting.close()
+            self._waiting = None
+
+    def _give_to_waiting(self, shell: ShellStart, launch: Launch) -> PosixProcess | None:
+        """Have the shell that waits run a command; None if there is none that was started like this."""
+        waiting, self._waiting = self._waiting, None
+        if waiting is None:
+            return None
+        if waiting.start != shell:
+            waiting.close()
+            return None
+        if not waiting.give(launch.command, launch.cwd):
+            return None
+        streams = _streams(launch, Plumbing((), waiting.outputs, None, ()))
+        return PosixProcess(launch, waiting.mark, waiting.pid, streams, state=waiting.state)
+
+    def _start_waiting(self, shell: ShellStart, mark: str) -> WaitingShell | None:
+        """Start a shell that waits for the next command; None if the system starts no more."""
+        reading, feed = os.pipe()
+        plumbing = _in_pipes(None, feed)
+        state = scratch_file("state") if shell.keeps else None
+        words = ("bash", "-c", f"{RECEIVING}; {shell.script}", "bash")
+        try:
+            pid = self._spawn(
+                shell.bash, words, {**shell.environment, MARK: mark}, plumbing, {COMMANDS: reading}, state
+            )
+        except Downstream:
+            return None
+        finally:
+            os.close(reading)
+        return WaitingShell(shell, mark, pid, plumbing.outputs, state, feed)
+
+    def _start_on_host(self, launch: Launch, mark: str) -> PosixProcess:
+        words = bash_arguments(launch.command, launch.cwd, keeps=launch.keeps, limits=launch.limits)
         state = scratch_file("state") if launch.keeps else None
-        plumbing = _in_terminal(*launch.terminal) if launch.terminal is not None else _in_pipes(launch)
+        plumbing = _plumbing(launch)
+        pid = self._spawn(launch.bash, words, {**launch.environment, MARK: mark}, plumbing, {}, state)
+        return PosixProcess(launch, mark, pid, _streams(launch, plumbing), stdin=plumbing.feed, state=state)
+
+    def _start_confined(self, sandbox: Confinement, launch: Launch, mark: str) -> PosixProcess:
+        words = bash_arguments(launch.command, launch.cwd, keeps=launch.keeps, confined=sandbox.sandbox.own_processes)
+        environment = {**launch.environment, MARK: mark}
+        confined = sandbox.confine((launch.bash, *words[1:]), cwd=launch.cwd, environment=environment)
+        state = scratch_file("state") if launch.keeps else None
+        plumbing = _plumbing(launch)
+        handed = {fd: fd for fd in confined.pass_fds}
+        try:
+            pid = self._spawn(confined.argv[0], confined.argv, confined.environment, plumbing, handed, state)
+        except BaseException:
+            confined.ended()
+            raise
+        finally:
+            for fd in handed:
+                os.close(fd)
+        try:
+            confined.started(pid)
+        except BaseException:
+            # Nobody knows of it: it may not run.
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+            _close_all(plumbing.ours, state)
+            confined.ended()
+            raise
+        return PosixProcess(launch, mark, pid, _streams(launch, plumbing), confined, stdin=plumbing.feed, state=state)
+
+    def _spawn(
+        self,
+        program: str,
+        words: Sequence[str],
+        environment: Mapping[str, str],
+        plumbing: Plumbing,
+        handed: Mapping[int, int],
+        state: int | None,
+    ) -> int:
+        """Start a program with these descriptors in a session of its own and return its pid; `Downstream`, with ours closed, when that fails.
+
+        `handed` are descriptors by the numbers that the program has them at. Twice as fast as `subprocess`, which encodes the environment in Python.
+        """
+        given = handed if state is None else {**handed, STATE: state}
         actions = [
             *((os.POSIX_SPAWN_CLOSE, fd) for fd in self._strange),
             *plumbing.actions,
-            # Onto itself: from then on it is inherited.
-            *((os.POSIX_SPAWN_DUP2, fd, fd) for fd in handed),
+            # One onto itself: from then on it is inherited.
+            *((os.POSIX_SPAWN_DUP2, fd, number) for number, fd in given.items()),
         ]
-        if state is not None:
-            actions.append((os.POSIX_SPAWN_DUP2, state, STATE))
         try:
-            pid = os.posix_spawn(program, words, environment, file_actions=actions, setsid=True, setsigdef=ANEW)
+            pid = os.posix_spawn(program, list(words), environment, file_actions=actions, setsid=True, setsigdef=ANEW)
         except (OSError, ValueError) as exc:
-            for fd in (*plumbing.ours, *(() if state is None else (state,))):
-                os.close(fd)
-            if confined is not None:
-                confined.ended()
+            _close_all(plumbing.ours, state)
             raise Downstream(f"the command could not be started: {exc}") from exc
         finally:
-            for fd in (*plumbing.theirs, *handed):
+            for fd in plumbing.theirs:
                 os.close(fd)
-        if confined is not None:
-            try:
-                confined.started(pid)
-            except BaseException:
-                # Nobody knows of it: it may not run.
-                os.kill(pid, signal.SIGKILL)
-                os.waitpid(pid, 0)
-                for fd in (*plumbing.ours, *(() if state is None else (state,))):
-                    os.close(fd)
-                confined.ended()
-                raise
         for fd in plumbing.outputs:
             os.set_blocking(fd, False)
-        return PosixProcess(launch, mark, pid, _streams(launch, plumbing), confined, stdin=plumbing.feed, state=state)
+        return pid
 
 
-def _prepared(launch: Launch) -> PreparedSandbox | None:
-    """Return a prepared sandbox for a command that nobody talks to while it runs."""
-    if launch.sandbox is None or launch.terminal is not None or launch.fed or launch.followed:
+def _close_all(descriptors: Sequence[int], state: int | None) -> None:
+    for fd in (*descriptors, *(() if state is None else (state,))):
+        os.close(fd)
+
+
+def _shell_start(launch: Launch) -> ShellStart | None:
+    """Return what the shell of a command is started with; None for one that no waiting shell can run."""
+    if launch.sandbox is not None or launch.terminal is not None or launch.fed or launch.stdin is not None:
         return None
-    return launch.sandbox.prepared()
+    script = bash_script(keeps=launch.keeps, limits=launch.limits)
+    start = ShellStart(launch.bash, script, launch.environment, launch.keeps)
+    return start if start.can_wait else None
+
+
+def _prepared(sandbox: Confinement, launch: Launch) -> PreparedSandbox | None:
+    """Return a prepared sandbox for a command that nobody talks to while it runs."""
+    if launch.terminal is not None or launch.fed or launch.followed:
+        return None
+    return sandbox.prepared()
 
 
 def _start_inside(prepared: PreparedSandbox, launch: Launch, mark: str) -> PosixProcess | None:
@@ -148,8 +227,11 @@ class Plumbing:
         return self.outputs if self.feed is None else (*self.outputs, self.feed)
 
 
-def _in_pipes(launch: Launch) -> Plumbing:
-    stdin, feed = _input(launch)
+def _plumbing(launch: Launch) -> Plumbing:
+    return _in_pipes(*_input(launch)) if launch.terminal is None else _in_terminal(*launch.terminal)
+
+
+def _in_pipes(stdin: int | None, feed: int | None) -> Plumbing:
     out, out_end = os.pipe()
     err, err_end = os.pipe()
     actions = [

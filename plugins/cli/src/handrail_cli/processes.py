@@ -49,6 +49,10 @@ class Starter(Protocol):
         """Start a command; `Downstream` when that fails."""
         ...
 
+    def close(self) -> None:
+        """Let go of what it keeps for commands to come."""
+        ...
+
 
 class Processes:
     """Every command of one session, and what the session's shell remembers besides its folder and variables. Service `shell`, scope session.
@@ -273,6 +277,7 @@ class Processes:
         if self._warden is not None:
             await asyncio.to_thread(self._warden.close)
             self._warden = None
+        self._starter.close()
         self._close_files()
         if self._empty is not None:
             self._empty.cleanup()

@@ -123,10 +123,15 @@ def bash_arguments(
     command: str, cwd: Path, *, keeps: bool, limits: HostLimits | None = None, confined: bool = False
 ) -> list[str]:
     """Return the words that bash is started with to run a command in a folder and, if it `keeps`, to write its state to the descriptor STATE."""
+    return ["bash", "-c", bash_script(keeps=keeps, limits=limits, confined=confined), "bash", command, str(cwd)]
+
+
+def bash_script(*, keeps: bool, limits: HostLimits | None = None, confined: bool = False) -> str:
+    """Return the lines that run a command and a folder, the shell's arguments."""
     script = (COUNTING_SCRIPT if confined else KEEPING_SCRIPT) if keeps else PLAIN_SCRIPT
     if limits is not None and (first := limiting(limits)):
-        script = f"{first}; {script}"
-    return ["bash", "-c", script, "bash", command, str(cwd)]
+        return f"{first}; {script}"
+    return script
 
 
 def limiting(limits: HostLimits) -> str:

@@ -266,6 +266,9 @@ class WindowsStarter:
             launch, mark, process.pid, streams, confined, shown=shown, contained=contained, state=state
         )
 
+    def close(self) -> None:
+        """Nothing is kept for commands to come."""
+
     def _start(self, launch: Launch, mark: str, state: tempfile.TemporaryDirectory[str] | None) -> Start:
         environment = {**launch.environment, MARK: mark}
         file = None if state is None else _state_file(state)
