@@ -113,6 +113,20 @@ async def test_git_on_the_host_runs_nothing_from_a_folder_without_permissions(
     assert not marker.exists()
 
 
+def make_repository(folder: Path) -> None:
+    """Make a repository with a commit outside the sandbox."""
+    identity = ("-c", "user.name=a", "-c", "user.email=a@b.example")
+    for words in (("init", "-q"), (*identity, "commit", "-q", "--allow-empty", "-m", "first")):
+        subprocess.run(("git", *words), cwd=folder, check=True)
+
+
+async def test_a_work_tree_that_git_has_made_stays_when_something_runs_on_the_host(run: Run, session: Session) -> None:
+    make_repository(session.cwd)
+    assert (await run("git worktree add -q side"))["status"] == "success"
+    assert "put_aside" not in await run("echo on-host")
+    assert sorted(os.listdir(session.cwd / ".git/worktrees")) == ["side"]
+
+
 async def test_taken_names_keep_nothing_in_its_place(run: Run, session: Session) -> None:
     names = "for i in '' $(seq 2 99); do touch .envrc.handrail-aside$i; done"
     result = await run(f"{names}; echo x > .envrc")

@@ -201,6 +201,8 @@ async def test_the_steps_behind_one_that_leaves_what_others_obey_are_not_run(ses
     assert [Path(place).name for place in result["put_aside"]] == [".envrc"]
     assert "The rest of the line was not run, from 'git add .' on." in result["note"]
     assert (result["stdout"], _git(session, "ls-files")) == ("", "a.txt\n")
+    assert result.error_code == "downstream_error"
+    assert "the line was not run to its end" in result["error"]["message"]
 
 
 async def test_the_steps_behind_one_that_leaves_a_program_running_are_not_run(session: Session) -> None:
@@ -418,6 +420,82 @@ async def test_submodules_and_further_work_trees_are_worked_in(session: Session)
         result = await run(session, line)
         assert result["exit_code"] == 0, result
         assert "b.txt" in _git(session, "-C", folder, "ls-files")
+
+
+def _commit_settings(session: Session, *, of_editor: str = "{}") -> None:
+    """Commit files that programs obey, as a person has."""
+    (session.cwd / ".vscode").mkdir(exist_ok=True)
+    (session.cwd / ".vscode/settings.json").write_text(of_editor)
+    (session.cwd / ".gitmodules").write_text("")
+    _git(session, "add", ".vscode", ".gitmodules")
+    _git(session, "commit", "-qm", "settings")
+
+
+async def test_a_new_work_tree_is_worked_in_by_the_same_line_and_later(session: Session) -> None:
+    """If this fails, git in the new tree commits to the branch of the tree around it."""
+    _commit_settings(session)
+    line = (
+        "git worktree add -q .wt/two -b two main && cd .wt/two && echo b > b.txt && git add -A && git commit -qm second"
+    )
+    result = await run(session, line)
+    assert (result.status, result.get("put_aside")) == ("success", None), result
+    result = await run(session, "echo c > c.txt && git add -A && git commit -qm third")
+    assert result.status == "success", result
+    assert _git(session, "log", "--format=%s", "two") == "third\nsecond\nsettings\nfirst\n"
+    assert _git(session, "log", "--format=%s", "main") == "settings\nfirst\n"
+    assert _git(session, "status", "--short", "--branch") == "## two\n"
+
+
+@pytest.mark.parametrize(
+    "where", [pytest.param("-q two side", id="a-work-tree"), pytest.param(None, id="the-work-tree-itself")]
+)
+async def test_git_that_brings_files_which_others_obey_is_no_success(session: Session, where: str | None) -> None:
+    _git(session, "switch", "-qc", "side")
+    _commit_settings(session)
+    _git(session, "switch", "-q", "main")
+    result = await run(session, "git switch -q side" if where is None else f"git worktree add {where}")
+    assert {Path(place).name for place in result["put_aside"]} == {".vscode", ".gitmodules"}
+    assert result.error_code == "downstream_error"
+    assert "the work tree is not as git left it" in result["error"]["message"]
+    assert result["note"].count("Renamed, since") == 1
+
+
+async def test_a_new_work_tree_brings_no_hooks_of_its_branch(session: Session) -> None:
+    hook = session.cwd / ".githooks/pre-commit"
+    hook.parent.mkdir()
+    hook.write_text("#!/bin/sh\n")
+    hook.chmod(0o755)
+    _git(session, "config", "core.hooksPath", ".githooks")
+    _git(session, "add", "-A")
+    _git(session, "commit", "-qm", "hooks")
+    _git(session, "switch", "-qc", "side")
+    hook.write_text("#!/bin/sh\ntouch ../ran\n")
+    _git(session, "-c", "core.hooksPath=/dev/null", "commit", "-qam", "another")
+    _git(session, "switch", "-q", "main")
+    assert (await run(session, "git worktree add -q same main -b same")).status == "success"
+    result = await run(session, "git worktree add -q other side")
+    assert [Path(place).relative_to(session.cwd) for place in result["put_aside"]] == [Path("other/.githooks")]
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        pytest.param("gitdir:  /{own}", id="a-name-that-git-reads-otherwise"),
+        pytest.param("gitdir: ../away", id="another-repository"),
+        pytest.param("gitdir: ../link", id="a-way-that-can-be-exchanged"),
+        pytest.param("gitdir: {git}", id="a-repository-as-a-whole"),
+    ],
+)
+async def test_a_git_file_that_may_lead_to_other_settings_is_put_aside(session: Session, planted: str) -> None:
+    _git(session, "worktree", "add", "-q", "side", "-b", "side")
+    own = session.cwd / ".git/worktrees/side"
+    (session.cwd / "side/.git").unlink()
+    (session.cwd / "new.txt").write_text(planted.format(own=own, git=session.cwd / ".git") + "\n")
+    (session.cwd / "plant.sh").write_text("cp new.txt side/.git")
+    (session.cwd / "away").mkdir()
+    (session.cwd / "link").symlink_to(own)
+    result = await run(session, "bash plant.sh")
+    assert result["put_aside"] == [str(session.cwd / "side/.git")]
 
 
 async def test_without_what_keeps_git_to_one_repository_it_changes_none(session: Session) -> None:

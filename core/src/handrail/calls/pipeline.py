@@ -25,6 +25,7 @@ from handrail.calls.running import Running, is_cancelled
 from handrail.errors import (
     Denied,
     DeniedByUser,
+    Downstream,
     HandrailError,
     InvalidArguments,
     NoConfirmer,
@@ -501,13 +502,14 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
     if sandbox is not None:
         result |= {"sandbox": sandbox.name, "network": sandbox.network}
         _tell_hosts(result, sandbox)
-        _tell_aside(result, aside)
+        _tell_aside(result, aside, changes_repository=_changes_repositories(verdict), title=tool.title)
         _tell_left(result, sandbox.left)
         if sandbox.unsurveyed:
             result["unsurveyed"] = list(sandbox.unsurveyed)
             result.add_note(UNSURVEYED)
     if on_host is not None:
-        _tell_aside(result, on_host.aside)
+        if on_host.aside:
+            _tell_aside(result, on_host.aside)
         for note in on_host.notes():
             result.add_note(note)
     if recorded is not None:
@@ -584,10 +586,17 @@ def _tell_left(result: ToolResult, left: Sequence[str]) -> None:
         )
 
 
-def _tell_aside(result: ToolResult, aside: Sequence[str]) -> None:
-    """Name in the result what was renamed in the workspace, now or while the call ran."""
-    if aside := [*result.get("put_aside", ()), *aside]:
-        from handrail.sandboxing.aside import ASIDE
+def _tell_aside(result: ToolResult, aside: Sequence[str], *, changes_repository: bool = False, title: str = "") -> None:
+    """Name in the result what was renamed in the workspace, now or while the call ran; then git's own changes are no success."""
+    if not (aside := [*result.get("put_aside", ()), *aside]):
+        return
+    from handrail.sandboxing.aside import ASIDE
 
-        result["put_aside"] = aside
-        result.add_note(f"Renamed, since other programs run such files unasked (…{ASIDE}): {', '.join(aside)}.")
+    result["put_aside"] = aside
+    result.add_note(f"Renamed, since other programs run such files unasked (…{ASIDE}): {', '.join(aside)}.")
+    if changes_repository and result["status"] == "success":
+        error = Downstream(
+            "the command ended well, but files that it or another command brought were renamed, so the work tree is not as git left it",
+            hint="look at `git status`; a person can give such files their names back",
+        )
+        result.update(ToolResult.failure(error, title=title))

@@ -19,6 +19,7 @@ from handrail.files import known_places
 from handrail.judging.verdicts import View
 from handrail.sandboxing import repositories
 from handrail.sandboxing.aside import is_left, rename_aside
+from handrail.sandboxing.copies import holds_nothing_else
 from handrail.sandboxing.denials import Denial, refused_hosts
 from handrail.sandboxing.gateway import Connections, Gateway, Traffic, proxy_environment
 from handrail.sandboxing.git_settings import git_settings
@@ -431,7 +432,11 @@ class Confines:
         # What was masked could not be replaced inside; what the survey before may have missed and is older was there.
         new = [place for place in new if place not in given.bounds.masked and not was_there(place, before)]
         harmless = [place for place in new if _repository(place) and repositories.harmless(place)]
-        suspects = [place for place in new if place not in harmless]
+        trees = self._new_work_trees(new, (*given.bounds.anchored, *harmless))
+        suspects = [place for place in new if place not in harmless and place not in trees]
+        for git, folder in trees.items():
+            suspects += repositories.named_for_tree(folder, git.parent, self.git_settings)
+        suspects = [place for place in suspects if not _is_checked_out(place, trees, given.bounds)]
         for git in harmless:
             named = repositories.named_by(self.git_settings, git.parent)
             suspects += [place for place in named if is_left(place) and _below(place, given.bounds.writable)]
@@ -446,6 +451,11 @@ class Confines:
             place for link in given.links if (place := exchanged(link, given.links[link], given.bounds.writable))
         ]
         return suspects
+
+    def _new_work_trees(self, new: Sequence[Path], known: Sequence[Path]) -> dict[Path, Path]:
+        """Return the new `.git` files that `git worktree add` makes, each with the folder of its repository, which is one of those that are known."""
+        found = {place: repositories.new_work_tree(place) for place in new if place.name == ".git"}
+        return {place: folder for place, folder in found.items() if folder is not None and folder in known}
 
     @property
     def left(self) -> list[str]:
@@ -578,6 +588,19 @@ class Confines:
 
     def _folders(self, texts: Sequence[str]) -> tuple[Path, ...]:
         return named_folders(texts, workspace=self._workspace, home=self._home)
+
+
+def _is_checked_out(place: Path, trees: Mapping[Path, Path], bounds: Bounds) -> bool:
+    """Return True if a place in a new work tree holds what another tree of the repository holds there, where no command could change it."""
+    kept = set(bounds.kept)
+    for git, folder in trees.items():
+        if not place.is_relative_to(git.parent):
+            continue
+        below = place.relative_to(git.parent)
+        originals = (tree / below for tree in repositories.work_trees(folder))
+        if any(original in kept and holds_nothing_else(place, original) for original in originals):
+            return True
+    return False
 
 
 def _checked(bounds: Bounds) -> Bounds:

@@ -19,6 +19,8 @@ OBEYED = ("hooks", "config", "config.worktree", "commondir", "gitdir")
 # What is left to do of a rebase that stopped, below the folder of a repository, a submodule or a worktree; and the lines in it that run a command.
 REBASE, TODO = "rebase-merge", "git-rebase-todo"
 EXECUTED = re.compile(r"^[ \t]*(?:exec|x)(?:[ \t].*)?$", re.MULTILINE)
+# Below the folder of a repository, that of its further work trees.
+WORK_TREES = "worktrees"
 # Folders of a repository whose files are remotes by their names.
 NAMING_REMOTES = ("remotes", "branches")
 # Below the folder of a repository, the file that names others whose objects are its own, too.
@@ -109,7 +111,8 @@ def commands_left(git: Path) -> dict[Path, frozenset[str] | None]:
 
 def obeyed_later(git: Path, settings: Iterable[Path] = ()) -> Iterator[Path]:
     """The places of the same kind in `.git`, and those that its settings name, that are not there and must not come to be."""
-    places = (*(git / name for name in OBEYED), *led_to(git, settings))
+    of_trees = (folder / "config.worktree" for folder in _folders(git / WORK_TREES))
+    places = (*(git / name for name in OBEYED), *of_trees, *led_to(git, settings))
     yield from (place for place in places if not os.path.lexists(place))
 
 
@@ -246,6 +249,35 @@ def elsewhere(git: Path) -> tuple[Path, ...]:
     return (own,) if belongs else ()
 
 
+def new_work_tree(git: Path) -> Path | None:
+    """Return the `.git` folder of the repository that a `.git` file makes a work tree of; None unless both ends are as git writes them.
+
+    Such a tree has no settings of its own, and Handrail and git read the names in these files in the same way.
+    """
+    folder, text = next(iter(elsewhere(git)), None), _text(git)
+    if folder is None or text is None:
+        return None
+    written = text.removeprefix("gitdir: ").removesuffix("\n")
+    own = git.parent / written
+    is_plain = text == f"gitdir: {written.strip()}\n" and "\n" not in written
+    is_plain = is_plain and os.path.normpath(own) == os.path.realpath(own)
+    own = Path(os.path.normpath(own))
+    return folder if is_plain and own.parent == folder / WORK_TREES and _names_no_settings(own) else None
+
+
+def _names_no_settings(own: Path) -> bool:
+    """Return True if a work tree's folder in its repository is as git makes it: without settings, hooks or links of its own."""
+    strange = any(os.path.lexists(own / name) for name in OBEYED[:3])
+    return not strange and _text(own / "commondir") == "../..\n" and _text(own / "HEAD") is not None
+
+
+def named_for_tree(git: Path, tree: Path, settings: Iterable[Path]) -> Iterator[Path]:
+    """Yield the places in a work tree that settings of its repository (`git`), and these further files of settings, name and that are there."""
+    for place in named_by((git / "config", git / "config.worktree", *settings), tree):
+        if place.is_relative_to(tree) and is_left(place):
+            yield place
+
+
 def one_repository(gits: Iterable[str]) -> Path | None:
     """The folder of the repository that each of these `.git` is, or says that it belongs to; None for several, and for one that leads elsewhere."""
     folders = {_folder_of(Path(git)) for git in gits}
@@ -276,7 +308,7 @@ def work_trees(git: Path) -> Iterator[Path]:
         named = dict(_told(_text(folder / "config") or "")).get("core.worktree")
         if named is not None:
             yield from _leading_back(Path(os.path.realpath(folder / named)))
-    for folder in _folders(git / "worktrees"):
+    for folder in _folders(git / WORK_TREES):
         if (text := _text(folder / "gitdir")) is not None:
             yield from _leading_back(Path(os.path.realpath(text.strip())).parent)
 
@@ -345,7 +377,8 @@ def leading_elsewhere(git: Path, has_changed: Callable[[Path], bool]) -> Iterato
 def _may_name_programs(folder: Path, names: Set[str], git: Path) -> bool:
     """True for another repository in a `.git` folder, unless nothing in it has git run a program."""
     another = known_places.is_repository(known_places.REPOSITORY_NAMES.intersection(names))
-    return another and not harmless(folder) and not _is_submodule(folder, git)
+    of_tree = folder.parent == git / WORK_TREES and _names_no_settings(folder)
+    return another and not of_tree and not harmless(folder) and not _is_submodule(folder, git)
 
 
 def _is_submodule(folder: Path, git: Path) -> bool:
@@ -466,7 +499,7 @@ def _folders(folder: Path) -> Iterable[Path]:
 
 def _all_folders(git: Path) -> Iterable[Path]:
     """A repository's folder, and those of its submodules and worktrees."""
-    return (git, *_modules(git / "modules"), *_folders(git / "worktrees"))
+    return (git, *_modules(git / "modules"), *_folders(git / WORK_TREES))
 
 
 def _text(file: Path, *, most: int = MAX_BYTES) -> str | None:

@@ -112,4 +112,9 @@ def _with_rest(result: Mapping[str, Any], waiting: Sequence[CommandStep], aside:
     if not waiting:
         return result
     note = f"The rest of the line was not run, from {waiting[0].text!r} on."
-    return {**result, "note": f"{result['note']} {note}" if "note" in result else note}
+    result = {**result, "note": f"{result['note']} {note}" if "note" in result else note}
+    if "error" in result:
+        return result
+    why = "what the part before it left was renamed" if aside else "the part before it left a program running"
+    failure = Downstream(f"the line was not run to its end: {why}", hint="look at what was done, then run the rest")
+    return {**result, **ToolResult.failure(failure, title=TITLE)}
