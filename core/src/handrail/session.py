@@ -31,7 +31,7 @@ from handrail.desktops.desktop import Desktop
 from handrail.errors import Denied, Failsafe, HandrailError, NoSandbox, Stopped
 from handrail.files.paths import leads_to
 from handrail.judging.court import Court
-from handrail.judging.verdicts import Mode, View
+from handrail.judging.verdicts import Mode, Verdict, View
 from handrail.records.audit import Audit
 from handrail.records.history import History
 from handrail.records.recorder import Recorder
@@ -496,6 +496,12 @@ class Session:
             return
         self._host_runs.remove(run)
         self._own_confines().end_host_run(run)
+
+    def settle_written(self, verdict: Verdict) -> None:
+        """Record the files that a call outside the sandbox was allowed to write: what it made of them is not put aside."""
+        if self._confines is not None:
+            written = [touch.what for part in verdict.parts for touch in part.touches if touch.kind == "write"]
+            self._confines.settle_written(written)
 
     # Desktop, services, backend
 

@@ -127,6 +127,18 @@ async def test_sandboxed_processes_that_wake_one_another_do_nothing_while_a_comm
     assert not [at for at in map(float, (work / "ran").read_text().split()) if began < at < ended]
 
 
+async def test_a_file_that_a_person_let_a_tool_write_is_not_put_aside(run: Run, session: Session, work: Path) -> None:
+    await run("touch x")
+    written = work / ".vscode/settings.json"
+    args = {"file_path": str(written), "content": "{}", "create_dirs": True}
+    assert (await session.call("write_file", args))["status"] == "success"
+    await run("touch y")
+    for _ in range(2):
+        result = await run("git status --no-such-option")
+        assert ("sandbox" in result, "put_aside" in result) == (False, False), result
+    assert written.read_text() == "{}"
+
+
 TICKING = """
 import os, time
 while True:

@@ -113,6 +113,51 @@ async def test_git_on_the_host_runs_nothing_from_a_folder_without_permissions(
     assert not marker.exists()
 
 
+async def test_what_was_put_aside_is_not_renamed_again(run: Run, session: Session) -> None:
+    plant = "mkdir -p node_modules/x/.vscode node_modules/y/HEAD node_modules/y/objects node_modules/y/refs"
+    await run(f"{plant}; echo x > node_modules/x/.vscode/tasks.json; echo x > node_modules/.envrc")
+    renamed = await run("echo on-host")
+    assert len(renamed["put_aside"]) == 3
+    for _ in range(2):
+        await run("touch x")
+        assert "put_aside" not in await run("echo on-host")
+    await run("echo y > node_modules/y.handrail-aside/config")
+    assert "put_aside" in await run("echo on-host")
+
+
+@pytest.mark.parametrize("background", [False, True])
+async def test_what_a_command_on_the_host_has_written_stays(run: Run, session: Session, background: bool) -> None:
+    if background:
+        await run("sleep 60", background=True)
+    await run("touch x")
+    made = [
+        session.cwd / "node_modules/x/.vscode/tasks.json",
+        session.cwd / ".vscode/tasks.json",
+        session.cwd / ".envrc",
+    ]
+    written = "; ".join(f"mkdir -p {file.parent}; echo on-host > {file}" for file in made)
+    assert "put_aside" not in await run(written)
+    for _ in range(2):
+        assert "put_aside" not in await run("touch y")
+        assert "put_aside" not in await run("echo on-host")
+    if background:
+        assert "put_aside" not in await session.call("stop_process", {"process_id": "p1"})
+    assert all(file.exists() for file in made)
+
+
+async def test_what_changes_after_a_command_on_the_host_has_written_it_is_put_aside(run: Run, session: Session) -> None:
+    """If this fails, a sandboxed command has other programs run what it likes under the name of a file that a person has approved."""
+    waiting = "while [ ! -e go ]; do sleep 0.1; done; echo bad > .vscode/tasks.json; echo bad > node_modules/.envrc; touch gone"
+    await run(f"mkdir node_modules; ({waiting})", background=True)
+    made = [session.cwd / ".vscode/tasks.json", session.cwd / "node_modules/.envrc"]
+    await run("; ".join(f"mkdir -p {file.parent}; echo on-host > {file}" for file in made))
+    (session.cwd / "go").touch()
+    while not (session.cwd / "gone").exists():
+        await anyio.sleep(0.05)
+    await run("echo on-host")
+    assert not any(file.exists() for file in made)
+
+
 def make_repository(folder: Path) -> None:
     """Make a repository with a commit outside the sandbox."""
     identity = ("-c", "user.name=a", "-c", "user.email=a@b.example")

@@ -491,6 +491,8 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
         if on_host is not None:
             session.end_host_run(on_host)
         _end_hold(session, running)
+        if sandbox is None and not tool.confinable and not tool.read_only:
+            session.settle_written(verdict)
         if recorded is not None:
             recorded.over()
     if isinstance(returned, TailCall):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import stat
 from collections.abc import Generator, Iterator, Sequence
 from pathlib import Path
 
 ASIDE = ".handrail-aside"
+# The ends of names that were given here.
+ENDINGS = re.compile(rf"{re.escape(ASIDE)}(?:-[0-9a-f]{{16}})?$")
 # Names with a part that cannot be guessed are tried this often.
 TRIES = 5
 # Bytes in a name, where the file system does not say.
@@ -19,20 +22,33 @@ FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW",
 OWNERS = stat.S_IRWXU
 
 
-def rename_aside(place: Path, roots: Sequence[Path]) -> bool:
-    """Give a place below a root another name in its folder, which is reached without following a link; False if it has the old one still."""
+def rename_aside(place: Path, roots: Sequence[Path]) -> Path | None:
+    """Give a place below a root another name in its folder, which is reached without following a link.
+
+    Returns where it is then; None if it has the old name still.
+    """
     root = next((root for root in roots if place.is_relative_to(root) and place != root), None)
     if root is None:
-        return False
+        return None
     try:
         with open_folder(place.parent, root) as folder:
             for name in _names(place.name, folder):
                 if not _there(name, folder):
                     os.rename(place.name, name, src_dir_fd=folder, dst_dir_fd=folder)
-                    return True
+                    return place.with_name(name)
     except (OSError, NotImplementedError):
+        return None
+    return None
+
+
+def is_aside(file: Path) -> bool:
+    """Return True for an ordinary file with a name that `rename_aside` gives: what obeys it all the same would obey it by any name."""
+    if ENDINGS.search(file.name) is None:
         return False
-    return False
+    try:
+        return stat.S_ISREG(os.lstat(file).st_mode)
+    except OSError:
+        return False
 
 
 @contextlib.contextmanager

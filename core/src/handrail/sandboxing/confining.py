@@ -23,6 +23,7 @@ from handrail.sandboxing.copies import holds_nothing_else
 from handrail.sandboxing.denials import Denial, refused_hosts
 from handrail.sandboxing.gateway import Connections, Gateway, Traffic, proxy_environment
 from handrail.sandboxing.git_settings import git_settings
+from handrail.sandboxing.place_states import PlaceState, state_of, wait_for_tick
 from handrail.sandboxing.prepared import PreparedPool
 from handrail.sandboxing.quarantine import MAX_SEARCH_S, HostRun, Search
 from handrail.sandboxing.sandboxes import Bounds, Confined, Limits, PreparedSandbox, Sandbox
@@ -268,6 +269,8 @@ class Confines:
         self._pool = PreparedPool()
         # What commands have left and could not be put aside.
         self._left: dict[Path, None] = {}
+        # What was put aside, or was made outside the sandbox while nothing ran there, as it was then.
+        self._settled: dict[Path, PlaceState] = {}
         # What the bounds of the last command that only reads were made from.
         self._read: tuple[object, Bounds] | None = None
 
@@ -315,11 +318,14 @@ class Confines:
             search = self._searched(elsewhere)
             run.aside = [*run.aside, *self._renamed((*search.found, *self._left), self._workspace)]
             run.whole = search.whole
+            if search.whole and self._commands.is_busy:
+                run.obeyed = self._survey.look(self._workspace).autorun
             run.left = tuple(map(str, search.kept_back))
         run.left = (*self.left, *run.left, *self._commands.doubted)
 
     def _searched(self, elsewhere: Sequence[SharedRun], *, most_s: float = MAX_SEARCH_S) -> Search:
         """Search the workspace for what commands have left, also those of other sessions that nobody has searched."""
+        began_ns = time.time_ns()
         if elsewhere:
             self._survey.look(self._workspace)
         beside = [other for other in elsewhere if other.kind == "sandboxed"]
@@ -333,13 +339,32 @@ class Confines:
         )
         search.look(self._workspace)
         search.found += (Path(place) for other in beside for place in other.missing if os.path.lexists(place))
+        search.found = [place for place in search.found if not self._is_settled(place)]
         if search.whole:
-            self._commands.searched_whole()
+            self._commands.searched_whole(began_ns)
         return search
 
     def end_host_run(self, run: HostRun) -> None:
         """A command on the host is over: end what it has detached from a file that it is kept from."""
+        if run.obeyed is not None and self._commands.have_changed_nothing(run):
+            now = self._survey.look(self._workspace).autorun
+            self._settle(place for place, identity in now.items() if run.obeyed.get(place) != identity)
+            self._commands.begin_anew()
         self._commands.over(run)
+
+    def settle_written(self, paths: Iterable[str]) -> None:
+        """Record files that a call outside the sandbox has written as no sandboxed command's, if none runs."""
+        if self._commands.unsearched and not self._commands.is_running():
+            self._settle(_real(Path(path).parent) / Path(path).name for path in paths)
+
+    def _settle(self, places: Iterable[Path]) -> None:
+        """Record places as they are now; until they change they are not put aside. Repositories are not taken for a call's."""
+        states = {place: state for place in places if not _repository(place) and (state := state_of(place))}
+        wait_for_tick(list(states.values()))
+        self._settled |= states
+
+    def _is_settled(self, place: Path) -> bool:
+        return place in self._settled and self._settled[place] == state_of(place)
 
     @property
     def temporary(self) -> Path | None:
@@ -431,6 +456,7 @@ class Confines:
         new = [place for place, identity in now.autorun.items() if before.autorun.get(place) != identity]
         # What was masked could not be replaced inside; what the survey before may have missed and is older was there.
         new = [place for place in new if place not in given.bounds.masked and not was_there(place, before)]
+        new = [place for place in new if not self._is_settled(place)]
         harmless = [place for place in new if _repository(place) and repositories.harmless(place)]
         trees = self._new_work_trees(new, (*given.bounds.anchored, *harmless))
         suspects = [place for place in new if place not in harmless and place not in trees]
@@ -467,8 +493,10 @@ class Confines:
         """Put places aside, and remember what cannot be; return the names of those that were."""
         aside: list[str] = []
         for place in dict.fromkeys(places):
-            if rename_aside(place, roots):
+            if (renamed := rename_aside(place, roots)) is not None:
                 aside.append(str(place))
+                if (state := state_of(renamed)) is not None:
+                    self._settled[renamed] = state
             elif is_left(place):
                 self._left[place] = None
         if aside:

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 from handrail.files import known_places, paths
 from handrail.running import processes
 from handrail.sandboxing import repositories
-from handrail.sandboxing.aside import is_closed
-from handrail.sandboxing.survey import Names, Survey, is_kept_back, near_names, open_closed
+from handrail.sandboxing.aside import is_aside, is_closed
+from handrail.sandboxing.survey import Identity, Names, Survey, is_kept_back, near_names, open_closed
 
 if TYPE_CHECKING:
     from handrail.sandboxing.shared_runs import SharedRun
@@ -116,7 +116,9 @@ class Search:
         around = near[-1:] if inside else near
         for name in names:
             if (everything or known_places.is_notable(name)) and paths.autorun(PurePosixPath(*around, name)):
-                yield from _if_changed(Path(folder, name), since_ns)
+                place = Path(folder, name)
+                if not is_aside(place):
+                    yield from _if_changed(place, since_ns)
 
     def _has_changed(self, place: Path) -> bool:
         try:
@@ -313,6 +315,8 @@ class HostRun:
     whole: bool = True
     # What is still there under names that programs obey. Nothing may run on the host then.
     left: Sequence[str] = ()
+    # What programs obey, as it was when all was searched, while sandboxed commands were held that still have to be looked after.
+    obeyed: Mapping[Path, Identity] | None = None
     # Sandboxed commands that go on, and could neither be paused nor ended. Nothing may run on the host then either.
     unheld: bool = False
 

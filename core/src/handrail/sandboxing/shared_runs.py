@@ -210,18 +210,19 @@ class SharedRuns:
         with self._changing():
             return [other for other in self._others("sandboxed") if other.is_alive]
 
-    def searched(self) -> None:
-        """Remove the records of a workspace that was searched whole, unless a sandboxed command runs in it."""
+    def searched(self, since_ns: int) -> None:
+        """Remove the records of a workspace that was searched whole; where a sandboxed command runs in it, it is to be searched from this time on."""
         with self._changing():
             running = list(self._read("sandboxed"))
             for run in [run for run in running if run.owner != self._owner and not run.is_alive]:
                 if _is_within(run, self._roots):
                     self._file(run.kind, run.name).unlink(missing_ok=True)
                     running.remove(run)
-            if not running:
-                for mark in self._read("unsearched"):
-                    if _is_within(mark, self._roots):
-                        self._file(mark.kind, mark.name).unlink(missing_ok=True)
+            for mark in self._read("unsearched"):
+                if _is_within(mark, self._roots) and running:
+                    self._write(replace(mark, since_ns=max(mark.since_ns, since_ns)))
+                elif _is_within(mark, self._roots):
+                    self._file(mark.kind, mark.name).unlink(missing_ok=True)
 
     def when_free(self, then: Callable[[], None]) -> None:
         """Call `then` in a thread once no session runs a command on the host in this workspace."""

@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 
 from handrail.errors import NoSandbox
 from handrail.judging.verdicts import View
-from handrail.sandboxing.quarantine import LOOK_S, Hold, HostRun
+from handrail.sandboxing.quarantine import COARSE_CLOCK_NS, LOOK_S, Hold, HostRun
 from handrail.sandboxing.sandboxes import Bounds, Confined, PreparedSandbox, Sandbox
 from handrail.sandboxing.shared_runs import SETUP_S, Identities, SharedRun, SharedRuns
 
 if TYPE_CHECKING:
     from handrail.sandboxing.confining import Confinement
 
+# What the host and what a sandboxed command writes is told apart by the time: so much lies between, as the clock of files is not ours.
+APART_NS = COARSE_CLOCK_NS + 10_000_000
 # Where files are bound, one that is replaced on the host is bound no longer.
 BINDS = sys.platform == "linux"
 # So many of the places that a command is kept from are watched; each takes a descriptor while it runs.
@@ -88,9 +90,11 @@ class StartedCommands:
         self._started: dict[int, StartedCommand] = {}
         # Files that were replaced while a command ran which was kept from them, and when that was noticed.
         self._doubted: dict[Path, int] = {}
-        # When the first command began that could write, and whether one began since the workspace was last searched.
+        # Since when commands may have left something that was not searched for, and whether one began since the workspace was last searched.
         self.first_ns = 0
         self.unsearched = False
+        # When the last call on the host ended.
+        self._host_ended_ns = 0
 
     @property
     def is_busy(self) -> bool:
@@ -111,6 +115,8 @@ class StartedCommands:
 
     def has_to_wait(self, given: Confinement) -> bool:
         """True while a command would be held if it began now, and could hold what it then waits for."""
+        if given.view is not View.READ and 0 <= time.time_ns() - self._host_ended_ns < APART_NS:
+            return True
         if any(run.confined is given.traffic for run in self._host_runs):
             return False
         if given.view is View.READ or given.bounds.network:
@@ -291,8 +297,22 @@ class StartedCommands:
                 run.hold.end([other.pid])
         return [one.given for one in started]
 
+    def begin_anew(self) -> None:
+        """Look later for what commands leave from now on. They are held, and all was searched before."""
+        time.sleep(APART_NS / 1e9)
+        self.first_ns = time.time_ns()
+        if self._shared is not None and not self._shared.others():
+            self._shared.searched(self.first_ns)
+
+    def have_changed_nothing(self, run: HostRun) -> bool:
+        """Return True if all that was started in the sandbox was held while a call ran on the host."""
+        started = list(self._started.values())
+        return not run.unheld and all(one.over or _is_held_for(one.given, run) for one in started)
+
     def over(self, run: HostRun) -> None:
         """A call that others were held for is over."""
+        if run.confined is None:
+            self._host_ended_ns = time.time_ns()
         self.end_detached(run)
         if self._shared is None:
             self.release(run.hold)
@@ -312,11 +332,12 @@ class StartedCommands:
                 one.forget()
                 one.replaced.clear()
 
-    def searched_whole(self) -> None:
-        """The whole workspace was searched for what commands have left."""
+    def searched_whole(self, began_ns: int) -> None:
+        """The whole workspace was searched for what commands have left, from this time on."""
         self.unsearched = bool(self._started)
-        if self._shared is not None and not self._started:
-            self._shared.searched()
+        self.first_ns = began_ns if self._started else 0
+        if self._shared is not None:
+            self._shared.searched(began_ns)
 
     def _doubt(self, one: StartedCommand) -> None:
         """Record the files that a command was kept from and may have changed, as they were replaced while it ran."""
