@@ -460,6 +460,19 @@ async def test_git_that_brings_files_which_others_obey_is_no_success(session: Se
     assert result["note"].count("Renamed, since") == 1
 
 
+@pytest.mark.parametrize(
+    "line", ["git switch -q main", "git switch -q main 2>&1; git log -1", "touch x && git checkout -q main"]
+)
+async def test_git_that_leaves_files_which_the_sandbox_keeps_is_no_success(session: Session, line: str) -> None:
+    """If this fails, a branch looks checked out, and the next switch is refused for the files that are left of the other one."""
+    _git(session, "switch", "-qc", "side")
+    _commit_settings(session)
+    result = await run(session, line)
+    assert (result["exit_code"], result.error_code) == (0, "downstream_error"), result
+    assert ".vscode/settings.json" in result["error"]["message"]
+    assert "a person can approve `git checkout -f .`" in result["error"]["message"]
+
+
 async def test_a_new_work_tree_brings_no_hooks_of_its_branch(session: Session) -> None:
     hook = session.cwd / ".githooks/pre-commit"
     hook.parent.mkdir()

@@ -599,6 +599,6 @@ def _tell_aside(result: ToolResult, aside: Sequence[str], *, changes_repository:
     if changes_repository and result["status"] == "success":
         error = Downstream(
             "the command ended well, but files that it or another command brought were renamed, so the work tree is not as git left it",
-            hint="look at `git status`; a person can give such files their names back",
+            hint="look at `git status`; a person can approve `git checkout -f .`, which runs on the host, or give such files their names back",
         )
         result.update(ToolResult.failure(error, title=title))

@@ -50,6 +50,11 @@ UNAUTHORIZED = re.compile(
 )
 WRITE = re.compile(r"(?i)read-only file ?system|\bEROFS\b")
 BUSY = re.compile(r"(?i)device or resource busy|\bEBUSY\b")
+# What git says of a file of the work tree that it leaves as it is, and goes on.
+UNCHANGED = re.compile(
+    r"""(?mx) ^(?:error|warning):\ (?:unable\ to|cannot)\ (?:unlink(?:\ old)?|create\ file|write\ file|update\ file)
+    \ '?(?P<name>[^'\n]+?)'?:\ (?:Read-only\ file\ system|Device\ or\ resource\ busy)$"""
+)
 # What git says of a repository that it does not take for this user's, nor was told to trust.
 UNTRUSTED = re.compile(r"detected dubious ownership in repository")
 PERMISSION = re.compile(r"(?i)permission denied|\bEACCES\b")
@@ -161,6 +166,12 @@ def refused_history(output: str, bounds: Bounds) -> Denial | None:
                     "write", f"the sandbox keeps {str(place)!r} as it is, {only}; run git in a call of its own"
                 )
     return None
+
+
+def refused_files(output: str) -> tuple[str, ...]:
+    """Return the files of the work tree that git could not write or remove in the sandbox, as its output names them. It may end well all the same."""
+    names = (match["name"] for match in UNCHANGED.finditer(output[-TAIL:]))
+    return tuple(dict.fromkeys(name for name in names if ".git" not in name.split("/")[:-1]))
 
 
 def _write(text: str, bounds: Bounds) -> Denial | None:

@@ -23,7 +23,7 @@ from handrail import (
 )
 from handrail.files import place_kinds
 from handrail.running.processes import name_of
-from handrail.sandboxing.denials import PERMISSION, refused_history
+from handrail.sandboxing.denials import PERMISSION, refused_files, refused_history
 from handrail_cli import family
 from handrail_cli.command_params import TITLE, Command
 from handrail_cli.verdict_codes import INSPECTS_INSIDE, KEEPS_GIT
@@ -200,7 +200,8 @@ def ended_result(
         return report_output(process, context, exit_code=code, notes=notes, prompt=prompt, process_id=id)
     report = report_output(process, context, exit_code=code, notes=notes, prompt=prompt, process_id=id)
     if code == 0:
-        return report
+        left = _left_by_git(process, context)
+        return {**report, **ToolResult.failure(_half_checked_out(left), title=TITLE)} if left else report
     ended_by = f"signal {-code}" if code < 0 else f"exit code {code}"
     failure: HandrailError = Downstream(f"the command failed with {ended_by}")
     # Where git alone is missing, calls of their own do it all, and nobody has to be asked.
@@ -239,6 +240,27 @@ def _refused_history(process: Process, context: ToolContext) -> Denial | None:
     if context.sandbox is None:
         return None
     return refused_history(process.stderr.ending().decode("utf-8", "replace"), context.sandbox.bounds)
+
+
+def _left_by_git(process: Process, context: ToolContext) -> Sequence[str]:
+    """Return the files of the work tree that git was to change in the sandbox and has left as they were."""
+    verdict = context.verdict
+    changes = any(each.changes_repositories for each in (verdict, *verdict.steps))
+    if context.sandbox is None or not changes:
+        return ()
+    said = "\n".join(stream.ending().decode("utf-8", "replace") for stream in (process.stdout, process.stderr))
+    return refused_files(said)
+
+
+def _half_checked_out(left: Sequence[str]) -> HandrailError:
+    """Return the error for git that ended well without changing these files."""
+    named = ", ".join(map(repr, left[:MOST_NAMED])) + (
+        f" and {len(left) - MOST_NAMED} more" if left[MOST_NAMED:] else ""
+    )
+    return Downstream(
+        f"git ended well, but left {named} as before, which the sandbox keeps: the work tree is not the one of the commit",
+        hint="look at `git status`; a person can approve `git checkout -f .`, or `rm` for a file that the commit does not have, and these run on the host",
+    )
 
 
 def _shown_partly(context: ToolContext) -> Sequence[str]:
