@@ -126,7 +126,7 @@ async def test_what_runs_before_git_cannot_change_the_history(session: Session, 
     "line",
     [
         pytest.param("git diff --output=c.diff; git add tidy.py", id="a-file-that-git-writes"),
-        pytest.param("git apply change.diff; git add tidy.py", id="a-patch-that-git-applies-where-it-is"),
+        pytest.param("(git apply change.diff; git add tidy.py)", id="a-patch-that-git-applies-where-it-is"),
         pytest.param("ls | xargs git add", id="what-runs-git-on-its-input"),
         pytest.param("(touch c.txt; git add c.txt)", id="a-group"),
         pytest.param("if true; then touch c.txt; git add c.txt; fi", id="a-condition"),
@@ -266,6 +266,46 @@ async def test_silent_git_that_is_not_run_in_steps_is_told_of(
     file.write_text("b")
     result = await run(session, line, **given)
     assert ("git could not change" in result["note"], file.read_text()) == (True, "b"), result
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git archive -o d.tar HEAD && tar tf d.tar",
+        "git diff > /tmp/d.patch; git apply --check -R /tmp/d.patch",
+        "git format-patch --root -o patches && touch x",
+        "git bundle create b.bundle main; touch x",
+    ],
+)
+async def test_nothing_is_said_of_git_that_changes_no_repository(session: Session, line: str) -> None:
+    (session.cwd / "a.txt").write_text("b\n")
+    result = await run(session, line)
+    assert (result.status, "git could not change" in result.get("note", "")) == ("success", False), result
+
+
+async def test_a_patch_for_files_alone_is_applied_before_git_records_them(session: Session) -> None:
+    (session.cwd / "a.txt").write_text("b\n")
+    (session.cwd / "a.patch").write_text(_git(session, "diff"))
+    _git(session, "checkout", "-q", "a.txt")
+    result = await run(session, "git apply a.patch && git commit -qam second")
+    assert (result.status, _git(session, "show", "HEAD:a.txt")) == ("success", "b\n"), result
+
+
+async def test_git_that_runs_a_program_by_itself_is_offered_to_the_host(tmp_path: Path) -> None:
+    """If this fails, it is told to be run in a call of its own, which it was."""
+    person = Person(Choice.DENY)
+    async with working(tmp_path, person) as opened:
+        for words in (("init", "-q", "."), ("config", "user.name", "a"), ("config", "user.email", "a@b.example")):
+            _git(opened, *words)
+        for number in range(4):
+            _git(opened, "commit", "-q", "--allow-empty", "-m", str(number))
+        _git(opened, "bisect", "start", "HEAD", "HEAD~3")
+        (opened.cwd / "check.py").write_text("")
+        result = await run(opened, "git bisect run python3 check.py")
+    assert result.error_code == "sandbox_denied", result
+    assert "what git would run in another" in result["error"]["message"]
+    assert "git could not change" not in result.get("note", "")
+    assert len(person.asked) == 1
 
 
 async def test_nothing_is_said_of_git_that_a_person_let_run_on_the_host(tmp_path: Path) -> None:

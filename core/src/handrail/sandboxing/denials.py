@@ -163,7 +163,8 @@ def refused_history(output: str, bounds: Bounds) -> Denial | None:
             if place.name in REPOSITORY_FOLDERS and f"{place.name}/" in line:
                 only = "unless git works in that one alone and nothing else in the command changes anything"
                 return Denial(
-                    "write", f"the sandbox keeps {str(place)!r} as it is, {only}; run git in a call of its own"
+                    "write",
+                    f"the sandbox keeps {str(place)!r} as it is, {only}; run git in a call of its own, and what git would run in another",
                 )
     return None
 

@@ -259,7 +259,7 @@ def _half_checked_out(left: Sequence[str]) -> HandrailError:
     )
     return Downstream(
         f"git ended well, but left {named} as before, which the sandbox keeps: the work tree is not the one of the commit",
-        hint="look at `git status`; a person can approve `git checkout -f .`, or `rm` for a file that the commit does not have, and these run on the host",
+        hint="look at `git status`; a person can approve `git checkout -f .`, or `rm` for a file that the commit does not have, for the host",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
@@ -18,6 +19,7 @@ UNSEEN: frozenset[Need] = frozenset(("code", "loads_project", "network", "sessio
 MAKING = ("clone", "init", "init-db")
 # `git apply` keeps to what the index has with one of these, and otherwise patches any file below where it is: that may be `.git`.
 INDEXED = ("--index", "--cached", "--3way", "-3")
+WRITES_INDEX = re.compile(r"--(?:ind|cach|3|inte|build)|-[A-Za-z]*[3N]")
 
 
 class Histories:
@@ -69,7 +71,7 @@ class Histories:
             if leading and leading[-1].text in MAKING:
                 self._makes = True
             else:
-                self._writes = self._writes or use.kind != "reads"
+                self._writes = self._writes or _writes_repository(use, words)
                 self._work(leading, folders)
         elif use.kind != "reads" or not use.needs.isdisjoint(UNSEEN) or any(one.gets != "nothing" for one in use.inner):
             self.mixed = True
@@ -91,6 +93,13 @@ class Histories:
             found, place = _repository(Path(os.path.realpath(folder)))
             if found:
                 self._found[place] = None
+
+
+def _writes_repository(use: Use, words: Sequence[Word]) -> bool:
+    """Return True for git that may write into the repository. `git apply` does with some options, which may be shortened or joined to others."""
+    if use.kind == "reads" or "spares_repository" not in use.needs:
+        return use.kind != "reads"
+    return any(WRITES_INDEX.match(word.guess) for word in words)
 
 
 def _patches(words: Sequence[Word], leading: Sequence[Word]) -> bool:

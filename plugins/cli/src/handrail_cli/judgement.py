@@ -91,7 +91,17 @@ def judge(
     steps = _steps(analysis, weighing, cwd) if stdin is None and weighing.histories.may_be_split else ()
     if steps:
         return replace(opinion, steps=steps)
+    if _is_one_program(analysis):
+        # What git runs itself (`git bisect run`) is beside it in any call.
+        return opinion
     return replace(opinion, reasons=(*opinion.reasons, Reason(KEEPS_GIT, keeps_git(kept))))
+
+
+def _is_one_program(analysis: Analysis) -> bool:
+    """Return True for a line that is one command and opens no files by itself."""
+    if len(analysis.commands) != 1 or analysis.opaque or analysis.assigned:
+        return False
+    return all(redirect.operator == ">&" for redirect in analysis.commands[0].redirects)
 
 
 def _steps(analysis: Analysis, weighing: Weighing, cwd: PurePath) -> tuple[CommandStep, ...]:

@@ -48,10 +48,11 @@ Role = Literal[
 # loads_project   it obeys files of the directory that it works in, or of one above (settings, plugins, hooks, modules)
 # reads_list      it opens files that its words do not name: those of a list, or what it finds in a directory or behind links there
 # data            what is in the files that it reads makes it neither run nor open anything, whatever its options are
+# spares_repository  it reads the repository that it needs, and writes nothing into it
 # writes_unnamed  it writes files below the directory that it works in whose names its words do not show
 Need = Literal[
     "network", "code", "repository", "session", "input", "inspects", "engine", "filters", "loads_project", "reads_list", "data",
-    "writes_unnamed",
+    "writes_unnamed", "spares_repository",
 ]  # fmt: skip
 # Needs with which a program may open files that nobody named, and the needs that say it does not.
 OPENING: frozenset[Need] = frozenset(("loads_project", "reads_list"))
