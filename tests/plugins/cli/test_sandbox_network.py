@@ -86,6 +86,26 @@ def other(tmp_path: Path) -> Generator[Registry]:
         yield served
 
 
+async def test_without_the_network_programs_give_up_soon_and_a_time_out_says_why(tmp_path: Path) -> None:
+    async with working(tmp_path, None) as session:
+        assert (await run(session, "printenv npm_config_fetch_retries"))["stdout"] == "0\n"
+        result = await run(session, "sleep 30", timeout=1)
+    assert result.status == "timeout"
+    assert "the sandbox has no network" in result["error"]["message"]
+
+
+async def test_a_command_that_lacks_the_network_is_not_said_to_have_changed_what_undo_does_not_keep(
+    tmp_path: Path,
+) -> None:
+    async with working(tmp_path, Person(Choice.DENY), undo={"enabled": True, "max_file_bytes": 2_000}) as session:
+        (session.cwd / "large.bin").write_bytes(bytes(3_000))
+        (session.cwd / "w.sh").write_text("echo Network is unreachable >&2; exit 1")
+        lacking = await run(session, "bash w.sh")
+        refused = await run(session, "echo x >> large.bin")
+    assert (lacking.error_code, "could not change" in lacking.get("note", "")) == ("sandbox_denied", False), lacking
+    assert (refused.error_code, "could not change" in refused.get("note", "")) == ("sandbox_denied", True), refused
+
+
 SHOWING = "env; .venv/bin/pip config list; cat /.cargo/config.toml; exit 0\n"
 
 

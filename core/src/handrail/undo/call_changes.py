@@ -297,9 +297,9 @@ class RecordedCall:
             self._changes.tell_above(self.invocation, told)
 
     def _missed(self, result: ToolResult) -> Sequence[str]:
-        """Return the protected files that a command seems to have failed on: those that it names, and all if the sandbox refused it something."""
+        """Return the protected files that a command seems to have failed on: those that it names, and all if the sandbox refused it a write."""
         protected = self.protected
-        if result.error_code == SandboxDenied.code:
+        if result.error_code == SandboxDenied.code and result["error"].get("details", {}).get("denied") == "write":
             return protected
         printed = f"{result.get('stdout')}{result.get('stderr')}"
         return [path for path in protected if os.path.basename(path) in printed]

@@ -144,6 +144,12 @@ async def _given_up(attention: Attention, context: ToolContext, processes: Proce
     return {**report, **ToolResult.failure(error, title=TITLE)}
 
 
+def _lacks_network(context: ToolContext) -> str:
+    """Return what a person should know of a command that waits, where it was in a sandbox without the network."""
+    sandbox = context.sandbox
+    return "" if sandbox is None or sandbox.network or sandbox.hosts else "the sandbox has no network to wait for; "
+
+
 def _timed_out(
     attention: Attention, prompt: Prompt | None, command: Command, context: ToolContext
 ) -> Mapping[str, Any]:
@@ -151,7 +157,7 @@ def _timed_out(
     found = "" if context.sandbox is not None else ", as far as they could be found"
     error = TimedOut(
         f"the command was stopped after {command.timeout:g} s{waited}, together with the processes that it had started{found}",
-        hint='give a longer timeout, on_timeout="background", or background=true',
+        hint=f'{_lacks_network(context)}give a longer timeout, on_timeout="background", or background=true',
     )
     report = report_output(attention.process, context, exit_code=None, notes=_asked(attention, prompt), prompt=prompt)
     return {**report, **ToolResult.failure(error, title=TITLE)}

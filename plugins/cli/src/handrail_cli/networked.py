@@ -31,6 +31,8 @@ CACHED: Mapping[str, str] = {
     "COMPOSER_HOME": "composer",
     "BUNDLE_USER_HOME": "bundle",
 }
+# npm and pnpm would try for more than a minute.
+WITHOUT_NETWORK = {"npm_config_fetch_retries": "0"}
 # Cargo reads the settings of every folder above the one it works in; this one is not a command's to change.
 CARGO_SETTINGS = Path("/.cargo/config.toml")
 # After each `pip install` pyenv writes into its own folder, which is not the sandbox's to change, and fails. Without this it leaves that out.
@@ -80,11 +82,10 @@ def showing_registries(sandbox: Confinement, around: Circumstances) -> Confineme
 
 
 def fetched_before(sandbox: Confinement) -> dict[str, str]:
-    """Return the variables that lead a command without the network to what earlier ones of the session have fetched."""
+    """Return the variables that lead a command without hosts to what earlier ones of the session have fetched, and keep it from trying for others."""
     kept = sandbox.bounds.temporary / Path(CACHES).name
-    if not kept.is_dir():
-        return {}
-    return {name: f"{CACHES}/{folder}" for name, folder in CACHED.items() if (kept / folder).is_dir()}
+    once = {} if sandbox.network else WITHOUT_NETWORK
+    return once | {name: f"{CACHES}/{folder}" for name, folder in CACHED.items() if (kept / folder).is_dir()}
 
 
 def _hidden_inside(files: Iterable[str], sandbox: Confinement) -> Iterator[Path]:
