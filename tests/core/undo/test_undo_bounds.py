@@ -53,6 +53,15 @@ async def test_a_call_of_which_nothing_is_kept_says_so(opened: OpenSession, work
         assert "It cannot be undone" in result["note"]
 
 
+async def test_a_call_that_makes_a_file_above_the_bound_says_so_once(opened: OpenSession, work: Path) -> None:
+    async with opened(settings={"undo": {"max_file_bytes": 2_000}}) as session:
+        making = "import os; f = open('large.bin', 'wb'); f.write(os.urandom(3_000)); f.close()"
+        result = await session.call("act", {"code": making})
+        assert f"From now on undo does not keep {work}/large.bin: it is larger" in result["note"]
+        result = await session.call("act", {"code": "import os; os.rename('large.bin', 'l.bin')"})
+        assert "does not keep" not in result.get("note", "")
+
+
 async def test_the_oldest_go_first_when_the_store_is_full(
     opened: OpenSession, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

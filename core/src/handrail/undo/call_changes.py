@@ -54,6 +54,8 @@ class CallChanges:
         self._ends = 0
         # What is not kept and no result has named yet.
         self._untold: list[UnkeptPath] = []
+        # Paths that the call which made them has named already.
+        self._outgrown: set[str] = set()
         # True once undo covered the whole workspace.
         self._covered = False
 
@@ -84,7 +86,7 @@ class CallChanges:
             log.warning("undo keeps nothing of %s: %s", invocation.tool.name, exc)
             recorded.failed = str(exc)
         if recorded.begun is not None:
-            self._untold += recorded.begun.new
+            self._untold += (each for each in recorded.begun.new if each[0] not in self._outgrown)
         if before != self.undoable:
             self._session.court.judge_anew()
         why = recorded.why_not if verdict.relies_on_undo else ""
@@ -116,6 +118,14 @@ class CallChanges:
         if self._untold:
             result.add_note(f"Undo does not keep {describe_unkept(self._untold)}.")
             self._untold.clear()
+
+    def tell_outgrown(self, result: ToolResult, paths: Sequence[UnkeptPath]) -> None:
+        """Name in a result what its call made and undo cannot keep, and what that means for later commands."""
+        result.add_note(
+            f"From now on undo does not keep {describe_unkept(paths)}; a later command in the sandbox can read and not change it, unless a person "
+            "approves the command."
+        )
+        self._outgrown |= {path for path, _ in paths}
 
     def tell_above(self, invocation: Invocation, told: Mapping[str, object]) -> None:
         """Have the call that made this one say what of it can be undone."""
@@ -232,6 +242,8 @@ class RecordedCall:
         self._vague = vague
         self._finished = False
         self._ended: Future[CallOutcome] | None = None
+        # What the call made or changed, of which nothing can be kept any more.
+        self._outgrown: Sequence[UnkeptPath] = ()
         # Why undo does not cover the files that the call made; empty if it does.
         self._missed_new = ""
 
@@ -278,6 +290,8 @@ class RecordedCall:
     async def tell(self, result: ToolResult) -> None:
         """Say in the result what of the call can be undone; nothing where it changed nothing."""
         told = await self._told()
+        if self._outgrown:
+            self._changes.tell_outgrown(result, self._outgrown)
         if self.begun is not None and self._scope is not None and self._scope.anywhere:
             self._changes.tell_unkept(result)
         if result["status"] != "success" and (missed := self._missed(result)):
@@ -316,6 +330,7 @@ class RecordedCall:
         except HandrailError as exc:
             return {"kept": False, "why": str(exc)}
         self._missed_new = ended.missed
+        self._outgrown = ended.outgrown
         notes = (*self.begun.notes, ended.missed) if ended.missed else self.begun.notes
         if not ended.changed and notes:
             # Whether it made anything is not known.

@@ -28,6 +28,7 @@ from handrail.undo.coverage import (
     tells_generated,
 )
 from handrail.undo.disk_pass import DiskPass, TooManyFiles
+from handrail.undo.file_contents import TOO_LARGE
 from handrail.undo.manifest import DiskManifest
 from handrail.undo.roots import is_inside, outermost_roots, roots_overlap, topmost_paths
 from handrail.undo.states import NO_FILE, PathKind, find_renames, is_restorable, shown_path
@@ -87,11 +88,15 @@ class CallStart:
 
 @dataclass(frozen=True, slots=True)
 class CallOutcome:
-    """The number of paths that a call changed, and those that cannot be restored. `missed`: the reason if what it made is unknown."""
+    """The number of paths that a call changed, and those that cannot be restored. `missed`: the reason if what it made is unknown.
+
+    `outgrown`: files that it made, or that were kept before, and that are too large to be kept now.
+    """
 
     changed: int = 0
     lost: tuple[UnkeptPath, ...] = ()
     missed: str = ""
+    outgrown: tuple[UnkeptPath, ...] = ()
 
 
 class UndoKeeper:
@@ -261,7 +266,8 @@ class UndoKeeper:
         looked, touched = self._look_for(record, stop)
         said = [*notes, *looked]
         changes = [change for _, change in store.changes_of([record.id])]
-        renamed = set(find_renames(changes).values())
+        renames = find_renames(changes)
+        renamed = set(renames.values())
         lost = tuple(
             (c.path, c.before.why or NO_FILE) for c in changes if not is_restorable(c.before) and c.path not in renamed
         )
@@ -273,7 +279,10 @@ class UndoKeeper:
                 said += self._told_beside(store, record, other, {change.path for change in changes})
         store.end_call(record.id, notes=said)
         self._forget_outside(store, record)
-        return CallOutcome(len(changes), lost, missed)
+        grown = (
+            c.path for c in changes if c.after.why == TOO_LARGE and is_restorable(c.before) and c.path not in renames
+        )
+        return CallOutcome(len(changes), lost, missed, tuple((path, TOO_LARGE) for path in grown))
 
     def _told_beside(self, store: UndoStore, record: CallRecord, other: CallRecord, paths: set[str]) -> list[str]:
         """Say of two calls that ran at the same time which of them may hold changes of the other; what is to be said of the first."""
