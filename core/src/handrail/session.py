@@ -497,11 +497,12 @@ class Session:
         self._host_runs.remove(run)
         self._own_confines().end_host_run(run)
 
-    def settle_written(self, verdict: Verdict) -> None:
-        """Record the files that a call outside the sandbox was allowed to write: what it made of them is not put aside."""
-        if self._confines is not None:
-            written = [touch.what for part in verdict.parts for touch in part.touches if touch.kind == "write"]
-            self._confines.settle_written(written)
+    def written_outside(self, verdict: Verdict) -> Callable[[], None]:
+        """Return what to call when a call outside the sandbox is over: the files that it was allowed to write are not put aside."""
+        if self._confines is None:
+            return lambda: None
+        written = [touch.what for part in verdict.parts for touch in part.touches if touch.kind == "write"]
+        return self._confines.written_outside(written)
 
     # Desktop, services, backend
 

@@ -139,6 +139,18 @@ async def test_a_file_that_a_person_let_a_tool_write_is_not_put_aside(run: Run, 
     assert written.read_text() == "{}"
 
 
+async def test_a_planted_file_is_put_aside_although_a_tool_was_let_write_it(
+    run: Run, session: Session, work: Path
+) -> None:
+    planted = work / "node_modules/x/.envrc"
+    (work / "plant.sh").write_text(f"mkdir -p {planted.parent}; printf 'bad\\nx\\n' > {planted}")
+    await run("bash plant.sh")
+    for old, status in (("nothing of it", "error"), ("x", "success")):
+        args = {"file_path": str(planted), "old_string": old, "new_string": "y"}
+        assert (await session.call("edit_file", args))["status"] == status
+    assert (await run("git status --no-such-option"))["put_aside"] == [str(planted)]
+
+
 TICKING = """
 import os, time
 while True:

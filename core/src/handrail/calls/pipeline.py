@@ -451,6 +451,7 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
     if running.why is not None:
         raise running.why
     on_host = None
+    written = None if tool.confinable or tool.read_only else session.written_outside(verdict)
     recorded = None if tool.read_only else await session.changes.begin(invocation, verdict)
     try:
         if sandbox is not None and _changes_repositories(verdict):
@@ -491,8 +492,8 @@ async def run(session: Session, running: Running, invocation: Invocation, verdic
         if on_host is not None:
             session.end_host_run(on_host)
         _end_hold(session, running)
-        if sandbox is None and not tool.confinable and not tool.read_only:
-            session.settle_written(verdict)
+        if written is not None:
+            written()
         if recorded is not None:
             recorded.over()
     if isinstance(returned, TailCall):

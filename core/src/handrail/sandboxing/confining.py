@@ -25,7 +25,7 @@ from handrail.sandboxing.gateway import Connections, Gateway, Traffic, proxy_env
 from handrail.sandboxing.git_settings import git_settings
 from handrail.sandboxing.place_states import PlaceState, state_of, wait_for_tick
 from handrail.sandboxing.prepared import PreparedPool
-from handrail.sandboxing.quarantine import MAX_SEARCH_S, HostRun, Search
+from handrail.sandboxing.quarantine import COARSE_CLOCK_NS, MAX_SEARCH_S, HostRun, Search
 from handrail.sandboxing.sandboxes import Bounds, Confined, Limits, PreparedSandbox, Sandbox
 from handrail.sandboxing.scratch import Scratch, is_private
 from handrail.sandboxing.shared_runs import SharedRun, SharedRuns
@@ -319,6 +319,7 @@ class Confines:
             run.aside = [*run.aside, *self._renamed((*search.found, *self._left), self._workspace)]
             run.whole = search.whole
             if search.whole and self._commands.is_busy:
+                run.commands_begun = self._commands.begun
                 run.obeyed = self._survey.look(self._workspace).autorun
             run.left = tuple(map(str, search.kept_back))
         run.left = (*self.left, *run.left, *self._commands.doubted)
@@ -352,10 +353,26 @@ class Confines:
             self._commands.begin_anew()
         self._commands.over(run)
 
-    def settle_written(self, paths: Iterable[str]) -> None:
-        """Record files that a call outside the sandbox has written as no sandboxed command's, if none runs."""
-        if self._commands.unsearched and not self._commands.is_running():
-            self._settle(_real(Path(path).parent) / Path(path).name for path in paths)
+    def written_outside(self, paths: Iterable[str]) -> Callable[[], None]:
+        """Return what records that a call outside the sandbox has written these files: a sandboxed command had not, and none runs until then."""
+        if not self._commands.unsearched or self._commands.is_running():
+            return lambda: None
+        places = [_real(Path(path).parent) / Path(path).name for path in paths]
+        clean = [place for place in places if self._is_older(place) or self._is_settled(place)]
+        begun = self._commands.begun
+
+        def settle() -> None:
+            if self._commands.begun == begun and not self._commands.is_running():
+                self._settle(clean)
+
+        return settle
+
+    def _is_older(self, place: Path) -> bool:
+        """Return True if a file is not there, or was last changed before the commands began whose leftovers were not searched for."""
+        try:
+            return os.lstat(place).st_ctime_ns < self._commands.first_ns - COARSE_CLOCK_NS
+        except OSError:
+            return not is_left(place)
 
     def _settle(self, places: Iterable[Path]) -> None:
         """Record places as they are now; until they change they are not put aside. Repositories are not taken for a call's."""

@@ -317,6 +317,8 @@ class HostRun:
     left: Sequence[str] = ()
     # What programs obey, as it was when all was searched, while sandboxed commands were held that still have to be looked after.
     obeyed: Mapping[Path, Identity] | None = None
+    # How many commands had begun in the sandbox by then.
+    commands_begun: int = 0
     # Sandboxed commands that go on, and could neither be paused nor ended. Nothing may run on the host then either.
     unheld: bool = False
 

@@ -93,6 +93,8 @@ class StartedCommands:
         # Since when commands may have left something that was not searched for, and whether one began since the workspace was last searched.
         self.first_ns = 0
         self.unsearched = False
+        # How many commands that can write have begun.
+        self.begun = 0
         # When the last call on the host ended.
         self._host_ended_ns = 0
 
@@ -146,6 +148,7 @@ class StartedCommands:
             started.begin()
         self.first_ns = self.first_ns or time.time_ns()
         self.unsearched = True
+        self.begun += 1
 
         def begun(pid: int) -> None:
             started.pid = pid
@@ -305,9 +308,13 @@ class StartedCommands:
             self._shared.searched(self.first_ns)
 
     def have_changed_nothing(self, run: HostRun) -> bool:
-        """Return True if all that was started in the sandbox was held while a call ran on the host."""
+        """Return True if all that was started in the sandbox was held while a call ran on the host, and nothing was started meanwhile."""
         started = list(self._started.values())
-        return not run.unheld and all(one.over or _is_held_for(one.given, run) for one in started)
+        return (
+            not run.unheld
+            and self.begun == run.commands_begun
+            and all(one.over or _is_held_for(one.given, run) for one in started)
+        )
 
     def over(self, run: HostRun) -> None:
         """A call that others were held for is over."""
