@@ -11,6 +11,7 @@ import pytest
 
 from handrail import Decision, Judging, Mode, Route
 from handrail.judging.verdicts import Offer
+from handrail.undo.patterns import PathLookup
 from handrail_cli import windows
 from handrail_cli.judgement import judge
 
@@ -199,3 +200,36 @@ def test_where_nobody_is_asked_it_stays_in_the_sandbox(project: Path) -> None:
 def test_no_sandbox_is_asked_about_whatever_undo_keeps(project: Path) -> None:
     opinion = judge("rm -rf notes", replace(judging(project, undoable=True), sandbox=None))
     assert (opinion.suggestion, opinion.relies_on_undo) == (Decision.CONFIRM, False)
+
+
+@pytest.mark.parametrize("command", ["rm -f {}", "wc -l < {}", "cat {}"])
+@pytest.mark.parametrize("undoable", [True, False], ids=["undo", "no-undo"])
+def test_a_pattern_that_links_lead_round_in_circles_is_judged_at_once(
+    project: Path, command: str, *, undoable: bool
+) -> None:
+    for number in range(10):
+        (project / f"l{number}").symlink_to(".")
+    began = time.monotonic()
+    judge(command.format("*/" * 7 + "zz?"), judging(project, undoable=undoable))
+    assert time.monotonic() - began < 5, "a folder that links lead to in several ways is looked through once"
+
+
+def test_a_pattern_through_links_fits_what_a_shell_fits_it_to(project: Path) -> None:
+    (project / "loop").symlink_to(".")
+    (project / "notes/.hidden").write_text("")
+    lookup = PathLookup()
+    assert set(lookup.matching(f"{project}/*/*/*.md")) == {f"{project}/notes/a.md"}
+    assert lookup.matching(f"{project}/*/*/.h*") == [f"{project}/notes/.hidden"]
+    assert f"{project}/link" in lookup.matching(f"{project}/loop/*"), "what is named in a folder is the link itself"
+
+
+def test_where_a_pattern_would_take_too_long_its_folder_stands_for_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = judging(project, undoable=False)
+    assert judge("rm -f */*.zz", here).suggestion is Decision.ALLOW
+    monkeypatch.setattr("handrail.undo.patterns.MAX_ENTRIES", 5)
+    assert judge("rm -f */*.zz", here).suggestion is Decision.CONFIRM
+    monkeypatch.undo()
+    spent = PathLookup(seconds=0)
+    assert spent.matching(f"{project}/*/*.md") == (str(project),)

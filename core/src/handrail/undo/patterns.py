@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import glob
-import itertools
 import os
 import re
-from collections.abc import Sequence
+import stat
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from handrail.name_shapes import fits_shape
 
 WILD = re.compile(r"[*?\[]")
 # What else than stars and question marks a shell may take for a pattern.
@@ -15,6 +18,13 @@ UNSURE = re.compile(r"[\[\\]|\*\*")
 SOME_BELOW = "**"
 # Names that a pattern is looked up for; where more fit it, its folder stands for them.
 MAX_NAMES = 500
+# Entries of folders that are read for one pattern, and the seconds that all patterns of a command may take.
+MAX_ENTRIES = 20_000
+MAX_SECONDS = 1.0
+
+
+class TooManyPathsError(Exception):
+    """Error of a pattern that cannot be looked up within the bounds."""
 
 
 def fixed_folder(path: str) -> str:
@@ -23,16 +33,91 @@ def fixed_folder(path: str) -> str:
     return path if found is None else path[: found.start()].rpartition("/")[0] or "/"
 
 
-def matching_paths(path: str) -> Sequence[str]:
-    """Return the existing paths that fit a pattern, or its folder if they cannot be determined; without wildcards, the path if it exists."""
-    if os.path.lexists(path):
-        return (path,)
-    if WILD.search(path) is None:
-        return ()
-    if UNSURE.search(path) is None:
-        found = list(itertools.islice(glob.iglob(path), MAX_NAMES + 1))
-        if len(found) <= MAX_NAMES:
-            # A folder may be reached through links; what is named in it is the link itself.
-            return [os.path.join(os.path.realpath(os.path.dirname(one)), os.path.basename(one)) for one in found]
-    folder = fixed_folder(path)
-    return (os.path.realpath(folder),) if os.path.lexists(folder) else ()
+@dataclass(slots=True)
+class PathLookup:
+    """Lookup of the paths that the patterns of one command stand for, which takes a bounded time for all of them."""
+
+    seconds: float = MAX_SECONDS
+
+    def matching(self, path: str) -> Sequence[str]:
+        """Return the existing paths that fit a pattern, or its folder if they cannot be determined; without wildcards, the path if it exists."""
+        if os.path.lexists(path):
+            return (path,)
+        if WILD.search(path) is None:
+            return ()
+        if UNSURE.search(path) is None:
+            began = time.monotonic()
+            try:
+                return _PatternWalk(began + self.seconds).paths_of(path)
+            except TooManyPathsError:
+                pass
+            finally:
+                self.seconds -= time.monotonic() - began
+        folder = fixed_folder(path)
+        return (os.path.realpath(folder),) if os.path.lexists(folder) else ()
+
+
+@dataclass(slots=True)
+class _PatternWalk:
+    """Search for what fits one pattern, as a shell does it: links to folders are followed, and hidden names need a dot in the pattern.
+
+    A folder that links lead to in several ways is searched once for each part of the pattern.
+    """
+
+    until: float
+    entries: int = 0
+
+    def paths_of(self, pattern: str) -> list[str]:
+        """Return what fits, each below the real path of its folder; raise `TooManyPathsError` past the bounds."""
+        fixed = fixed_folder(pattern)
+        *shapes, last = [shape for shape in pattern[len(fixed) :].split("/") if shape] or [""]
+        folders = _distinct_folders([fixed])
+        for shape in shapes:
+            folders = _distinct_folders(self._fitting(folders, shape))
+        found: list[str] = []
+        for path in self._fitting(folders, last):
+            if not pattern.endswith("/") or os.path.isdir(path):
+                found.append(path)
+            if len(found) > MAX_NAMES:
+                raise TooManyPathsError
+        return found
+
+    def _fitting(self, folders: Iterable[str], shape: str) -> Iterator[str]:
+        for folder in folders:
+            self._count_entry()
+            if WILD.search(shape) is None:
+                if os.path.lexists(path := os.path.join(folder, shape)):
+                    yield path
+                continue
+            try:
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        self._count_entry()
+                        if _fits(entry.name, shape):
+                            yield os.path.join(folder, entry.name)
+            except OSError:
+                continue
+
+    def _count_entry(self) -> None:
+        self.entries += 1
+        if self.entries > MAX_ENTRIES or time.monotonic() > self.until:
+            raise TooManyPathsError
+
+
+def _distinct_folders(paths: Iterable[str]) -> list[str]:
+    """Return the real paths of those that are folders, each folder once."""
+    found: dict[tuple[int, int], str] = {}
+    for path in paths:
+        try:
+            status = os.stat(path)
+        except (OSError, ValueError):
+            continue
+        key = status.st_dev, status.st_ino
+        if stat.S_ISDIR(status.st_mode) and key not in found:
+            found[key] = os.path.realpath(path)
+    return list(found.values())
+
+
+def _fits(name: str, shape: str) -> bool:
+    """Return True if a shell would fit one part of a pattern to the name."""
+    return (shape.startswith(".") or not name.startswith(".")) and fits_shape(name, shape, if_long=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from handrail.judging.verdicts import OPAQUE, Route, View
 from handrail.tools.contract import Delete, Input, Run, Write
-from handrail.undo.patterns import fixed_folder, matching_paths
+from handrail.undo.patterns import PathLookup, fixed_folder
 from handrail.undo.roots import is_inside
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ def _relied_on(verdict: Verdict, names: tuple[str, ...], roots: tuple[str, ...])
     if not names:
         return None
     touches = [touch.what for part in verdict.parts for touch in part.touches if touch.kind in CHANGING]
-    found = [path for what in touches if what.startswith("/") for path in matching_paths(what)]
+    lookup = PathLookup()
+    found = [path for what in touches if what.startswith("/") for path in lookup.matching(what)]
     kept = tuple(dict.fromkeys(path for path in found if is_inside(path, (*names, *roots))))
     return None if any(path in roots for path in kept) else kept

@@ -15,7 +15,7 @@ from handrail.files.git_index import repository_above
 from handrail.files.place_kinds import SHARED_TEMPORARY
 from handrail.name_shapes import fits_shape
 from handrail.undo.coverage import REPOSITORY_FOLDERS
-from handrail.undo.patterns import SOME_BELOW, fixed_folder, matching_paths
+from handrail.undo.patterns import SOME_BELOW, PathLookup, fixed_folder
 from handrail_cli.commandline import Word
 from handrail_cli.globs import GLOB, fitting_secret
 from handrail_cli.surroundings import Surroundings
@@ -136,6 +136,7 @@ class Places:
         self.looked_through: tuple[str, str] | None = None
         self.unknown_read: Word | None = None
         self.temporary = around.temporary
+        self._lookup = PathLookup()
         self.roots = around.workspace
         offer = judging.sandbox
         self.opened = offer.writable if offer is not None else ()
@@ -237,7 +238,7 @@ class Places:
                 effects.warn_on_host("secret", f"{kept!r} is among what {text!r} leads to, and keeps secrets", word)
         if not listing:
             places = [found.real for found in self.resolved(text) if self.within(found.real)]
-            self.searched += [(text, place, word) for real in places for place in _places_at(real)]
+            self.searched += [(text, place, word) for real in places for place in self._places_at(real)]
         if word.glob and not self.pattern(text, word, effects, listing=listing):
             return
         for found in self.resolved(text):
@@ -344,7 +345,11 @@ class Places:
 
     def _fitted(self, pattern: str) -> Sequence[str]:
         folders = sum(GLOB.search(name) is not None for name in pattern.split("/")[:-1])
-        return matching_paths(pattern) if folders <= MAX_PATTERNS else (fixed_folder(pattern),)
+        return self._lookup.matching(pattern) if folders <= MAX_PATTERNS else (fixed_folder(pattern),)
+
+    def _places_at(self, real: str) -> Sequence[str]:
+        """Return the places that a resolved path or pattern stands for, as far as they are there."""
+        return (fixed_folder(real),) if real.endswith(f"/{SOME_BELOW}") else self._lookup.matching(real)
 
     def fits_keys(self, pattern: str) -> bool:
         """Whether a resolved pattern could fit what lies in a folder that no tool may read."""
@@ -514,11 +519,6 @@ class Places:
         if place in tops or any(root.startswith(f"{place}/") for root in self.roots):
             return "everything in the folder it works in" if place in tops else f"{place!r}"
         return f"all that is in {place!r}" if place in self.open else None
-
-
-def _places_at(real: str) -> Sequence[str]:
-    """Return the places that a resolved path or pattern stands for, as far as they are there."""
-    return (fixed_folder(real),) if real.endswith(f"/{SOME_BELOW}") else matching_paths(real)
 
 
 def _fits(name: str, shape: str) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from handrail import Judging, Reason
 from handrail.files.git_index import GitIndexes
 from handrail.undo.coverage import REGENERATED_REASONS, REPOSITORY_DATA, FileCoverage
-from handrail.undo.patterns import matching_paths
+from handrail.undo.patterns import PathLookup
 
 # The code of a reason for a change that nothing could take back.
 NOT_RESTORABLE = "not_restorable"
@@ -34,9 +34,9 @@ def _unrestorable(paths: Iterable[str], roots: Sequence[str], *, since: float = 
     `roots` are those of the workspace. Generated folders can be made again, and count as nothing, if that was said before `since` (unix time in
     seconds). A folder with too many files to compare stands for them.
     """
-    indexes, coverage = GitIndexes(), FileCoverage((), ())
+    indexes, coverage, lookup = GitIndexes(), FileCoverage((), ()), PathLookup()
     for path in dict.fromkeys(paths):
-        for found in matching_paths(path):
+        for found in lookup.matching(path):
             if not _is_generated(found, coverage, roots, since):
                 yield from _below(found, roots, indexes, coverage, since)
 
