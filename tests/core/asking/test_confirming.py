@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from handrail import (
     Decision,
     EditConfirmation,
     GrantOption,
+    InfoConfirmation,
     Input,
     Opinion,
     Reason,
@@ -283,3 +285,33 @@ async def test_a_grant_for_a_tool_is_for_no_other(tmp_path: Path) -> None:
 async def test_a_grant_does_not_go_below_a_floor(tmp_path: Path) -> None:
     grant = GrantOption("every write", "write")
     assert not await granted(granting(grant), grant, {"file_path": "/etc/hosts"}, tmp_path)
+
+
+async def test_working_out_a_question_holds_up_nothing_else_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown(params: Any, verdict: Verdict) -> InfoConfirmation:
+        time.sleep(0.5)
+        return InfoConfirmation("Change", "a setting")
+
+    @tool(effects=[Write("settings")], confirmation=shown)
+    async def alter() -> None:
+        """Change a setting."""
+
+    person = ScriptedConfirmer("once", "once")
+    async with open_test_session(tools=[alter], confirm=person) as session:
+        beats = 0
+
+        async def beat() -> None:
+            nonlocal beats
+            while True:
+                await anyio.sleep(0.01)
+                beats += 1
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(beat)
+            assert (await session.call("alter")).ok
+            tasks.cancel_scope.cancel()
+        assert beats > 10
+        monkeypatch.setattr("handrail.calls.command_questions.SHOWING_S", 0.1)
+        result = await session.call("alter")
+    assert (result.error_code, len(person.asked)) == ("timeout", 1)
+    assert "could not be shown within 0.1 s" in result["error"]["message"]

@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import handrail
-from handrail import Answer, Approval, Choice, Session, ToolResult
+from handrail import Answer, Approval, Choice, Session, TimedOut, ToolResult
 from handrail_files.matching import find
 from handrail_files.omissions import is_placeholder
+from handrail_files.time_limit import TimeLimit
 
 pytestmark = pytest.mark.usefixtures("without_undo")
 
@@ -233,6 +234,39 @@ async def test_a_near_miss_in_a_huge_file_takes_a_bounded_time(edit: Edit) -> No
     assert process_time() - began < 15
 
 
+@pytest.mark.parametrize(
+    ("content", "old", "new", "code"),
+    [
+        pytest.param("a" * 10_000_000, "a", "b", "invalid_arguments", id="many-occurrences"),
+        pytest.param("  a\n" * 100_000, "a \n a\n" * 10_000 + "b", "x", "not_found", id="lines-that-repeat"),
+        pytest.param("  a\n" * 100_000, "a \n a\n" * 10_000, "x", "invalid_arguments", id="many-places-of-lines"),
+        pytest.param(f"a{' ' * 40_000}b\n", "a  c", "x", "not_found", id="many-blanks"),
+        pytest.param("a\n", "a", f"... rest {'is ' * 24}!", None, id="a-line-like-a-placeholder"),
+    ],
+)
+async def test_what_is_to_be_changed_is_found_in_a_bounded_time(
+    edit: Edit, content: str, old: str, new: str, code: str | None
+) -> None:
+    began = process_time()
+    result = await edit(content, old, new)
+    assert (None if result.ok else result.error_code) == code
+    assert process_time() - began < 10
+
+
+async def test_all_of_very_many_places_are_changed(edit: Edit, folder: Path) -> None:
+    assert (await edit("a \r\nb\r\n" * 30_000, "a\nb", "c\nd", replace_all=True))["replacements"] == 30_000
+    assert (folder / "a").read_bytes() == b"c\r\nd\r\n" * 30_000
+    grown = await edit("a" * 1_000_000, "a", "b" * 100, replace_all=True)
+    assert "the file would have 100000000 bytes" in grown["error"]["message"]
+
+
+async def test_comparing_ends_when_nobody_waits_for_it(folder: Path) -> None:
+    limit = TimeLimit(60)
+    limit.stop()
+    with pytest.raises(TimedOut):
+        find("a \nb\n", "a\nb ", "", limit)
+
+
 async def test_an_empty_old_string_makes_a_file(edit: Edit, folder: Path) -> None:
     assert (await edit(None, "", "text"))["strategy"] == "new_content"
     assert (folder / "a").read_text() == "text"
@@ -340,7 +374,7 @@ LINES = st.lists(st.text(alphabet="ab {}()\t", max_size=8), min_size=1, max_size
 @given(LINES, LINES, LINES)
 def test_what_is_found_is_the_old_text_but_for_whitespace(before: list[str], old: list[str], behind: list[str]) -> None:
     text = "\n".join([*before, *(line.strip() for line in old), *behind])
-    found = find(text, "\n".join(old), "NEW")
+    found = find(text, "\n".join(old), "NEW", TimeLimit(10))
     wanted = "".join("".join(old).split())
     if not wanted:
         return

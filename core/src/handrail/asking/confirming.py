@@ -87,7 +87,7 @@ async def _asked(
         return refused(verdict, "no_confirmer", "it needs a yes, and nobody is there to give it")
     if verdict.catastrophic and not session.court.judging.at_terminal:
         return refused(verdict, "needs_terminal", "it is catastrophic: only a person at a terminal may say yes to it")
-    approval = question(session, invocation, verdict, note)
+    approval = await question(session, invocation, verdict, note)
     name = invocation.tool.name
     session.bus.publish(ApprovalAsked(invocation.call_id, name, approval.confirmation, approval.id))
     outcome = await _outcome(session, confirmer, approval, lambda: judge(invocation))
@@ -134,7 +134,7 @@ def _around(session: Session, running: Running) -> Iterator[Running]:
         parent = parent.parent
 
 
-def question(session: Session, invocation: Invocation, verdict: Verdict, note: str = "") -> Approval:
+async def question(session: Session, invocation: Invocation, verdict: Verdict, note: str = "") -> Approval:
     """The question about a call, as data."""
     return Approval(
         id=session.approvals.next_id(),
@@ -142,7 +142,7 @@ def question(session: Session, invocation: Invocation, verdict: Verdict, note: s
         call_hash=invocation.call_hash,
         tool=invocation.tool.name,
         args=invocation.args,
-        confirmation=full_confirmation(session, invocation, verdict),
+        confirmation=await full_confirmation(session, invocation, verdict),
         verdict=verdict,
         grants=grants.options(invocation, verdict),
         steps=shown_steps(verdict.parts, invocation, session.court.judging.environment),

@@ -8,22 +8,38 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import anyio
+import anyio.to_thread
+
 from handrail.calls.invocation import Confirmation, ExecConfirmation, Invocation
+from handrail.errors import TimedOut
 from handrail.judging.verdicts import Verdict
 from handrail.records.redaction import is_secret_name
 
 if TYPE_CHECKING:
     from handrail.session import Session
 
+# Seconds that a tool may take to say what a call would do.
+SHOWING_S = 10.0
 
-def full_confirmation(session: Session, invocation: Invocation, verdict: Verdict) -> Confirmation:
-    """Return what a person is shown before saying yes to a call of the session."""
-    shown = invocation.confirmation(verdict)
+
+async def full_confirmation(session: Session, invocation: Invocation, verdict: Verdict) -> Confirmation:
+    """Return what a person is shown before saying yes to a call of the session; raise `TimedOut` if that takes too long."""
+    shown = await _shown_in_time(invocation, verdict)
     if not isinstance(shown, ExecConfirmation):
         return shown
     # What is typed into a running program uses the variables of that.
     variables = _variables_shown(session, shown.command) if invocation.tool.confinable else dict[str, str]()
     return replace(shown, cwd=_folder_shown(session, verdict) or shown.cwd, variables=variables)
+
+
+async def _shown_in_time(invocation: Invocation, verdict: Verdict) -> Confirmation:
+    if invocation.tool.confirmation is None:
+        return invocation.confirmation(verdict)
+    # A tool may read files and compare them for it, which no other call has to wait for.
+    with anyio.move_on_after(SHOWING_S):
+        return await anyio.to_thread.run_sync(invocation.confirmation, verdict, abandon_on_cancel=True)
+    raise TimedOut(f"what {invocation.tool.name} would do could not be shown within {SHOWING_S:g} s; nothing was run")
 
 
 def names_variable(command: str, name: str) -> bool:

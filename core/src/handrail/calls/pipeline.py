@@ -258,7 +258,7 @@ async def _when_free(
     while verdict.decision is Decision.ALLOW and await session.scheduler.claim(running):
         now = judged(session, invocation, await session.court.judge(invocation))
         if now.decision is Decision.CONFIRM:
-            if _same_question(session, invocation, verdict, now):
+            if await _same_question(session, invocation, verdict, now):
                 break
             from handrail.asking.confirming import confirm
 
@@ -268,15 +268,15 @@ async def _when_free(
     return invocation, verdict
 
 
-def _same_question(session: Session, invocation: Invocation, answered: Verdict, now: Verdict) -> bool:
+async def _same_question(session: Session, invocation: Invocation, answered: Verdict, now: Verdict) -> bool:
     """Whether a person who said yes would be asked nothing new."""
     from handrail.calls.command_questions import full_confirmation
 
     return (
         answered.approved is not None
-        and answered.approved == full_confirmation(session, invocation, now)
         and (answered.rule, answered.route, answered.parts) == (now.rule, now.route, now.parts)
         and set(now.reasons) <= set(answered.reasons)
+        and answered.approved == await full_confirmation(session, invocation, now)
     )
 
 

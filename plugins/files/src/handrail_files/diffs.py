@@ -12,6 +12,8 @@ CONTEXT = 3
 # Lines of a changed stretch that are compared each with each; beyond, each with the one in its place, or all of the one side is replaced by all
 # of the other where they are not as many.
 COMPARED = 2_000
+# Lines of both contents that are taken apart; of more, the beginning and the end are shown.
+SPLIT = 400_000
 MAX_LINES = 400
 MAX_LETTERS = 20_000
 LINE = 500
@@ -96,8 +98,10 @@ def _of_lines(before: str, after: str, stretch: Stretch, name: str, above: int) 
     if _all_pairs(old_text) and _all_pairs(new_text):
         # Where every line ends alike, its end says nothing.
         old_text, new_text = old_text.replace("\r\n", "\n"), new_text.replace("\r\n", "\n")
-    old, new = _lines(old_text), _lines(new_text)
     skipped = above + before.count("\n", 0, top)
+    if old_text.count("\n") + new_text.count("\n") > SPLIT:
+        return _of_ends(old_text, new_text, name, skipped + 1)
+    old, new = _lines(old_text), _lines(new_text)
     many = len(old) + len(new) > COMPARED
     if many and len(old) != len(new):
         head = [*_head(name), f"@@ -{skipped + 1},{len(old)} +{skipped + 1},{len(new)} @@"]
@@ -119,6 +123,24 @@ def _of_lines(before: str, after: str, stretch: Stretch, name: str, above: int) 
             else:
                 lines += [f"-{line}" for line in old[i:j]] + [f"+{line}" for line in new[k:m]]
     return Diff(_kept(lines, 0), _with_both_ends(lines))
+
+
+def _of_ends(old: str, new: str, name: str, first: int) -> Diff:
+    """The diff of so many lines that all of the one text is replaced by all of the other, and only some are made out."""
+    half = ASKED_LETTERS // 2
+    old_count, new_count = old.count("\n"), new.count("\n")
+    head = [*_head(name), f"@@ -{first},{old_count} +{first},{new_count} @@"]
+    removed, added, ended = old[:half].split("\n"), new[:half].split("\n"), new[-half:].split("\n")
+    removed, added, ended = _marked("-", removed), _marked("+", added), _marked("+", ended)
+    some = [*removed[: MAX_LINES // 2], *added[: MAX_LINES // 2]]
+    left_out = max(len(old) - half, 0) + max(len(new) - half, 0)
+    told = f"… [{left_out} characters of this diff are not shown]"
+    shown = _kept([*head, *some], old_count + new_count - len(some))
+    return Diff(shown, "\n".join([*head, *removed, told, *ended]))
+
+
+def _marked(mark: str, lines: list[str]) -> list[str]:
+    return [mark + line.replace("\r", "␍") for line in lines]
 
 
 class _InPlace(difflib.SequenceMatcher[str]):

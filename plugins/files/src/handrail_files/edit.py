@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -40,15 +41,17 @@ from handrail_files.content import (
 )
 from handrail_files.diffs import Diff, Stretch, name_of, of_bytes, of_stretch
 from handrail_files.known import Known
-from handrail_files.matching import Found, Match, apart, find
+from handrail_files.matching import MOST_SHOWN, Found, Match, check_length, find
 from handrail_files.nearest import nearest
 from handrail_files.omissions import placeholder
 from handrail_files.text import CUT
+from handrail_files.time_limit import TimeLimit
 from handrail_files.write import check_approved, only_inside, written_path
 
 NUMBERED = re.compile(r"\s*\d+\t")
-# Line numbers of matches that an error tells.
-TOLD = 20
+# Seconds that finding what to change may take: in the call, and for the question about it.
+PLANNING_S = 50.0
+QUESTION_S = 8.0
 
 
 class Edit(BaseModel):
@@ -78,7 +81,7 @@ class Plan:
     lines: tuple[int, int]
 
 
-def _planned(edit: Edit, path: Path) -> Plan:
+def _planned(edit: Edit, path: Path, limit: TimeLimit) -> Plan:
     if edit.old_string == edit.new_string:
         raise InvalidArguments("edit_file: old_string and new_string are equal; there is nothing to change")
     try:
@@ -93,7 +96,7 @@ def _planned(edit: Edit, path: Path) -> Plan:
         raise InvalidArguments(
             f"edit_file: old_string is empty, which fits an empty or missing file only; {edit.file_path!r} has text in it"
         )
-    return _changed(edit, path, content)
+    return _changed_bytes(edit, path, content, limit) or _changed_text(edit, path, content, limit)
 
 
 def _whole(edit: Edit, path: Path, before: Content | None) -> Plan:
@@ -103,11 +106,7 @@ def _whole(edit: Edit, path: Path, before: Content | None) -> Plan:
     return Plan(path, before, encoding.encode(text), diff, "new_content", 1, (1, _lines_of(text)))
 
 
-def _changed(edit: Edit, path: Path, content: Content) -> Plan:
-    return _changed_bytes(edit, path, content) or _changed_text(edit, path, content)
-
-
-def _changed_bytes(edit: Edit, path: Path, content: Content) -> Plan | None:
+def _changed_bytes(edit: Edit, path: Path, content: Content, limit: TimeLimit) -> Plan | None:
     """The change where the bytes alone make it clear: UTF-8 with plain line ends, and the text occurs exactly, as often as it is meant to."""
     data = content.data
     if (
@@ -128,8 +127,9 @@ def _changed_bytes(edit: Edit, path: Path, content: Content) -> Plan | None:
     only = several or data.find(old, start + 1) < 0
     if start < 0 or not only or count != (expected or (count if several else 1)):
         return None
-    if placeholder(edit.new_string, edit.old_string) is not None:
+    if placeholder(edit.new_string, edit.old_string, limit=limit) is not None:
         return None
+    check_length(len(data) + count * (len(new) - len(old)))
     old_end = start + len(old)
     for _ in range(count - 1):
         old_end = data.find(old, old_end) + len(old)
@@ -142,7 +142,7 @@ def _changed_bytes(edit: Edit, path: Path, content: Content) -> Plan | None:
     return Plan(path, content, after, diff, "exact", count, (first, last))
 
 
-def _changed_text(edit: Edit, path: Path, content: Content) -> Plan:
+def _changed_text(edit: Edit, path: Path, content: Content, limit: TimeLimit) -> Plan:
     returns = ends_in_returns(content.text)
     text = plain_ends(content.text)
     pairs = "\r\n" in text
@@ -150,17 +150,17 @@ def _changed_text(edit: Edit, path: Path, content: Content) -> Plan:
     old, new = edit.old_string.replace("\r\n", "\n"), edit.new_string.replace("\r\n", "\n")
     if returns:
         old, new = old.replace("\r", "\n"), new.replace("\r", "\n")
-    if (stands := placeholder(new, old, view)) is not None:
+    if (stands := placeholder(new, old, view, limit=limit)) is not None:
         raise InvalidArguments(
             f"edit_file: line {stands[0]} of new_string stands for text that was left out: {stands[1]!r}; nothing was written",
             details={"line": stands[0]},
         )
-    found = find(view, old, new)
+    found = find(view, old, new, limit, several=_changes_several(edit))
     if found is None:
         raise _no_match(edit, view, old)
     matches = _chosen(edit, found, view)
     if pairs:
-        matches = _with_line_ends(text, view, matches)
+        matches = _with_line_ends(text, view, matches, limit)
     after = _applied(text, matches)
     start, old_end = matches[0].start, matches[-1].end
     new_end = len(after) - (len(text) - old_end)
@@ -171,38 +171,43 @@ def _changed_text(edit: Edit, path: Path, content: Content) -> Plan:
     return Plan(path, content, data, diff, found.strategy, len(matches), (first, last))
 
 
+def _changes_several(edit: Edit) -> bool:
+    return edit.replace_all or (edit.expected_replacements or 1) > 1
+
+
 def _chosen(edit: Edit, found: Found, view: str) -> tuple[Match, ...]:
     """The occurrences to replace; `InvalidArguments` when it is not clear which are meant."""
     expected = edit.expected_replacements
-    several = edit.replace_all or (expected or 1) > 1
-    matches = apart(found.matches) if several else found.matches
-    if len(matches) == (expected or (len(matches) if several else 1)):
-        return matches
-    lines = [view.count("\n", 0, match.start) + 1 for match in matches[:TOLD]]
-    more = f" and {len(matches) - TOLD} more" if len(matches) > TOLD else ""
+    if found.count == (expected or (found.count if _changes_several(edit) else 1)):
+        return found.matches
+    lines = [view.count("\n", 0, match.start) + 1 for match in found.matches[:MOST_SHOWN]]
+    more = f" and {found.count - MOST_SHOWN} more" if found.count > MOST_SHOWN else ""
     how = "" if found.strategy == "exact" else f" (by {found.strategy})"
     wanted = f"{expected} were expected" if expected else "one was expected"
     raise InvalidArguments(
-        f"edit_file: old_string occurs {len(matches)} times in {edit.file_path!r}{how}, on lines {', '.join(map(str, lines))}{more}; "
+        f"edit_file: old_string occurs {found.count} times in {edit.file_path!r}{how}, on lines {', '.join(map(str, lines))}{more}; "
         f"{wanted}, nothing was written",
         hint="take more of the text around the one that is meant, or set replace_all",
-        details={"reason": "ambiguous", "lines": lines, "count": len(matches), "strategy": found.strategy},
+        details={"reason": "ambiguous", "lines": lines, "count": found.count, "strategy": found.strategy},
     )
 
 
-def _with_line_ends(text: str, view: str, matches: tuple[Match, ...]) -> tuple[Match, ...]:
+def _with_line_ends(text: str, view: str, matches: tuple[Match, ...], limit: TimeLimit) -> tuple[Match, ...]:
     """The matches in the file's own text, and their new lines with the line ends that the old ones have."""
     # Where in `view` a line end is that has two letters in `text`.
-    pairs = [found.start() - number for number, found in enumerate(re.finditer("\r\n", text))]
+    pairs = array("q", (found.start() - number for number, found in enumerate(re.finditer("\r\n", text))))
     main = main_line_end(text)
     made: list[Match] = []
     for match in matches:
+        limit.check()
         start, end = (at + bisect_left(pairs, at) for at in (match.start, match.end))
         made.append(Match(start, end, _ended(match.new, text, start, end, main)))
     return tuple(made)
 
 
 def _ended(new: str, text: str, start: int, end: int, main: str) -> str:
+    if "\n" not in new:
+        return new
     ends: list[str] = LINE_END.findall(text[start:end])
     if text[start:end][-1:] != "\n" and (behind := LINE_END.search(text, end)) is not None:
         # The end of the last line, which was not a part of what is replaced.
@@ -261,7 +266,7 @@ def _confirmation(edit: Edit, verdict: Verdict) -> EditConfirmation:
     if path is None:
         return EditConfirmation(title, edit.file_path, "")
     try:
-        return EditConfirmation(title, str(path), _planned(edit, path).diff.asked)
+        return EditConfirmation(title, str(path), _planned(edit, path, TimeLimit(QUESTION_S)).diff.asked)
     except ToolError as exc:
         # What may not be read without a question is not told by the failure either.
         if only_inside(verdict):
@@ -324,8 +329,12 @@ async def edit_file(edit: Edit, context: ToolContext) -> Mapping[str, Any]:
     return _told(plan, context.shown_path(plan.path), status)
 
 
-async def _in_time(work: Callable[[], Plan]) -> Plan:
-    return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+async def _in_time(work: Callable[[TimeLimit], Plan]) -> Plan:
+    limit = TimeLimit(PLANNING_S)
+    try:
+        return await anyio.to_thread.run_sync(work, limit, abandon_on_cancel=True)
+    finally:
+        limit.stop()
 
 
 def _told(plan: Plan, path: str, status: os.stat_result) -> Mapping[str, Any]:

@@ -10,10 +10,19 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
+from handrail import InvalidArguments
+from handrail_files.content import MAX_BYTES
+from handrail_files.time_limit import TimeLimit
+
 _INDENT = re.compile(r"[^\S\n]*")
 _BLANKS = re.compile(r"\s+")
-# Blanks beside what is no part of a word mean nothing in most languages.
-_LOOSE = re.compile(r"\s+(?=[^\w\s])|(?<=[^\w\s])\s+")
+_WORDS = re.compile(r"\w+")
+# Places of a text that occurs more than once, as an error tells them.
+MOST_SHOWN = 20
+# Places that are changed at once.
+MOST_CHANGED = 1_000_000
+# Letters whose lines are compared between two looks at the clock.
+BLOCK = 262_144
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,106 +36,161 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """All places where a text occurs by the first strategy that finds any; they may overlap."""
+    """Places where a text occurs by the first strategy that finds any, in their order.
+
+    `matches` are the first `MOST_SHOWN`, which may overlap, or all that do not overlap; `count` says how many there are.
+    """
 
     strategy: str
     matches: tuple[Match, ...]
+    count: int
 
 
-def find(text: str, old: str, new: str) -> Found | None:
-    """Where `old` occurs, and what `new` would be there; None where nothing comes near enough to be changed."""
-    if (exact := tuple(_occurrences(text, old, new))) or not old.strip():
-        return Found("exact", exact) if exact else None
+def find(text: str, old: str, new: str, limit: TimeLimit, *, several: bool = False) -> Found | None:
+    """Return where `old` occurs, and what `new` would be there; None where nothing comes near enough to be changed.
+
+    `several`: all places are to be changed. Raises `TimedOut` past the limit, `InvalidArguments` where there are too many places to change.
+    """
+    exact = _every_occurrence(text, old, new) if several else _first_occurrences(text, old, new)
+    if exact.count or not old.strip():
+        return exact if exact.count else None
     from handrail.untrusted import envelope as untrusted
 
-    lines = _Lines(text)
-    for strategy, key, fitted in _STRATEGIES:
+    lines = _Lines(text, limit)
+    for strategy, key, certain, fitted in _STRATEGIES:
         if strategy == "as_shown" and untrusted.plain(text):
             continue
-        if matches := tuple(lines.matches(old, new, key, fitted)):
-            return Found(strategy, matches)
+        if certain is not None and certain(old) not in text:
+            continue
+        matches, count = lines.matches(old, new, key, fitted, several=several)
+        if count:
+            return Found(strategy, tuple(matches), count)
     return None
 
 
-def apart(matches: tuple[Match, ...]) -> tuple[Match, ...]:
-    """Those of the matches that do not overlap, from the first on."""
-    chosen: list[Match] = []
-    for match in matches:
-        if not chosen or match.start >= chosen[-1].end:
-            chosen.append(match)
-    return tuple(chosen)
-
-
-def _occurrences(text: str, old: str, new: str) -> Iterator[Match]:
+def _first_occurrences(text: str, old: str, new: str) -> Found:
+    matches: list[Match] = []
     at = text.find(old)
-    while at >= 0:
-        yield Match(at, at + len(old), new)
+    while at >= 0 and len(matches) < MOST_SHOWN:
+        matches.append(Match(at, at + len(old), new))
         at = text.find(old, at + 1)
+    return Found("exact", tuple(matches), len(matches) + (text.count(old, at) if at >= 0 else 0))
+
+
+def _every_occurrence(text: str, old: str, new: str) -> Found:
+    count = text.count(old) if old else 0
+    _check_size(text, count, count * (len(new) - len(old)))
+    found = (match.start() for match in re.finditer(re.escape(old), text)) if count else ()
+    return Found("exact", tuple(Match(at, at + len(old), new) for at in found), count)
+
+
+def _check_size(text: str, count: int, growth: int) -> None:
+    if count > MOST_CHANGED:
+        raise InvalidArguments(
+            f"edit_file: old_string occurs {count} times; at most {MOST_CHANGED} are changed at once"
+        )
+    check_length(len(text) + growth)
+
+
+def check_length(size: int) -> None:
+    """Raise `InvalidArguments` if a file of that size is not written."""
+    if size > MAX_BYTES:
+        raise InvalidArguments(f"edit_file: the file would have {size} bytes; at most {MAX_BYTES} are written")
 
 
 Key = Callable[[str], str]
 # The lines that take the place of others: of the old text, of the file, and of the new text.
-Fitting = Callable[[list[str], list[str], list[str]], list[str]]
+Fitting = Callable[[list[str], list[str], list[str], TimeLimit], list[str]]
 
 
 class _Lines:
     """A text as lines, to be compared by a key of each."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, limit: TimeLimit) -> None:
         self._text = text
-        self._lines = text.split("\n")
-        self._starts: list[int] | None = None
+        self._limit = limit
 
-    def matches(self, old: str, new: str, key: Key, fitted: Fitting) -> Iterator[Match]:
-        ended = old.endswith("\n")
+    def matches(self, old: str, new: str, key: Key, fitted: Fitting, *, several: bool) -> tuple[list[Match], int]:
+        """Return the matches, as `Found` has them, and how many there are."""
         old_lines = old.removesuffix("\n").split("\n")
         wanted = list(map(key, old_lines))
-        keys = list(map(key, self._lines))
-        # The longest line is the one that occurs least often.
-        anchor = max(range(len(wanted)), key=lambda index: len(wanted[index]))
-        if not wanted[anchor]:
-            return
-        for at in _indexes(keys, wanted[anchor]):
-            first = at - anchor
-            if first >= 0 and keys[first : first + len(wanted)] == wanted:
-                yield self._match(first, old_lines, new, fitted, ended=ended)
+        if not any(wanted):
+            return [], 0
+        matches: list[Match] = []
+        count = growth = 0
+        for start, end in self._spans(wanted, key, apart=several):
+            count += 1
+            if several or count <= MOST_SHOWN:
+                match = self._match(start, end, old, old_lines, new, fitted)
+                matches.append(match)
+                growth += len(match.new) - (match.end - match.start)
+                _check_size(self._text, len(matches), growth)
+        return matches, count
 
-    def _match(self, first: int, old_lines: list[str], new: str, fitted: Fitting, *, ended: bool) -> Match:
-        last = first + len(old_lines) - 1
-        there = self._lines[first : last + 1]
-        start = self._start(first)
-        end = self._start(last) + len(self._lines[last])
-        closed = ended and last + 1 < len(self._lines)
+    def _spans(self, wanted: list[str], key: Key, *, apart: bool) -> Iterator[tuple[int, int]]:
+        """Yield where lines with these keys start and end, in a time that grows with both texts only (Knuth, Morris, Pratt)."""
+        numbers: dict[str, int] = {}
+        pattern = [numbers.setdefault(line, len(numbers)) for line in wanted]
+        back = _borders(pattern)
+        starts = [0] * len(pattern)
+        fitting = index = at = 0
+        for lines in self._blocks():
+            for line, number in zip(lines, map(numbers.get, map(key, lines)), strict=True):
+                starts[index] = at
+                index = index + 1 if index + 1 < len(pattern) else 0
+                at += len(line) + 1
+                if number is None:
+                    fitting = 0
+                    continue
+                while fitting and pattern[fitting] != number:
+                    fitting = back[fitting - 1]
+                if pattern[fitting] == number:
+                    fitting += 1
+                if fitting == len(pattern):
+                    # The oldest start that is kept is that of the first line.
+                    yield starts[index], at - 1
+                    fitting = 0 if apart else back[fitting - 1]
+
+    def _blocks(self) -> Iterator[list[str]]:
+        """Yield all lines, some at a time: those of a large text would take many times its size."""
+        at = 0
+        while (end := self._text.find("\n", at + BLOCK)) >= 0:
+            self._limit.check()
+            yield self._text[at:end].split("\n")
+            at = end + 1
+        self._limit.check()
+        yield self._text[at:].split("\n")
+
+    def _match(self, start: int, end: int, old: str, old_lines: list[str], new: str, fitted: Fitting) -> Match:
+        self._limit.check()
+        ended = old.endswith("\n")
+        there = self._text[start:end].split("\n")
+        closed = ended and end < len(self._text)
         if ended and not new:
             return Match(start, end + closed, "")
         body = new.removesuffix("\n") if ended else new
-        made = "\n".join(_kept(old_lines, there, body.split("\n"), fitted))
+        made = "\n".join(_kept(old_lines, there, body.split("\n"), fitted, self._limit))
         return Match(start, end + closed, made + "\n" if closed and new.endswith("\n") else made)
 
-    def _start(self, index: int) -> int:
-        if self._starts is None:
-            starts = [0]
-            for line in self._lines:
-                starts.append(starts[-1] + len(line) + 1)
-            self._starts = starts
-        return self._starts[index]
+
+def _borders(pattern: list[int]) -> list[int]:
+    """Return for each beginning of the pattern how long the longest shorter one is that it also ends with."""
+    borders = [0] * len(pattern)
+    length = 0
+    for at in range(1, len(pattern)):
+        while length and pattern[at] != pattern[length]:
+            length = borders[length - 1]
+        if pattern[at] == pattern[length]:
+            length += 1
+        borders[at] = length
+    return borders
 
 
-def _indexes(keys: list[str], wanted: str) -> Iterator[int]:
-    at = -1
-    while True:
-        try:
-            at = keys.index(wanted, at + 1)
-        except ValueError:
-            return
-        yield at
-
-
-def _kept(old: list[str], there: list[str], new: list[str], fitted: Fitting) -> list[str]:
+def _kept(old: list[str], there: list[str], new: list[str], fitted: Fitting, limit: TimeLimit) -> list[str]:
     """The new lines, with the file's own where old and new text begin and end alike: nobody meant to change these."""
     head = _alike(old, new)
     tail = _alike(old[head:][::-1], new[head:][::-1])
-    middle = fitted(old, there, new)[head : len(new) - tail]
+    middle = fitted(old, there, new, limit)[head : len(new) - tail]
     return [*there[:head], *middle, *there[len(there) - tail :]]
 
 
@@ -136,25 +200,25 @@ def _alike(some: list[str], others: list[str]) -> int:
     return next((index for index, (one, other) in pairs if one != other), min(len(some), len(others)))
 
 
-def _as_given(old: list[str], there: list[str], new: list[str]) -> list[str]:
+def _as_given(old: list[str], there: list[str], new: list[str], limit: TimeLimit) -> list[str]:
     return new
 
 
-def _reindented(old: list[str], there: list[str], new: list[str]) -> list[str]:
+def _reindented(old: list[str], there: list[str], new: list[str], limit: TimeLimit) -> list[str]:
     """The new lines, indented as the file is where the old text's indentation differs from it."""
     pairs = [(_indent(ours), _indent(theirs)) for ours, theirs in zip(old, there, strict=True) if ours.strip()]
     known = dict(reversed(pairs))
     alike = all(known[ours] == theirs for ours, theirs in pairs)
     if alike and _one_shift(pairs):
-        return [_moved(line, known) for line in new]
+        return [_moved(line, known, limit) for line in new]
     if alike and any(ours != theirs for ours, theirs in pairs[1:]) and (step := _step(known)) is not None:
-        return [_moved(line, known, step) for line in new]
+        return [_moved(line, known, limit, step) for line in new]
     # Only the first line was given without its indentation; or all were, one way or another.
     first, base = pairs[0]
     rest = [line for line in new[1:] if line.strip()]
     if all(_indent(line).startswith(base) for line in rest):
-        return [_moved(new[0], {first: base}), *new[1:]]
-    return [_moved(line, {first: base}) for line in new]
+        return [_moved(new[0], {first: base}, limit), *new[1:]]
+    return [_moved(line, {first: base}, limit) for line in new]
 
 
 def _one_shift(pairs: list[tuple[str, str]]) -> bool:
@@ -174,7 +238,8 @@ def _step(known: dict[str, str]) -> float | None:
     return (top - base) / (deep - shallow)
 
 
-def _moved(line: str, known: dict[str, str], step: float = 1) -> str:
+def _moved(line: str, known: dict[str, str], limit: TimeLimit, step: float = 1) -> str:
+    limit.check()
     indent = _indent(line)
     if not line.strip():
         return line
@@ -206,7 +271,21 @@ def _indent(line: str) -> str:
 
 
 def _squeezed(line: str) -> str:
-    return _BLANKS.sub(" ", _LOOSE.sub("", line.strip()))
+    bare = line.strip()
+    return _BLANKS.sub(lambda blanks: _needed_blank(bare, blanks.start(), blanks.end()), bare)
+
+
+def _needed_blank(line: str, start: int, end: int) -> str:
+    """Return the blank that stands for those between two places: none beside what is no part of a word, which mean nothing in most languages."""
+    return " " if all(letter.isalnum() or letter == "_" for letter in (line[start - 1], line[end])) else ""
+
+
+def _longest_line(old: str) -> str:
+    return max(map(str.strip, old.split("\n")), key=len)
+
+
+def _longest_word(old: str) -> str:
+    return max(_WORDS.findall(old), key=len, default="")
 
 
 def _shown(line: str) -> str:
@@ -215,10 +294,13 @@ def _shown(line: str) -> str:
     return line if untrusted.plain(line) else untrusted.clean(line, foreign=False).text.rstrip()
 
 
-_STRATEGIES: tuple[tuple[str, Key, Fitting], ...] = (
-    ("trailing_whitespace", str.rstrip, _as_given),
-    ("indentation", str.strip, _reindented),
-    ("whitespace", _squeezed, _reindented),
+# A text that is in the file wherever the strategy finds anything, as far as one can be told: looking for it costs little.
+Certain = Callable[[str], str]
+
+_STRATEGIES: tuple[tuple[str, Key, Certain | None, Fitting], ...] = (
+    ("trailing_whitespace", str.rstrip, _longest_line, _as_given),
+    ("indentation", str.strip, _longest_line, _reindented),
+    ("whitespace", _squeezed, _longest_word, _reindented),
     # What a reader was shown lacks what nobody can see.
-    ("as_shown", _shown, _as_given),
+    ("as_shown", _shown, None, _as_given),
 )

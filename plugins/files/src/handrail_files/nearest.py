@@ -13,6 +13,8 @@ from time import monotonic
 DEADLINE_S = 2.0
 LETTERS = 400
 CHECKED = 20_000
+# Letters of the file that are looked through.
+SEARCHED = 8_388_608
 # Letters of both texts that are compared one by one: the time grows with their product.
 LIKE_LETTERS = 1_000
 # Lines of both texts that are compared one by one to show how they differ.
@@ -38,7 +40,7 @@ class Nearest:
 
 def nearest(text: str, old: str) -> Nearest | None:
     """The closest block; None when nothing is like it. Takes a bounded time: of a huge file, the beginning counts."""
-    lines = text.split("\n")
+    lines = text[:SEARCHED].split("\n")
     wanted = old.removesuffix("\n").split("\n")
     over = monotonic() + DEADLINE_S
     starts = _by_same_lines(lines, wanted, over) or _by_words(lines, wanted, over)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from handrail_files.time_limit import TimeLimit
+
 _COMMENT = re.compile(r"^\s*(?://+|#+|/?\*+|<!--+|\{/\*|--+|;+|%+|'|\"\"\"|REM\b)\s*|\s*(?:\*+/\}?|--+>|\"\"\")\s*$")
 _DOTS = r"(?:\.{3,}|…)"
 _WHOLE = re.compile(
@@ -11,9 +13,8 @@ _WHOLE = re.compile(
     [\[(<{{]?\s*(?:{_DOTS}\s*)?
     (?:and\s+|keep\s+|the\s+)*
     (?:
-        (?:rest|remainder)\b(?:\s+(?:of|is|are|remains?|stays?|the|this|that|your|my|as|code|file|same|unchanged|omitted|before|above|here|
-          [a-z_]+))*?
-      | (?:remaining|existing|previous|other|original|unchanged|same)\s+(?:[a-z_]+\s*){{1,4}}?
+        (?:rest|remainder)\b(?:\s+[a-z_]+)*
+      | (?:remaining|existing|previous|other|original|unchanged|same)\s+[a-z_]+(?:\s+[a-z_]+){{0,3}}
       | (?:code|content|lines?|methods?|functions?|imports?|everything(?:\s+else)?)\s+(?:(?:is|are|remains?|stays?|the)\s+)*
         (?:unchanged|omitted|same|as\s+before)
       | unchanged
@@ -26,11 +27,13 @@ _MARKED = re.compile(rf"{_DOTS}|\bunchanged\b|\bomitted\b|\bas\s+before\b|\brema
 _LONGEST = 120
 
 
-def placeholder(new: str, *beside: str) -> tuple[int, str] | None:
+def placeholder(new: str, *beside: str, limit: TimeLimit | None = None) -> tuple[int, str] | None:
     """The first line of a new text that only says that something was left out: its number, from 1, and itself. Lines that occur in a text
     `beside` are meant as they are.
     """
     for number, line in enumerate(new.split("\n"), 1):
+        if limit is not None:
+            limit.check()
         if len(line) <= _LONGEST and is_placeholder(line) and not any(line.strip() in text for text in beside):
             return number, line.strip()
     return None
