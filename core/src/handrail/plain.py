@@ -33,6 +33,18 @@ def is_deeper(value: object, levels: int) -> bool:
     return bool(below)
 
 
+def count_values(value: object, most: int) -> int:
+    """Return how many values a structure holds, those in its objects and lists included; more than `most` are not all counted."""
+    count = 1
+    waiting: list[object] = [value]
+    while waiting and count <= most:
+        held = waiting.pop()
+        if is_object(held) or is_list(held):
+            count += len(held)
+            waiting += [item for item in _items(held) if is_object(item) or is_list(item)]
+    return count
+
+
 def integers_in(value: object) -> Iterator[int]:
     """Yield the integers of mappings and lists that stand in one another."""
     if isinstance(value, int):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import enum
+import json
 from collections.abc import Callable
+from time import process_time
 from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, RootModel
 
-from handrail import PluginError, Tool, ToolContext, Write, tool
+from handrail import NotFound, PluginError, Tool, ToolContext, Write, tool
 from handrail.calls.invocation import Invocation
 from handrail.testing import open_test_session
 
@@ -404,3 +406,55 @@ async def test_a_misfit_names_its_field_and_nothing_runs() -> None:
 @pytest.mark.parametrize("args", [[], "x", 3, None, {"path": "a", 1: 2}])
 async def test_arguments_that_are_no_object_are_refused(args: Any) -> None:
     assert (await called(tool()(plain), args)).error_code == "invalid_arguments"
+
+
+Cell = bool | int | str | Point | None
+
+
+class Table(BaseModel):
+    """A part with cells of its own."""
+
+    rows: list[list[Cell]] = []
+
+
+@tool()
+async def fill(cells: list[list[Cell]], tables: list[Table] = []) -> dict[str, int]:  # noqa: B006
+    """Fill a table."""
+    return {"rows": len(cells)}
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        pytest.param({"cells": [[[]] * 300_000]}, id="in-one-row"),
+        pytest.param({"cells": [[[]] for _ in range(150_000)]}, id="in-many-rows"),
+        pytest.param({"cells": [], "tables": [{"rows": [[[]] * 300_000]}]}, id="in-a-model"),
+        pytest.param({"cells": [], **{f"k{number}": 0 for number in range(50_000)}}, id="names"),
+        pytest.param({"cells": [[{"x" * 1_000_000: 0}]]}, id="a-long-name"),
+    ],
+)
+async def test_a_misfit_in_large_arguments_is_a_small_error(args: dict[str, Any]) -> None:
+    began = process_time()
+    result = await called(fill, args)
+    assert result.error_code == "invalid_arguments"
+    assert len(json.dumps(result)) < 50_000
+    assert len(result["error"]["details"]["problems"]) <= 20
+    assert process_time() - began < 10
+
+
+async def test_large_arguments_that_fit_are_taken_and_too_large_ones_are_not() -> None:
+    rows = [[1, None, {"x": 1}]] * 5_000
+    assert (await called(fill, {"cells": rows, "tables": [{"rows": rows}]}))["rows"] == 5_000
+    result = await called(fill, {"cells": [[None] * 500_000]})
+    assert "more than 500000 values" in result["error"]["message"]
+
+
+async def test_an_error_of_a_tool_is_of_a_bounded_size() -> None:
+    @tool()
+    async def fail() -> None:
+        """Fail."""
+        raise NotFound("x" * 1_000_000, details={"many": [0] * 100_000, "long": "y" * 1_000_000, "name": "z"})
+
+    result = await called(fail, {})
+    assert result["error"]["details"] == {"name": "z", "left_out": ["many", "long"]}
+    assert len(json.dumps(result)) < 100_000

@@ -12,7 +12,8 @@ import anyio
 from pydantic import BaseModel
 
 from handrail.errors import Denied, Downstream, HandrailError, Stopped, TimedOut, ToolError
-from handrail.plain import MAPPINGS, is_list, is_mapping, is_sequence
+from handrail.plain import MAPPINGS, count_values, is_list, is_mapping, is_sequence
+from handrail.results.texts import texts_in
 
 Status = Literal["success", "error", "denied", "cancelled", "timeout"]
 STATUSES: frozenset[str] = frozenset(("success", "error", "denied", "cancelled", "timeout"))
@@ -31,6 +32,13 @@ BEGINNINGS = {
 }
 
 NO_TEXT = frozenset((int, float, bool, type(None)))
+
+# Letters of an error's message, and values and letters of its details.
+MAX_MESSAGE = 50_000
+MAX_DETAILS = 5_000
+MAX_DETAIL_LETTERS = 200_000
+# Letters of a tool's title that are spoken.
+MAX_TITLE = 200
 
 # What a listener is told, after the tool's title.
 SPOKEN = {
@@ -88,11 +96,11 @@ class ToolResult(dict[str, Any]):
             status=error.status,
             error={
                 "code": error.code,
-                "message": message,
+                "message": _cut(message),
                 "retryable": error.retryable,
-                "details": error.details,
+                "details": _bounded(error.details),
             },
-            voice_message=error.voice or f"{title} {SPOKEN.get(error.status, 'did not work.')}",
+            voice_message=error.voice or f"{title[:MAX_TITLE]} {SPOKEN.get(error.status, 'did not work.')}",
         )
 
     def add_note(self, note: str) -> None:
@@ -102,6 +110,24 @@ class ToolResult(dict[str, Any]):
     def wire(self) -> dict[str, Any]:
         """The same as plain JSON types, media as `{type, mime_type, data_b64 | path}`."""
         return {key: _plain(value) for key, value in self.items()}
+
+
+def _cut(text: str) -> str:
+    left_out = len(text) - MAX_MESSAGE
+    half = MAX_MESSAGE // 2
+    return f"{text[:half]} … [{left_out} characters more] … {text[-half:]}" if left_out > 0 else text
+
+
+def _bounded(details: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the details of an error without those that are too large; `left_out` names them."""
+    large = [key for key, value in details.items() if _is_large(value)]
+    if not large:
+        return details
+    return {**{key: value for key, value in details.items() if key not in large}, "left_out": large}
+
+
+def _is_large(value: Any) -> bool:
+    return count_values(value, MAX_DETAILS) > MAX_DETAILS or sum(map(len, texts_in(value))) > MAX_DETAIL_LETTERS
 
 
 # Whose a picture or document is: Handrail's own, anybody's who publishes, or of somebody whom the person deals with.

@@ -29,6 +29,7 @@ from pydantic import BaseModel, ValidationError
 from handrail.bag import Bag
 from handrail.calls.context import ToolContext
 from handrail.errors import InvalidArguments, PluginError
+from handrail.plain import count_values
 from handrail.tools import mistakes, schema
 from handrail.tools.families import Variation, check_families
 
@@ -42,6 +43,12 @@ if TYPE_CHECKING:
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 DEFAULT_TIMEOUT_S = 60.0
+# Values that arguments may hold, at any depth; of more than a few, the first that does not fit is told.
+MAX_VALUES = 500_000
+MANY_VALUES = 10_000
+# Problems with arguments that an error tells, and letters of each.
+MAX_PROBLEMS = 20
+MAX_PROBLEM = 500
 
 Layer = Literal[
     "core", "file", "window", "document", "system", "workflow", "skill", "session", "web", "artifact", "mcp"
@@ -246,6 +253,10 @@ class Tool:
         return self.params.__pydantic_validator__.validate_python
 
     @cached_property
+    def _validate_fast(self) -> Callable[[Any], Any]:
+        return schema.failing_fast(self.params)
+
+    @cached_property
     def input_schema(self) -> dict[str, Any]:
         """JSON Schema of the arguments, of type object, without titles."""
         return schema.json_schema(self.params) if self.given is None else self.given.json
@@ -309,10 +320,16 @@ class Tool:
 
     def validate(self, args: Any) -> BaseModel:
         """The arguments as the tool's model; `InvalidArguments` names each field that does not fit."""
+        count = count_values(args, MAX_VALUES)
+        if count > MAX_VALUES:
+            raise InvalidArguments(
+                f"{self.name}: the arguments hold more than {MAX_VALUES} values; nothing was run",
+                hint="call several times with less, or write the data to a file",
+            )
         if self.given is not None:
             return self._fitting(args, self.given)
         try:
-            return self._validate(args)
+            return self._validate(args) if count <= MANY_VALUES else self._validate_fast(args)
         except ValidationError as exc:
             raise invalid_arguments(self.name, self.params, exc) from exc
 
@@ -481,16 +498,24 @@ def _takes_model(function: Callable[..., Coroutine[Any, Any, Any]]) -> Handler:
 
 def invalid_arguments(name: str, params: type[BaseModel], exc: ValidationError) -> InvalidArguments:
     """The error for the model: one line for each field, and the same as details."""
+    errors = exc.errors(include_url=False, include_input=False, include_context=False)
     problems = [
         {"field": ".".join(map(str, error["loc"])) or "arguments", "problem": _problem(error, params)}
-        for error in exc.errors(include_url=False, include_input=False, include_context=False)
+        for error in errors[:MAX_PROBLEMS]
     ]
-    return _misfit(name, problems)
+    return _misfit(name, problems, more=len(errors) - len(problems))
 
 
-def _misfit(name: str, problems: Sequence[Mapping[str, str]]) -> InvalidArguments:
-    told = "; ".join(f"{problem['field']}: {problem['problem']}" for problem in problems)
-    return InvalidArguments(f"{name}: {told}", details={"problems": list(problems)})
+def _misfit(name: str, problems: Sequence[Mapping[str, str]], *, more: int = 0) -> InvalidArguments:
+    more += max(len(problems) - MAX_PROBLEMS, 0)
+    shown = [{key: _cut(text) for key, text in problem.items()} for problem in problems[:MAX_PROBLEMS]]
+    told = "; ".join(f"{problem['field']}: {problem['problem']}" for problem in shown)
+    rest = f"; and {more} more" if more else ""
+    return InvalidArguments(f"{name}: {told}{rest}", details={"problems": shown})
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_PROBLEM else f"{text[:MAX_PROBLEM]} …"
 
 
 def _problem(error: ErrorDetails, params: type[BaseModel]) -> str:

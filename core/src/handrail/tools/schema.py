@@ -9,6 +9,7 @@ from typing import Any, cast, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, RootModel, create_model
 from pydantic.fields import FieldInfo
+from pydantic_core import SchemaValidator
 
 from handrail.errors import PluginError
 from handrail.plain import is_list, is_object
@@ -17,6 +18,9 @@ from handrail.plain import is_list, is_object
 LENGTHS = frozenset({"minLength", "maxLength"})
 # Keys whose values are data, not schemas: nothing in them is a title to be dropped.
 DATA_KEYS = frozenset({"default", "const", "enum", "examples", "example"})
+# The same for the schemas that pydantic validates by, and the types in them that have items.
+CORE_DATA_KEYS = frozenset({"default", "expected", "metadata", "serialization", "config", "function", "members", "cls"})
+SEQUENCES = frozenset({"list", "set", "frozenset", "tuple"})
 
 # Without one of these lines a docstring says nothing of parameters in any style, and need not be parsed: the parser is slow to import.
 SECTION = re.compile(r"^\s*(?:[:@]\w|-{3,}|[\w ]+:\s*$)", re.MULTILINE)
@@ -104,6 +108,30 @@ def forbid_extras(model: type[BaseModel]) -> type[BaseModel]:
             },
         ),
     )
+
+
+def failing_fast(model: type[BaseModel]) -> Callable[[Any], Any]:
+    """Return the model's validation in a form that tells of the first item of a list which does not fit, and looks at no other.
+
+    It is for large arguments: telling of each of many items takes a thousand times the memory of the items.
+    """
+    model.model_rebuild()
+    core: Any = _fail_fast(model.__pydantic_core_schema__)
+    try:
+        # Otherwise models within the model would validate as they do by themselves.
+        validator = SchemaValidator(core, _use_prebuilt=False)
+    except TypeError:
+        validator = SchemaValidator(core)
+    return validator.validate_python
+
+
+def _fail_fast(node: Any) -> Any:
+    if is_list(node):
+        return [_fail_fast(item) for item in node]
+    if not is_object(node):
+        return node
+    changed = {key: value if key in CORE_DATA_KEYS else _fail_fast(value) for key, value in node.items()}
+    return {**changed, "fail_fast": True} if node.get("type") in SEQUENCES and "items_schema" in node else changed
 
 
 def json_schema(model: type[BaseModel]) -> dict[str, Any]:
