@@ -41,6 +41,8 @@ def count_values(value: object, most: int) -> int:
         held = waiting.pop()
         if is_object(held) or is_list(held):
             count += len(held)
+            if count > most:
+                break
             waiting += [item for item in _items(held) if is_object(item) or is_list(item)]
     return count
 

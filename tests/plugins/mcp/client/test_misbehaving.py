@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import os
+import threading
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,7 @@ import pytest
 from handrail import Answer, Choice, Session
 from handrail_mcp.client.connection import MOST
 
-from .using import helpful, names, raw, until, using
+from .using import at, helpful, names, raw, until, using
 
 pytestmark = pytest.mark.anyio
 
@@ -57,6 +61,58 @@ async def test_a_second_answer_counts_for_nothing() -> None:
 async def test_an_answer_that_is_none_is_an_error() -> None:
     async with using({"bad": raw("malformed")}) as session:
         assert "an answer that is none" in await echoed(session, "bad")
+
+
+@pytest.mark.parametrize(("kind", "text"), [("zeros", "20000"), ("zeros", "5000000"), ("many_values", "")])
+async def test_an_answer_of_very_many_values_is_an_error(kind: str, text: str) -> None:
+    async with using({"bad": raw(kind), "works": raw("plain")}) as session:
+        await session.tools()
+        before = psutil.Process().memory_info().rss
+        result = await session.call("mcp_bad_echo", {"text": text})
+        assert result.error_code == "downstream_error"
+        assert len(json.dumps(result)) < 2_000
+        assert psutil.Process().memory_info().rss - before < 300 * 2**20
+        assert await echoed(session, "works") == "hi"
+
+
+async def test_a_list_of_very_many_values_is_not_taken() -> None:
+    before = psutil.Process().memory_info().rss
+    async with using({"bad": raw("zero_tools"), "works": raw("plain")}, start_wait=20) as session:
+        assert await names(session) == ["mcp_works_echo"]
+        (bad,) = [each for each in (await session.service("mcp_servers")).connections if each.name == "bad"]
+        assert len(bad.problem) < 500
+    assert psutil.Process().memory_info().rss - before < 300 * 2**20
+
+
+@pytest.mark.parametrize("many", [False, True], ids=["packed", "many-values"])
+async def test_an_answer_over_http_is_neither_packed_nor_of_very_many_values(*, many: bool) -> None:
+    asked: list[str] = []
+    body = b'{"jsonrpc": "2.0", "id": 0, "result": {"x": [%s0]}}' % (b"0," * 4_000_000 if many else b"")
+
+    class Answering(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length", 0)))
+            asked.append(self.headers.get("accept-encoding", ""))
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            if not many:
+                self.send_header("content-encoding", "gzip")
+            self.end_headers()
+            self.wfile.write(body if many else gzip.compress(b" " * 200_000_000 + body))
+
+        def log_message(self, format: str, *args: Any) -> None: ...
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/mcp"
+        before = psutil.Process().memory_info().rss
+        async with using({"bad": at(url, transport="http"), "works": raw("plain")}, start_wait=20) as session:
+            assert await names(session) == ["mcp_works_echo"]
+            assert set(asked) == {"identity"}
+            (bad,) = [each for each in (await session.service("mcp_servers")).connections if each.name == "bad"]
+            assert bad.problem
+            assert psutil.Process().memory_info().rss - before < 200 * 2**20
+        server.shutdown()
 
 
 async def test_half_a_character_in_an_answer_is_replaced() -> None:

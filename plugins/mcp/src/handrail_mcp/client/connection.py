@@ -18,11 +18,12 @@ from mcp import Client, types
 from mcp.client.subscriptions import ListenNotSupportedError, ResourcesListChanged, SubscriptionLost, ToolsListChanged
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
-from pydantic import FileUrl, ValidationError
+from pydantic import BaseModel, FileUrl, ValidationError
 
 import handrail
 from handrail import Downstream, HandrailError, TimedOut, ToolContext, ToolUnavailable
 from handrail.config.settings import ServerSettings
+from handrail.plain import count_values
 from handrail.untrusted.envelope import clean
 from handrail_mcp.client.declaring import Declared, looked_through
 from handrail_mcp.client.elicitation import CANCEL, ask, withdraw
@@ -33,6 +34,7 @@ log = logging.getLogger(__name__)
 # Of one server: what more it lists is left out.
 MOST = 500
 PAGES = 50
+MOST_LISTED = 500_000
 # Changes of the list that come closer together than this are one.
 COALESCE_S = 0.1
 APART_S = 1.0
@@ -393,16 +395,28 @@ class Connection:
 async def _pages(page: Callable[[str | None], Awaitable[Any]], key: str) -> tuple[tuple[Any, ...], bool]:
     """All pages of a list, as far as one takes them, and whether there was more."""
     found: list[Any] = []
+    held = 0
     at: str | None = None
     for _ in range(PAGES):
         given = await page(at)
-        found += getattr(given, key)
+        items: list[BaseModel] = getattr(given, key)
+        held += sum(_count_held(item) for item in items[:MOST])
+        if held > MOST_LISTED:
+            log.warning(
+                "the %s of a server hold more than %d values; those of further pages are left out", key, MOST_LISTED
+            )
+            return tuple(found[:MOST]), True
+        found += items
         if len(found) > MOST:
             return tuple(found[:MOST]), True
         if given.next_cursor is None or given.next_cursor == at:
             return tuple(found), False
         at = given.next_cursor
     return tuple(found), True
+
+
+def _count_held(item: BaseModel) -> int:
+    return sum(count_values(value, MOST_LISTED) for value in cast("dict[str, object]", vars(item)).values())
 
 
 async def _unchecked(name: str, result: types.CallToolResult) -> None: ...
@@ -426,5 +440,8 @@ def _told(exc: BaseException) -> str:
         exc = cast("BaseExceptionGroup[BaseException]", exc).exceptions[0]
     if isinstance(exc, FileNotFoundError):
         return f"there is no program or folder {exc.filename!r}"
-    said = " ".join(clean(str(exc)).text.split())[:TOLD]
+    if isinstance(exc, ValidationError):
+        # Its text has some lines for each value that does not fit, and there may be very many.
+        return f"what it sent does not fit the protocol ({exc.error_count()} problems in {exc.title})"
+    said = " ".join(clean(str(exc)[: 4 * TOLD]).text.split())[:TOLD]
     return f"{type(exc).__name__}: {said}" if said else type(exc).__name__

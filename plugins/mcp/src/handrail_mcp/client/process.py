@@ -24,6 +24,7 @@ from mcp import types
 from mcp.shared.message import SessionMessage
 
 from handrail.untrusted.envelope import clean
+from handrail_mcp.client.bounds import is_too_large, within_bounds
 
 log = logging.getLogger(__name__)
 
@@ -119,7 +120,8 @@ class _Talk:
         """Pass on what it says until it ends. Return why nothing more is taken, if it says too much."""
         try:
             async for line in self._lines():
-                message = self._answer(line) if (read := _message(line)) is None else read
+                read = None if is_too_large(line) else _message(line)
+                message = self._answer(line) if read is None else within_bounds(read)
                 answers = isinstance(message, types.JSONRPCResponse | types.JSONRPCError)
                 if answers and message.id in self._asked:
                     self._asked.discard(message.id)

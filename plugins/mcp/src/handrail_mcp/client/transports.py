@@ -18,6 +18,7 @@ from handrail.calls.named_secrets import NAMED
 from handrail.config.settings import ServerSettings
 from handrail.records.redaction import without_credentials
 from handrail.running.programs import START_FOLDER, HostPrograms, start_place
+from handrail_mcp.client.bounds import BoundedMessages, is_too_large
 from handrail_mcp.client.process import MAX_MESSAGE, Streams, program
 
 # Seconds for one step of HTTP: connecting, sending, and the first word of an answer.
@@ -53,7 +54,7 @@ async def ways(settings: ServerSettings, around: Surroundings, ended: Callable[[
     headers = {name: await _filled(value, around) for name, value in settings.headers.items()}
     url = settings.url or ""
     http: Way = lambda: _http(url, headers)  # noqa: E731
-    sse: Way = lambda: sse_client(url, headers, STEP_S, SILENCE_S, _client)  # noqa: E731
+    sse: Way = lambda: _sse(url, headers)  # noqa: E731
     match settings.transport:
         case "http":
             return [http]
@@ -96,17 +97,28 @@ async def _http(url: str, headers: dict[str, str]) -> AsyncGenerator[Streams, No
         _client(headers, httpx2.Timeout(STEP_S, read=SILENCE_S)) as client,
         streamable_http_client(url, http_client=client, max_sse_event_size=MAX_MESSAGE) as streams,
     ):
-        yield streams
+        yield BoundedMessages(streams[0]), streams[1]
+
+
+@asynccontextmanager
+async def _sse(url: str, headers: dict[str, str]) -> AsyncGenerator[Streams, None]:
+    async with sse_client(url, headers, STEP_S, SILENCE_S, _client) as streams:
+        yield BoundedMessages(streams[0]), streams[1]
 
 
 def _client(
     headers: dict[str, Any] | None = None, timeout: httpx2.Timeout | None = None, auth: httpx2.Auth | None = None
 ) -> httpx2.AsyncClient:
+    # What is packed may be a thousand times as large as what arrives.
+    plain = {name: value for name, value in (headers or {}).items() if name.lower() != "accept-encoding"}
+    headers = {**plain, "accept-encoding": "identity"}
     return httpx2.AsyncClient(headers=headers, timeout=timeout, auth=auth, event_hooks={"response": [_bound]})
 
 
 async def _bound(response: httpx2.Response) -> None:
-    """Let no answer be larger than a message may be. A stream of events has a limit for each event."""
+    """Let no answer be larger than a message may be, nor be packed. A stream of events has a limit for each event."""
+    if response.headers.get("content-encoding", "identity").strip().lower() not in ("", "identity"):
+        raise httpx2.ReadError("an answer is packed, which was not asked for", request=response.request)
     if not response.headers.get("content-type", "").startswith("text/event-stream"):
         assert isinstance(response.stream, httpx2.AsyncByteStream)
         response.stream = _Bounded(response.stream, response.request)
@@ -118,12 +130,14 @@ class _Bounded(httpx2.AsyncByteStream):
         self._request = request
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        size = 0
+        text = bytearray()
         async for chunk in self._stream:
-            size += len(chunk)
-            if size > MAX_MESSAGE:
+            text += chunk
+            if len(text) > MAX_MESSAGE:
                 raise httpx2.ReadError(f"an answer has more than {MAX_MESSAGE // 2**20} MB", request=self._request)
-            yield chunk
+        if is_too_large(whole := bytes(text)):
+            raise httpx2.ReadError("an answer holds too many values", request=self._request)
+        yield whole
 
     async def aclose(self) -> None:
         await self._stream.aclose()
