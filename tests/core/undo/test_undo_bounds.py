@@ -184,6 +184,32 @@ async def test_what_was_kept_once_stays_kept_whatever_git_is_told_to_ignore(open
     assert (work / "build/by-hand.txt").read_text() == "mine"
 
 
+async def test_a_folder_that_comes_with_its_ignore_rule_is_undone(opened: OpenSession, work: Path) -> None:
+    make_repository(work)
+    async with opened() as session:
+        code = "import shutil; shutil.copytree('sub', 'target/sub'); open('.gitignore', 'w').write('target/\\n')"
+        assert (await session.call("act", {"code": code}))["undo"]["kept"] is True
+        undone = await session.undo()
+        assert (undone.ok, undone["effect"]) == (True, "confirmed")
+        assert not (work / "target").exists()
+        assert not (work / ".gitignore").exists()
+
+
+async def test_a_folder_that_was_left_out_is_not_taken_for_new_when_rules_change(
+    opened: OpenSession, work: Path
+) -> None:
+    make_repository(work)
+    (work / ".gitignore").write_text("target/\n")
+    (work / "target").mkdir()
+    (work / "target/out.o").write_text("mine")
+    async with opened() as session:
+        code = "open('.gitignore', 'a').write('dist/\\n'); open('target/new.o', 'w').write('x')"
+        await session.call("act", {"code": code})
+        assert (await session.undo(skip_changed=True)).ok
+    assert (work / ".gitignore").read_text() == "target/\n"
+    assert (work / "target/out.o").read_text() == "mine"
+
+
 MARKS = [
     pytest.param("build/pyvenv.cfg", "home = /usr", id="a-file-of-a-tool"),
     pytest.param("build/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55", id="a-tag"),

@@ -47,12 +47,19 @@ class FileCoverage:
         self._own = frozenset(map(str, own)) | frozenset(map(os.path.realpath, own))
 
     def reason_against(
-        self, path: str, *, root: str, is_folder: bool, trusts_marks: bool = True, since: float = math.inf
+        self,
+        path: str,
+        *,
+        root: str,
+        is_folder: bool,
+        trusts_marks: bool = True,
+        since: float = math.inf,
+        ignored_since: float = math.inf,
     ) -> str:
         """Return why the file or folder is left out; empty if it is kept. `root` is the root of the workspace that it is in.
 
         What tools and `.gitignore` say of a folder counts only if `trusts_marks`, and only if it was said before `since` (unix time in seconds):
-        from then on an agent may have said it.
+        from then on an agent may have said it. What `.gitignore` says counts only if it was said before `ignored_since`, too.
         """
         name = path.rpartition("/")[2]
         if name in REPOSITORY_FOLDERS:
@@ -65,7 +72,7 @@ class FileCoverage:
             return ""
         if name in ALWAYS or (trusts_marks and _is_marked(path, since)):
             return GENERATED_MARKED
-        return GENERATED_IGNORED if trusts_marks and is_ignored(path, since=since) else ""
+        return GENERATED_IGNORED if trusts_marks and is_ignored(path, since=min(since, ignored_since)) else ""
 
     def is_own(self, path: str) -> bool:
         """Return True for one of Handrail's own places and for anything in one."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import stat
 import threading
@@ -61,6 +62,8 @@ class DiskPass:
     found: dict[str, PathState] = field(default_factory=dict[str, PathState])
     # False where what says that a folder is generated may have come from a call.
     trusts_marks: bool = True
+    # Unix time in seconds from which on calls may have said that git ignores the folders they make.
+    ignored_since: float = math.inf
 
     def __post_init__(self) -> None:
         self.now = time.time_ns()
@@ -229,7 +232,8 @@ class DiskPass:
         if kind is PathKind.FOLDER and not same:
             self._gone_below(path)
         if not (kind is PathKind.FOLDER and same):
-            if why := self._reason_against(path, status):
+            is_new = kind is None or kind is PathKind.ABSENT
+            if why := self._reason_against(path, status, is_new=is_new):
                 self.found[path] = state_of(status, now=self.now, kind=PathKind.LEFT_OUT, why=why)
                 return
             self._list(path, status, {}, deep=True)
@@ -238,10 +242,14 @@ class DiskPass:
         else:
             self._list(path, status, self.manifest.folders.get(path, {}), deep=deep)
 
-    def _reason_against(self, path: str, status: os.stat_result) -> str:
+    def _reason_against(self, path: str, status: os.stat_result, *, is_new: bool) -> str:
         if path == self._root:
             return ""
-        why = self.coverage.reason_against(path, root=self._root, is_folder=True, trusts_marks=self.trusts_marks)
+        # What was left out before stays so: nobody knows what was in it.
+        since = self.ignored_since if is_new else math.inf
+        why = self.coverage.reason_against(
+            path, root=self._root, is_folder=True, trusts_marks=self.trusts_marks, ignored_since=since
+        )
         if why:
             return why
         if status.st_dev != self._device:

@@ -5,6 +5,7 @@ Everything here runs in one thread of the process, in turn with other processes 
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 import threading
@@ -423,6 +424,7 @@ class UndoKeeper:
         watch, is_new = self._watch_of(root)
         dirty = set[str]() if watch is None or is_new else watch.changed()
         disk_pass = DiskPass(self._parts[0], self.manifest, self._coverage, watch, stop)
+        disk_pass.ignored_since = self._began((root,))
         try:
             if watch is not None and watch.whole and not is_new and self._trusts(root):
                 disk_pass.some(root, dirty)
@@ -441,6 +443,11 @@ class UndoKeeper:
         touched = disk_pass.touched()
         self._take_down(disk_pass)
         return touched
+
+    def _began(self, roots: Sequence[str]) -> float:
+        """Return the unix time in seconds when the first of the calls began that may be changing something in these folders."""
+        times = (record.at for record in self._parts[0].open_calls() if roots_overlap(record.roots, roots))
+        return min(times, default=math.inf)
 
     def _look_at_known(self, roots: Sequence[str], stop: threading.Event) -> list[UnkeptPath]:
         """Look at what is known in these folders, and at nothing that is new in them; return what is left out and was changed."""
@@ -513,6 +520,7 @@ class UndoKeeper:
         only: bool,
     ) -> None:
         disk_pass = DiskPass(self._parts[0], self.manifest, self._coverage, None, stop)
+        disk_pass.ignored_since = self._began(roots)
         # In a workspace that is not looked at whole, calls may have said by themselves what is generated.
         disk_pass.trusts_marks = all(not is_inside(name, roots) for name in names) or not any(
             root in self._too_many for root in outermost_roots(roots)
