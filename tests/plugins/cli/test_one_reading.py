@@ -89,6 +89,28 @@ def test_lines_in_plain_words_run_where_they_did(command: str, view: View) -> No
     assert (opinion.suggestion, opinion.view) == (Decision.ALLOW, view)
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        'echo "$HOME $(pwd)"',
+        'echo "$HOME\t`date`"',
+        'echo "${x:-a}\n\t$(pwd)"',
+        'echo "$(date) $(pwd) `date`"',
+        'i=1; echo "$i\\ $(date)"',
+        'echo "$((1 + 2)) $(pwd)"',
+        'git commit -m "$x $(date)"',
+    ],
+)
+def test_blanks_between_expansions_in_quotes_are_read_in_one_way(command: str) -> None:
+    assert judge(command, CONFINED).suggestion is Decision.ALLOW
+
+
+@pytest.mark.parametrize("expansion", ["${!x}", "${x:1+c}", "${x@P}", "$((c))", "$(cat ~/.netrc)", "`cat ~/.netrc`"])
+@pytest.mark.parametrize("blanks", ["", " ", "\t", "\n ", "\\ "])
+def test_what_stands_behind_a_blank_in_quotes_is_looked_at(blanks: str, expansion: str) -> None:
+    assert judge(f'c=$1 x=abc; echo "$HOME{blanks}{expansion}"', CONFINED).suggestion is Decision.CONFIRM
+
+
 async def test_a_redirection_that_is_expanded_twice_starts_nothing(tmp_path: Path) -> None:
     (tmp_path / "work").mkdir()
     async with handrail.open(cwd=tmp_path / "work", confirm=no) as session:
@@ -101,6 +123,36 @@ PIECES = (
     "2>/dev/null", "&>/dev/null", "</dev/null", ">", "<", "\\ ", "\\", "'x y'", '"x y"', '"$HOME"', "$HOME", "${NO:-d e}", "''", '""', "'", '"', "!",
     "#", "{a}", "{a}>", "[", "]", "*", "?", "~", "=", "%", "€", "(", ")", "$", "`", "[[ ", " ]]",
 )  # fmt: skip
+
+
+QUOTED_PIECES = (
+    " ",
+    " ",
+    "\t",
+    "\n",
+    "\\ ",
+    "\\\t",
+    "a",
+    "$HOME",
+    "${HOME}",
+    "${NO:-d}",
+    "'",
+    "\\$",
+    "$(true)",
+    "$((1))",
+)
+
+
+@given(line=st.lists(st.sampled_from(QUOTED_PIECES), min_size=1, max_size=9).map("".join))
+def test_quoted_words_are_those_of_bash(line: str) -> None:
+    found = analyse(f'printf %s "{line}"', variables={"HOME": "/home/me"})
+    assume(not found.opaque)
+    text = found.commands[-1].words[-1].text
+    ran = subprocess.run(
+        ["/bin/bash", "-c", f'printf %s "{line}"'], env={"HOME": "/home/me"}, capture_output=True, text=True, check=True
+    )
+    assert text in (None, ran.stdout)
+    assert text is not None or "$(" in line or "NO" in line
 
 
 @pytest.fixture(scope="module")

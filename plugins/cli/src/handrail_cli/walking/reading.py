@@ -25,6 +25,9 @@ CHANGES_ANY = re.compile(
     r"|(^|[\s;&|(])\.\s|\(\(|\$\[|[$]\{[^}]*:?="
 )
 POSITIONAL = tuple("123456789")
+# What opens an expansion, and letters that the parser may take for the beginning of it: blanks, and a backslash in front of one.
+OPENINGS = frozenset(("$", "${", "$(", "$((", "$[", "`"))
+LEADING = frozenset(" \t\n\r\v\f\\")
 
 
 class Reading(ABC):
@@ -70,12 +73,24 @@ class Reading(ABC):
     def unclear(self, code: str, text: str, node: Node | None) -> None:
         self.opaque.append(Reason(code, text, self.span(node) if node is not None else None))
 
+    def start(self, node: Node) -> int:
+        """Return where a node starts, in characters.
+
+        Inside quotes the parser counts blanks behind one expansion as a part of what opens the next, though the shell keeps them.
+        """
+        at = node.start_byte
+        if self.text[at : at + 1] not in LEADING or not node.children:
+            return at
+        opening = node.children[0]
+        behind = opening.end_byte - len(opening.type)
+        return behind if opening.type in OPENINGS and self.text.startswith(opening.type, behind) else at
+
     def span(self, node: Node) -> tuple[int, int]:
         """Where a node stands, in characters."""
-        return node.start_byte, node.end_byte
+        return self.start(node), node.end_byte
 
     def raw(self, node: Node) -> str:
-        return self.text[node.start_byte : node.end_byte]
+        return self.text[self.start(node) : node.end_byte]
 
     def add(self, command: Command) -> None:
         guess = command.guess

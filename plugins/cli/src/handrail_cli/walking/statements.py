@@ -98,7 +98,7 @@ class Statements(Redirects):
         kind = node.type
         self.loose += 1
         if kind in SUBSTITUTIONS:
-            self.walked.add(node.start_byte)
+            self.walked.add(self.start(node))
         repeats = kind == "while_statement"
         if repeats:
             self.forget_changing(node)
@@ -360,7 +360,7 @@ class Statements(Redirects):
                     continue
                 self.unclear("arithmetic", "it computes with something that is not a number", child)
             waiting.extend(child.children)
-        for name in assigned_in(self.text[node.start_byte : node.end_byte]) if parts is None else ():
+        for name in assigned_in(self.raw(node)) if parts is None else ():
             self.known[name] = None
         return tuple(range(first, len(self.commands)))
 

@@ -161,7 +161,7 @@ class Words(Reading):
 
         for child in node.children:
             if child.type in PIECES and child.type in EXPANDING:
-                plain(child.start_byte)
+                plain(self.start(child))
                 pieces.extend(Piece(p.text, p.guess.replace(SPLIT, " "), p.glob) for p in self.pieces(child))
                 at = child.end_byte
         plain(end)
