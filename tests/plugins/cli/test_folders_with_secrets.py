@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from handrail import Decision, Judging, Mode, Route
+from handrail import Decision, Judging, Mode, Route, View
 from handrail.judging.verdicts import Offer
 from handrail_cli.judgement import judge
 
@@ -139,6 +139,51 @@ def test_a_pattern_that_fits_a_secret_shows_it_to_nobody_unasked(command: str, j
     (judging.cwd / "conf").mkdir()
     (judging.cwd / "conf/id_rsa").touch()
     assert is_asked_each_time(command, judging)
+
+
+ANY = [
+    "wc -l *",
+    "cat conf/*",
+    "head -1 c*",
+    "cat */*",
+    "md5sum *",
+    "sort -u *",
+    "sed -n 1p *",
+    'for f in *; do wc -c < "$f"; done',
+]
+
+
+@pytest.mark.parametrize("command", ANY)
+def test_a_pattern_that_means_any_file_is_not_asked_about_in_the_sandbox(command: str, judging: Judging) -> None:
+    """If this fails, look at what `pattern` and `use_of` put among the doubts that count only on the host."""
+    (judging.cwd / "conf").mkdir()
+    (judging.cwd / "conf/a.txt").touch()
+    found = judge(command, judging)
+    assert (found.suggestion, found.view) == (Decision.ALLOW, View.READ)
+    assert judge(command, replace(judging, sandbox=None)).suggestion is Decision.CONFIRM
+    assert "secret" in {one.code for one in judge(f"{command}; cat ~/documents/letter.txt", judging).reasons}
+    for name in ("id_rsa", "credentials.json", "conf/id_rsa"):
+        (judging.cwd / name).touch()
+    assert is_asked_each_time(command, judging)
+
+
+@pytest.mark.parametrize("command", ["cat id_*", "cat .e*", "cat ../*", "cat ~/*", "cat .{1..9}/*"])
+def test_a_pattern_that_names_secrets_or_leads_outside_is_asked_about(command: str, judging: Judging) -> None:
+    assert judge(command, judging).suggestion is Decision.CONFIRM
+
+
+@pytest.mark.parametrize("name", ["--compress-program=sh", "-o", "of=a.txt"])
+@pytest.mark.parametrize("command", ["sort -u *", "tar czf x.tgz *", "sort ?*"])
+def test_a_pattern_is_asked_about_where_a_name_looks_like_an_option(name: str, command: str, judging: Judging) -> None:
+    judging = replace(judging, undoable=True)
+    assert judge(command, judging).suggestion is Decision.ALLOW
+    (judging.cwd / name).touch()
+    assert judge(command, judging).suggestion is Decision.CONFIRM
+
+
+@pytest.mark.parametrize("command", ["env *", "xargs *", "python3 *", "git branch *", "make *", "dd *", "awk *"])
+def test_a_pattern_for_what_a_program_runs_or_changes_is_asked_about(command: str, judging: Judging) -> None:
+    assert judge(command, replace(judging, undoable=True)).suggestion is Decision.CONFIRM
 
 
 @pytest.mark.parametrize("command", ["grep -r x . --no-such", "cat $X", "grep -r x . > new; rm old", "PIP_X=1 rg x"])

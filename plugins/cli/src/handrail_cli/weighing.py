@@ -462,13 +462,29 @@ class Weighing:
         if name in SHELLS:
             shell(self, words, effects)
             return
-        if name in PICKING and any(word.glob for word in words):
-            words = [_picked(word) for word in words]
-        use = taken(words)
+        use, words = self.use_of(name, words, effects)
         if use is None:
             self.unknown(words, name, feed, effects)
             return
         self.apply(use, words, feed, effects, name, span)
+
+    def use_of(self, name: str, words: Sequence[Word], effects: Effects) -> tuple[Use | None, Sequence[Word]]:
+        """Return what a program does by its row, and the words that this was read from, in which no pattern stands for options."""
+        if name in PICKING and any(word.glob for word in words):
+            words = [_picked(word) for word in words]
+        found = next((word for word in words[1:] if _may_be_option(word)), None)
+        if found is None or self.judging.sandbox is None or _has_commands(name):
+            return taken(words), words
+        if all(self.places.picks_no_options(word.text or "") for word in words[1:] if _may_be_option(word)):
+            below = [_below(word) if _may_be_option(word) else word for word in words]
+            use = taken(below)
+            if use is not None and use.unknown is None and _keeps_to_itself(use):
+                told = f"{found.guess!r} is not known to be harmless for {name!r}"
+                effects.unconfined.append(Doubt(Reason("option", told, found.span)))
+                effects.unlisted = True
+                self.narrowable = False
+                return use, below
+        return taken(words), words
 
     def unknown(self, words: Sequence[Word], name: str, feed: Feed, effects: Effects) -> None:
         """A program that no row speaks of: asked about, and what it seems to run is looked at, too."""
@@ -962,6 +978,19 @@ def _searches_named_folders(use: Use, words: Sequence[Word], places: Places) -> 
 
 def _picked(word: Word) -> Word:
     """`*.txt` as `./*.txt`, so that it begins like no option; `*` alone picks nothing."""
-    if not word.glob or word.text is None or word.text[:1] != "*" or not any(map(str.isalnum, word.text)):
-        return word
+    picks = word.glob and word.text is not None and word.text[:1] == "*" and any(map(str.isalnum, word.text))
+    return _below(word) if picks else word
+
+
+def _below(word: Word) -> Word:
     return Word(f"./{word.text}", word.guess, word.span, True, word.inner)
+
+
+def _may_be_option(word: Word) -> bool:
+    """True for a pattern that a name could fit which begins with `-`."""
+    return word.glob and word.text is not None and word.text.startswith(("*", "?", "["))
+
+
+def _keeps_to_itself(use: Use) -> bool:
+    """True if a program runs nothing but scripts that were read, and works on no more than the files that it is given."""
+    return use.needs.isdisjoint(REACHING - LEADING_ON) and all(inner.code is not None for inner in use.inner)
