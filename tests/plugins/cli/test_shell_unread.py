@@ -12,7 +12,7 @@ import pytest
 from tests.plugins.cli.bash_cases import BARE
 
 import handrail
-from handrail import Decision, Mode, Opinion, Route
+from handrail import Decision, Mode, Opinion, Route, View
 from handrail.judging.verdicts import Offer
 from handrail_cli.judgement import judge
 
@@ -35,15 +35,10 @@ INTERPRETERS = [
     "tclsh -",
     "guile script",
     "lua5.4 -e 'os.remove(\"x\")'",
-    "lua - <<< 'x()'",
     "ocaml -e 'Sys.command \"x\"'",
-    "ruby -e 'x'",
     "ruby --unlisted x.rb",
     "node --unlisted x.js",
-    "node <<< 'x()'",
     "python3 --unlisted x.py",
-    "python3 <<< 'x()'",
-    "php <<< '<?php x();'",
     "julia -e 'rm(\"x\")'",
     "groovy -e 'x'",
     "bun -e 'x()'",
@@ -188,6 +183,25 @@ WRAPPERS = [
 def test_what_was_not_read_needs_approval_in_every_mode(command: str) -> None:
     """If this fails, permissive mode runs on the host what nobody has read."""
     assert needs_approval(command), opinion(command)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "lua - <<< 'x()'",
+        "ruby -e 'x'",
+        "node <<< 'x()'",
+        "python3 <<< 'x()'",
+        "php <<< '<?php x();'",
+    ],
+)
+def test_code_of_an_interpreter_that_was_not_read_keeps_to_the_sandbox(command: str) -> None:
+    """If this fails, permissive mode runs on the host what nobody has read."""
+    found = opinion(command)
+    assert (found.suggestion, found.route, found.view) == (Decision.ALLOW, Route.SANDBOX, View.WORK)
+    for line in (f"{command}\nfrobnicate", f"{command}\ncat ~/letter.txt", f"{command}\ncurl https://x.example"):
+        assert needs_approval(line), opinion(line)
+    assert judge(command, replace(JUDGING, sandbox=None)).floor is Decision.CONFIRM
 
 
 @pytest.mark.parametrize(

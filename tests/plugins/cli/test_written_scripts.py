@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.plugins.cli.bash_cases import BARE
 
-from handrail import Decision, Judging, Offer, Route
+from handrail import Decision, Judging, Mode, Offer, Route, View
 from handrail.asking.confirm import no
 from handrail.opening import found_runtime
 from handrail_cli.judgement import judge
@@ -90,6 +90,65 @@ def test_what_is_written_for_a_shell_is_read_as_the_line_is(command: str) -> Non
 def test_a_first_line_hides_nothing_from_a_shell(run: str) -> None:
     found = judge(f"printf '#!/usr/bin/python3\\ncat ~/.ssh/id_rsa' > x; {run}", JUDGING)
     assert "secret" in {reason.code for reason in found.reasons}
+
+
+INLINE = [
+    "python3 - <<'PY'\nimport click\n@click.command()\ndef run(): pass\nprint(click.style('x'))\nPY",
+    "python3 -c \"import sqlite3; print(sqlite3.connect('a.db').execute('select 1').fetchall())\"",
+    "python3 -c \"from pathlib import Path; print([p.read_text() for p in Path('.').rglob('*.py')])\"",
+    "node -e \"console.log(fs.readFileSync('package.json', 'utf8'))\"",
+    "node -p \"require('is-number')('5')\"",
+    'ruby -e \'puts File.read("x").split("/")\'',
+    'node -e \'require("./app").get("/no-such-folder/users")\'',
+    "php -r 'echo file_get_contents(\"a.txt\");'",
+]
+
+
+@pytest.mark.parametrize("command", INLINE)
+def test_code_that_is_not_read_runs_in_the_sandbox_as_a_file_of_the_workspace(command: str) -> None:
+    found = judge(command, JUDGING)
+    assert (found.suggestion, found.route, found.view) == (Decision.ALLOW, Route.SANDBOX, View.WORK)
+
+
+@pytest.mark.parametrize("command", INLINE)
+@pytest.mark.parametrize("mode", [Mode.DEFAULT, Mode.PERMISSIVE])
+@pytest.mark.parametrize("around", ["{}", "{}\nfrobnicate", "frobnicate {}", "cd /etc\n{}", "{}\ncat ~/letter.txt"])
+def test_code_that_is_not_read_is_asked_about_where_it_may_run_on_the_host(
+    command: str, mode: Mode, around: str
+) -> None:
+    if "<<" in command and around == "frobnicate {}":
+        pytest.skip("the here-document is for the program that is not known")
+    judging = BARE if around == "{}" else JUDGING
+    found = judge(around.format(command), replace(judging, mode=mode))
+    assert (found.suggestion, found.floor) == (Decision.CONFIRM, Decision.CONFIRM)
+    assert "code" in {reason.code for reason in found.reasons}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "python3 -c 'import click, os; click.echo(1); os.system(\"id\")'",
+        "python3 -c 'import click; click.echo(open(\".env\").read())'",
+        "python3 -c 'import click, requests; click.echo(requests.get(\"http://x.example\"))'",
+        "python3 -c 'import click, os; os.remove(click.x)'",
+        "node -e 'console.log(fs.readFileSync(\".env\"))'",
+        'node -e \'require("fs").writeFileSync("/home/user/.bashrc", "x")\'',
+        'php -r \'file_put_contents("../other/notes.txt", "x");\'',
+        'node -e \'require("child_process").execSync("id")\'',
+        'node -e \'require("fs").unlinkSync("x")\'',
+        "ruby -e 'puts File.read(\"/home/user/.ssh/id_rsa\")'",
+        "ruby -e '%x(id)'",
+        "perl -e 'do{1}; open(F, \"id|\")'",
+        "php -r 'echo file_get_contents(\"http://x.example\");'",
+    ],
+)
+def test_code_that_shows_harm_is_asked_about_though_the_rest_is_not_read(code: str) -> None:
+    assert judge(code, JUDGING).floor is Decision.CONFIRM
+
+
+@pytest.mark.parametrize("option", ["-z", "--strange"])
+def test_an_option_that_is_not_known_is_asked_about_beside_code_that_is_not_read(option: str) -> None:
+    assert judge(f"perl {option} -e 'print File::x()'", JUDGING).suggestion is Decision.CONFIRM
 
 
 async def test_a_script_that_is_written_and_run_in_one_call_asks_nobody(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from itertools import pairwise
 
 from handrail import Decision, Judging, Reason
-from handrail.files import paths
+from handrail.files import paths, place_kinds
 from handrail_cli.commandline import Command, Word
 from handrail_cli.placing import Doubt, Effects, Places
 
@@ -18,6 +19,10 @@ LOOKS = re.compile(
     r"(ls|cat|cd|which|whereis|type|man|pgrep|pidof|grep|rg|find|stat|file|du|head|tail|wc|echo|printf)$"
 )
 BEFORE_FILE = re.compile(r"^(\w+=)?@?(file://)?")
+# Paths that may lead out of the workspace.
+AWAY = re.compile(r"(/|~/|(\./)*\.\./)\.?[\w]")
+# Text in quotes, in most languages.
+LITERAL = re.compile(r"([\"'`])((?:(?!\1)[^\\\n])+)\1")
 # A longer word is no path.
 MAX_PATH = 400
 
@@ -46,6 +51,29 @@ class Alarms:
                 effects.warn("secret", f"{word.guess!r} keeps {what}", word)
             if self._judging.protected and "/" in word.guess and self._names_own(word):
                 effects.warn("own", "files by which Handrail judges are named in it", word)
+
+    def look_at_code(self, word: Word, effects: Effects) -> None:
+        """Secrets, Handrail's own files, and places outside the workspace that literals in the code of an interpreter name."""
+        for text in dict.fromkeys(match[2] for match in LITERAL.finditer(word.guess)):
+            literal = Word(text, text, word.span)
+            if (what := self._secret_in(literal)) is not None:
+                effects.warn("secret", f"{text!r} keeps {what}", word)
+            if self._judging.protected and "/" in text and self._names_own(literal):
+                effects.warn("own", "files by which Handrail judges are named in it", word)
+            if AWAY.match(text) and len(text) <= MAX_PATH and self._is_elsewhere(text):
+                effects.warn("outside", f"it names {text!r}, outside the workspace", word)
+
+    def _is_elsewhere(self, text: str) -> bool:
+        """True for a path that the sandbox does not show. What begins like no folder that is there is an address or a pattern, not a path."""
+        for found in self._places.resolved(text):
+            shown = (
+                self._places.within(found.real) or self._places.passing(found.real) or place_kinds.is_stream(found.real)
+            )
+            shown = shown or place_kinds.is_public(found.real) or self._places.readable(found.real)
+            top = f"/{found.real.split('/')[1]}"
+            if not shown and (os.path.lexists(top) or paths.inside(found.real, (self._judging.home,))):
+                return True
+        return False
 
     def _secret_in(self, word: Word) -> str | None:
         text = word.guess.partition("=")[2] if word.guess.startswith("-") else word.guess

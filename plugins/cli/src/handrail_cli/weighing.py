@@ -517,7 +517,7 @@ class Weighing:
         for code in codes:
             apart.code(code.guess, code.span, Effects())
         self.steps = apart.steps
-        return [doubt for doubt in apart.doubts if doubt.floor is not None]
+        return [doubt for doubt in (*apart.doubts, *apart.unconfined) if doubt.floor is not None]
 
     def apart(self) -> Weighing:
         """The same for something that is only looked at."""
@@ -656,7 +656,9 @@ class Weighing:
         if use.unknown is not None:
             word = words[min(use.unknown, len(words) - 1)]
             effects.unlisted = True
-            if use.unread:
+            if use.inline and self.judging.sandbox is not None and self.places.at_home():
+                self.inline_code(name, word, effects)
+            elif use.unread:
                 effects.warn("code", f"what {name!r} runs by {word.guess!r} is not read", word)
             else:
                 effects.ask("option", f"{word.guess!r} is not known to be harmless for {name!r}", word)
@@ -697,6 +699,14 @@ class Weighing:
             self.places.cwds = before
         if effects.doubts or use.kind != "reads":
             self.narrow(use, words, effects, name)
+
+    def inline_code(self, name: str, word: Word, effects: Effects) -> None:
+        """Code for an interpreter that is not understood: in the sandbox it may do what a file of the workspace may."""
+        effects.warn_on_host("code", f"what {name!r} runs by {word.guess!r} is not read", word)
+        effects.touches.append(Touch("execute", name))
+        effects.obeys_workspace = effects.varies = True
+        effects.changes = self.runs_code = self.histories.mixed = True
+        self.alarms.look_at_code(word, effects)
 
     def asking_engine(self, use: Use, words: Sequence[Word], effects: Effects) -> Use:
         """The use of a program that asks an engine: one that needs the network where the engine is on another machine."""

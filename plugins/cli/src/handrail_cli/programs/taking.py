@@ -35,7 +35,7 @@ class Taking:
     """What is known so far of one command line."""
 
     __slots__ = (
-        "before", "ended", "fed", "harmless", "inner", "kind", "leading", "named", "needs", "operands", "options", "path", "reasons", "row",
+        "before", "ended", "fed", "harmless", "inline", "inner", "kind", "leading", "named", "needs", "operands", "options", "path", "reasons", "row",
         "runs_unread", "unknown", "words",
     )  # fmt: skip
 
@@ -56,6 +56,7 @@ class Taking:
         self.operands: list[int] = []
         self.unknown: int | None = None
         self.runs_unread = False
+        self.inline = False
         self.harmless = False
         self.ended = False
         self.leading = 1
@@ -82,10 +83,13 @@ class Taking:
         """The word is not listed, or not certain where it has to be."""
         if self.unknown is None:
             self.unknown = at
+        self.inline = False
 
-    def unread(self, at: int) -> None:
-        """Note that the program may run something that the word decides and that is not read."""
+    def unread(self, at: int, *, inline: bool = False) -> None:
+        """Note that the program may run something that the word decides and that is not read; `inline` as in `Use`."""
+        inline = inline and (self.unknown is None or self.inline)
         self.doubt(at)
+        self.inline = inline
         self.runs_unread = True
 
     def name(self, role: Role, at: int, value: str | None = None) -> None:
@@ -113,6 +117,7 @@ class Taking:
             self.unknown,
             tuple(self.inner),
             self.runs_unread,
+            self.inline,
             self.row.reaches,
             self.leading,
         )

@@ -94,7 +94,7 @@ class Use(NamedTuple):
     """What one command line of a program does by its own grammar: the worst of program, subcommand and options.
 
     `reason` is why it is dangerous. `unknown` is the number of a word that is not listed: nothing may be concluded from the rest.
-    `unread`: that word decides what code or command it runs.
+    `unread`: that word decides what code or command it runs. `inline`: it is code in the line that shows nothing that speaks against it.
     `reaches` says whose hosts it connects to, where a sandbox can let it; None where it needs more of the network than hosts, or none of it.
     """
 
@@ -105,6 +105,7 @@ class Use(NamedTuple):
     unknown: int | None = None
     inner: tuple[Inner, ...] = ()
     unread: bool = False
+    inline: bool = False
     reaches: Family | None = None
     # How many words name the program and its subcommand or what it runs, with the options before that; 1 without any.
     leading: int = 1

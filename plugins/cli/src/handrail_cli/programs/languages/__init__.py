@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
 
-from handrail_cli.programs.languages.finding import Finding
+from handrail_cli.programs.languages.finding import Finding, is_alarming
 from handrail_cli.programs.values import Inner
 
 if TYPE_CHECKING:
@@ -37,6 +38,18 @@ CHECKERS: Mapping[str, str] = {
 
 # Languages whose scripts run no program and write no file.
 HARMLESS = frozenset(("jq", "yq"))
+
+
+# Languages of interpreters, whose code could as well stand in a file of the workspace; in some of them backquotes run commands.
+GENERAL = frozenset(("python", "perl", "ruby", "node", "php", "lua", "r"))
+BACKQUOTING = frozenset(("perl", "ruby", "php"))
+
+
+def runs_commands(language: str, text: str) -> bool:
+    """Return True if code holds backquotes where they run commands, a pipe that may start one, or the library of Lua that does by any name."""
+    if language == "lua":
+        return re.search(r"\bos\b(?!\.(?:time|date|clock)\b)", text) is not None
+    return language in BACKQUOTING and ("`" in text or "%x" in text or (language == "perl" and "|" in text))
 
 
 # By the module and function in which each stands: what tells scripts so simple that every version of the program can only filter by them.
@@ -75,4 +88,4 @@ def looked_at(taking: Taking, language: str, text: str, at: int) -> None:
     if finding.doubtful and language in HARMLESS:
         taking.doubt(at)
     elif finding.doubtful:
-        taking.unread(at)
+        taking.unread(at, inline=language in GENERAL and not (runs_commands(language, text) or is_alarming(text)))

@@ -60,10 +60,10 @@ RUBY = Language(
         "RUBY_VERSION RUBY_PLATFORM class is_a? new rand Random lambda proc call loop break next freeze dup"
     ),
     _words(
-        "system exec spawn fork eval instance_eval class_eval module_eval instance_exec send __send__ public_send method open IO File Dir "
-        "FileUtils Process Kernel require require_relative load Socket TCPSocket TCPServer UDPSocket UNIXSocket Net Open3 PTY ENV "
+        "system exec spawn fork eval instance_eval class_eval module_eval instance_exec send __send__ public_send method open "
+        "FileUtils Process Kernel load Socket TCPSocket TCPServer UDPSocket UNIXSocket Net Open3 PTY ENV "
         "ObjectSpace binding define_method const_get syscall trap at_exit popen unlink delete rm_rf Fiddle DL Marshal autoload exit! "
-        "abort DATA gets ARGF STDIN $stdin URI"
+        "abort URI"
     ),
     re.compile(r"([a-z_]\w*)\s*(?:\|\||[-+*/%&|^]|<<|\*\*)?=(?!=|~)|\|([\w\s,]+)\||def\s+(\w+)|\(([\w\s,]*)\)"),
     re.compile(r'^".*#[{$@]', re.DOTALL),
@@ -86,9 +86,9 @@ NODE = Language(
         "href crypto randomUUID"
     ),
     _words(
-        "require import eval Function child_process exec execSync spawn spawnSync fork execFile execFileSync fs net http https http2 "
-        "dgram tls vm worker_threads cluster fetch XMLHttpRequest WebSocket globalThis global module exports mainModule binding dlopen "
-        "constructor __proto__ prototype Reflect Proxy env kill chdir setuid writeFileSync unlinkSync rmSync rm unlink WebAssembly Deno "
+        "eval Function child_process exec execSync spawn spawnSync fork execFile execFileSync net http https http2 "
+        "dgram tls vm worker_threads cluster fetch XMLHttpRequest WebSocket globalThis global mainModule binding dlopen "
+        "constructor __proto__ prototype Reflect Proxy env kill chdir setuid unlinkSync rmSync rm unlink WebAssembly Deno "
         "Bun"
     ),
     re.compile(r"(?:let|const|var)\s+\{?\[?([\w$\s,:]+?)\]?\}?\s*(?:=|of|in|;)|function\s*\w*\s*\(([\w$\s,]*)\)|\(([\w$\s,]*)\)\s*=>|([\w$]+)\s*=>|catch\s*\((\w+)\)|function\s+(\w+)"),
@@ -109,11 +109,11 @@ PHP = Language(
         "chr nl2br wordwrap ucwords similar_text levenshtein soundex metaphone"
     ),
     _words(
-        "system exec passthru shell_exec popen proc_open pcntl_exec eval assert create_function include include_once require require_once "
-        "file_get_contents file_put_contents fopen fwrite readfile file unlink rmdir mkdir rename copy symlink chmod chown fsockopen "
-        "pfsockopen stream_socket_client socket_create curl_init curl_exec mail header call_user_func call_user_func_array array_map "
-        "array_walk usort preg_replace_callback ob_start register_shutdown_function unserialize dl putenv getenv ini_set set_include_path "
-        "extract parse_str phpinfo highlight_file show_source glob scandir opendir posix_kill FFI ReflectionFunction"
+        "system exec passthru shell_exec popen proc_open pcntl_exec eval assert create_function "
+        "unlink rmdir mkdir rename copy symlink chmod chown fsockopen "
+        "pfsockopen stream_socket_client socket_create curl_init curl_exec mail header call_user_func call_user_func_array "
+        "ob_start register_shutdown_function unserialize dl putenv getenv ini_set set_include_path "
+        "extract parse_str phpinfo posix_kill FFI ReflectionFunction"
     ),
     re.compile(r"(\$\w+)"),
     re.compile(r'^".*(\{\$|\$\{)', re.DOTALL),
@@ -130,8 +130,8 @@ LUA = Language(
         "clock break"
     ),
     _words(
-        "execute popen io open dofile loadfile load loadstring require package debug rawget rawset setmetatable getmetatable _G _ENV "
-        "getenv rename tmpname exit lines read write output input ffi jit"
+        "execute popen dofile loadfile load loadstring package debug rawget rawset setmetatable getmetatable _G _ENV "
+        "getenv rename tmpname exit ffi jit"
     ),
     re.compile(r"local\s+(?:function\s+)?([\w\s,]+)|for\s+([\w\s,]+?)\s*(?:=|in)|function\s*\w*\s*\(([\w\s,]*)\)|([A-Za-z_]\w*)\s*="),
     NEVER,
@@ -150,8 +150,8 @@ R = Language(
         "packageVersion Sys.time Sys.Date date version stopifnot nlevels factor levels quantile cumsum diff which"
     ),
     _words(
-        "system system2 shell eval parse source load readRDS file url download.file unlink file.remove file.rename writeLines write "
-        "readLines read.csv write.csv sink socketConnection pipe Sys.getenv Sys.setenv library require install.packages do.call get "
+        "system system2 shell eval parse load url download.file unlink file.remove file.rename "
+        "sink socketConnection pipe Sys.getenv Sys.setenv install.packages do.call get "
         "assign match.fun environment"
     ),
     re.compile(r"([A-Za-z.][\w.]*)\s*(?:<-|=)|for\s*\(\s*(\w+)|function\s*\(([\w\s,.]*)\)"),

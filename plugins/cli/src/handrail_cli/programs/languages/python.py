@@ -6,6 +6,7 @@ Names decide, not values: whatever could reach a module, a builtin or an attribu
 from __future__ import annotations
 
 import ast
+import contextlib
 import re
 import warnings
 from dataclasses import dataclass, field
@@ -83,11 +84,35 @@ def look(text: str) -> Finding:
         _read(tree, reading)
     except Dangerous as found:
         return dangerous(str(found))
-    except (NotUnderstood, RecursionError):
+    except NotUnderstood:
+        return _partly(tree)
+    except RecursionError:
         return UNCLEAR
     return Finding(
         reading.kind, named=tuple(reading.named), needs=frozenset(("code",)) if reading.code else frozenset()
     )
+
+
+def _partly(tree: ast.Module) -> Finding:
+    """Return what is dangerous in a program of which a part is not understood, or the files that the rest of it names."""
+    reading = Reading()
+    nodes = list(ast.walk(tree))
+    if len(nodes) > MAX_NODES:
+        return UNCLEAR
+    try:
+        for step in (_alarm, _bind):
+            for node in nodes:
+                with contextlib.suppress(NotUnderstood):
+                    step(node, reading)
+        _paths(nodes, reading)
+        for node in nodes:
+            with contextlib.suppress(NotUnderstood):
+                _follow(node, reading)
+    except Dangerous as found:
+        return dangerous(str(found))
+    except RecursionError:
+        return UNCLEAR
+    return Finding(reading.kind, named=tuple(reading.named), doubtful=True)
 
 
 def _read(tree: ast.Module, reading: Reading) -> None:
@@ -103,12 +128,17 @@ def _read(tree: ast.Module, reading: Reading) -> None:
         raise NotUnderstood
     _paths(nodes, reading)
     for node in nodes:
-        if isinstance(node, ast.Call):
-            _call(node, reading)
-        elif isinstance(node, ast.Attribute):
-            _attribute(node, reading)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            _name(node, reading)
+        _follow(node, reading)
+
+
+def _follow(node: ast.AST, reading: Reading) -> None:
+    """Take in what a node calls or reaches."""
+    if isinstance(node, ast.Call):
+        _call(node, reading)
+    elif isinstance(node, ast.Attribute):
+        _attribute(node, reading)
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        _name(node, reading)
 
 
 def _alarm(node: ast.AST, reading: Reading) -> None:

@@ -74,11 +74,10 @@ SOME: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 DANGEROUS_MODULES = frozenset((
     "subprocess", "socket", "ctypes", "pty", "multiprocessing", "pickle", "marshal", "shelve", "dill", "joblib", "code", "codeop", "runpy",
     "importlib",
-    "imp", "asyncio", "http", "urllib", "urllib2", "urllib3", "requests", "httpx", "aiohttp", "ftplib", "smtplib", "imaplib", "poplib", "telnetlib",
+    "imp", "http", "urllib", "urllib2", "urllib3", "requests", "httpx", "aiohttp", "ftplib", "smtplib", "imaplib", "poplib", "telnetlib",
     "ssl", "signal", "builtins", "posix", "nt", "pdb", "webbrowser", "paramiko", "fabric", "pexpect", "sh", "cffi", "winreg", "fcntl", "mmap",
     "resource",
-    "pkgutil", "zipimport", "socketserver", "xmlrpc", "commands", "popen2", "antigravity", "keyring", "pip", "setuptools", "gc", "concurrent",
-    "threading",
+    "pkgutil", "zipimport", "socketserver", "xmlrpc", "commands", "popen2", "antigravity", "keyring", "pip", "setuptools",
 ))  # fmt: skip
 MODULES = sys.stdlib_module_names
 # Public names of modules that are called like a module of the standard library, but are none.
@@ -88,7 +87,7 @@ SAME_NAME = frozenset((
     "os.path", "sys.path", "sys.platform", "array.array", "platform.platform", "os.stat",
 ))  # fmt: skip
 # Builtins by which anything can be reached under another name.
-REACHING = frozenset(("eval", "exec", "compile", "__import__", "getattr", "globals", "breakpoint", "__builtins__"))
+REACHING = frozenset(("eval", "exec", "compile", "__import__", "globals", "breakpoint", "__builtins__"))
 NO_BUILTINS = frozenset((
     "eval", "exec", "compile", "__import__", "globals", "locals", "vars", "getattr", "setattr", "delattr", "breakpoint", "memoryview", "input",
     "open", "__builtins__", "__loader__", "__spec__", "help", "object", "super", "classmethod", "staticmethod", "property", "copyright", "credits",
