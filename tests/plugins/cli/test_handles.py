@@ -9,7 +9,7 @@ from pathlib import Path
 
 import handrail
 from handrail import Session, ToolResult
-from handrail.asking.confirm import yes
+from handrail.asking.confirm import no, yes
 
 Run = Callable[..., Awaitable[ToolResult]]
 
@@ -83,3 +83,11 @@ async def test_waiting_for_a_process_can_be_cancelled(run: Run, session: Session
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
     assert time.monotonic() - began < 25
+
+
+async def test_nobody_is_asked_about_a_process_that_does_not_exist(tmp_path: Path) -> None:
+    async with handrail.open(cwd=tmp_path, confirm=no) as session:
+        for text in ("rm -rf x\n", "y"):
+            result = await session.call("write_process", {"process_id": "p9", "text": text})
+            assert result.error_code == "not_found", result
+        assert (await session.call("read_process", {"process_id": "p9"})).error_code == "not_found"

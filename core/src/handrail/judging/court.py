@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from handrail.desktops.desktop import Focusing
-from handrail.errors import HandrailError
+from handrail.errors import HandrailError, NotFound
 from handrail.files.paths import leads_to
 from handrail.files.small_texts import read_small_text
 from handrail.judging import path_opinions
@@ -150,6 +150,11 @@ class Court:
         try:
             focusing = await self._session.service("focus" if invocation.tool.inputs else "shell")
             return await focusing.focus(invocation) if isinstance(focusing, Focusing) else None
+        except NotFound:
+            if not invocation.tool.inputs:
+                # There is no such command: nothing can come of the call, whatever a person says.
+                raise
+            return None
         except HandrailError as exc:
             log.debug("nobody can tell where the keys of %s would go: %s", invocation.tool.name, exc)
             return None
