@@ -103,6 +103,8 @@ class Confinement:
     links: Mapping[Path, str] = field(default_factory=dict[Path, str])
     # The folders of version control that are kept as they are; they come first in `bounds.kept`.
     repositories: tuple[Path, ...] = ()
+    # The key of the setting for which git may change no repository; empty where no setting keeps it from that.
+    unsettled: str = ""
 
     @property
     def name(self) -> str:
@@ -116,6 +118,11 @@ class Confinement:
     @property
     def network(self) -> bool:
         return self.bounds.network
+
+    @property
+    def writable(self) -> Sequence[Path]:
+        """The folders that commands in the sandbox write to."""
+        return (*self.bounds.writable, self.bounds.temporary)
 
     @property
     def unsurveyed(self) -> Sequence[str]:
@@ -208,13 +215,16 @@ class Confinement:
     def changing_repository(self, gits: Sequence[str]) -> Confinement:
         """Return the same where the command may change the one repository that these `.git` belong to, but for what git obeys in it.
 
-        Programs that one repository names can change another: of several it may change none. Nor may it where settings name a program that is not
-        there, or behind a link: git could write it, or have the link lead elsewhere, and run it.
+        Programs that one repository names can change another: of several it may change none. Nor may it where settings have git run what it could
+        bring along itself: `unsettled` is the key of such a setting then.
         """
         changed = repositories.one_repository(gits)
         used = {Path(git).parent for git in gits}
-        if changed is not None and repositories.has_unsettled_files(changed, self.confines.git_settings, used=used):
-            return self
+        settings, writable = self.confines.git_settings, self.writable
+        if changed is not None and (
+            key := repositories.unsettled_setting(changed, settings, used=used, writable=writable)
+        ):
+            return replace(self, unsettled=key)
         freed = {place for place in self.repositories if changed is not None and place.is_relative_to(changed)}
         rest = tuple(place for place in self.repositories if place not in freed)
         own = self.bounds.kept[len(self.repositories) :]

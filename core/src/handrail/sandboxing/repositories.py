@@ -12,6 +12,13 @@ from typing import NamedTuple
 
 from handrail.files import known_places
 from handrail.sandboxing.aside import is_left
+from handrail.sandboxing.git_commands import (
+    ALWAYS_OVERRIDDEN,
+    is_fixed_command,
+    is_interpreter,
+    override_value,
+    run_command,
+)
 from handrail.sandboxing.ways import steps_to
 
 # Within the folder of a repository, a submodule's or a worktree's: programs, and names of programs and of folders that hold them.
@@ -33,13 +40,6 @@ MAX_MODULES = 100
 MAX_HOOKS = 200
 # The setting that names a folder of hooks, as all keys in small letters.
 HOOKS = "core.hookspath"
-# Settings whose value git runs as a command, and those that have it read more settings.
-COMMAND_SETTINGS = re.compile(
-    r"""(?ix)
-    (?:include|includeif)\..+ | submodule\..+\.update | filter\..+\.(?:clean|smudge|process) | merge\..+\.driver
-    | diff\.(?:external|.+\.(?:textconv|command)) | core\.fsmonitor | gpg(?:\..+)?\.program | trailer\..+\.(?:command|cmd) | hook\..+\.command
-    """
-)
 # How far settings that include others are followed.
 MAX_INCLUDES = 3
 # What a new repository's own settings may say without naming a program, a file or another repository's settings.
@@ -66,11 +66,17 @@ UNCLEAR = re.compile(r"[$`][^\s;&|()]*/|\)/")
 EXPRESSION = re.compile(
     r"""(?x) (?<=[\s'"]) [\d,$]* (?: s | y | tr ) ([/|,#@!:]) (?:\\.|(?!\1).)* \1 (?:\\.|(?!\1).)* \1 [gpiImM\d]* (?= $ | [\s'";}] )"""
 )
-# What tells the name of a file from other words.
-FILE_NAME = re.compile(r"[^./][./]|[./][^./]")
-# Other words of commands that have a dot: addresses, versions, patterns, and commands such as `.dump`.
-NO_FILE = re.compile(r"[@\[\]{}*?<>|]|^[\d.:]+$|^\.[^/]*$")
+# What tells the name of a file from other words; and what stands for several names, or none.
+FILE_NAME = re.compile(r"[./]")
+NO_FILE = re.compile(r"[\[\]{}*?<>|%]|^[.:]+$")
 SECTION = re.compile(r'\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\\n]|\\.)*)")?\s*\]\s*(.*)')
+# What a file of settings consists of: blanks and comments, headers, and settings whose value may go on in the next line.
+PART = re.compile(
+    r"""(?x) (?: \s++ | [\#;][^\n]*+ )
+    | \[ [ \t]* (?P<section>[A-Za-z0-9.-]+) (?: [ \t]+ "(?P<named>(?:[^"\\\n]|\\.)*+)" )? [ \t]* \]
+    | (?P<name>[A-Za-z][A-Za-z0-9-]*+) [ \t]*+ (?: = (?P<value>(?: [^\n"\\#;] | \\(?s:.) | "(?:[^"\\\n]|\\(?s:.))*+ "? )*+ ) )?+
+    | [^\n]++ """
+)
 # A line that goes on in the next one, and the parts of a value.
 CONTINUED = re.compile(r"(?<!\\)((?:\\\\)*)\\\n")
 VALUE_PART = re.compile(r"""(?x) "(?P<quoted>(?:\\.|[^"\\])*)"? | (?P<escaped>\\.) | [#;].* | (?P<plain>[^"\\#;]+) """)
@@ -149,11 +155,10 @@ def common_settings(home: Path, environment: Mapping[str, str]) -> Sequence[Path
 
 def named_by(settings: Iterable[Path], work: Path) -> Iterator[Path]:
     """The places that these files of settings name for a work tree, and what the links among them lead to."""
-    for file in settings:
-        for named in _named(file, work=work, depth=MAX_INCLUDES):
-            if named.is_kept:
-                yield named.place
-                yield from _link_targets(named.place)
+    for named in _named(settings, work):
+        if named.is_kept:
+            yield named.place
+            yield from _link_targets(named.place)
 
 
 def has_unsettled_hooks(git: Path, settings: Iterable[Path] = (), *, used: Collection[Path] = ()) -> bool:
@@ -170,17 +175,44 @@ def has_unsettled_hooks(git: Path, settings: Iterable[Path] = (), *, used: Colle
     )
 
 
-def has_unsettled_files(git: Path, settings: Iterable[Path] = (), *, used: Collection[Path] = ()) -> bool:
-    """Return True if git could bring along a program or further settings, and obey them: what settings name is not there, or is behind a link.
+def unsettled_setting(
+    git: Path, settings: Iterable[Path] = (), *, used: Collection[Path] = (), writable: Iterable[Path] = ()
+) -> str | None:
+    """Return a setting by which git could run a program, or obey further settings, that it brings along itself; None if there is none.
 
-    `used` are the work trees that git works in, beside submodules; empty for all.
+    Included settings have to be there, behind no link in a work tree. A command is one program that is in no work tree and no `writable` folder,
+    with nothing but options, unless `overriding_settings` gives another (see `is_fixed_command`). `used` are the work trees that git works in,
+    beside submodules; empty for all.
     """
     trees = _real_trees(git)
-    return any(
-        named.unclear or not _is_settled(named.way, trees, os.path.isfile)
-        for named in _all_named(git, settings, used=used)
-        if COMMAND_SETTINGS.fullmatch(named.key) and not named.on_path
-    )
+    folders = (*trees, *writable)
+    for setting in _all_settings(git, settings, used=used):
+        if setting.unclear or (
+            not _is_settled(setting.way, trees, os.path.isfile)
+            if setting.way is not None
+            else override_value(setting.key) is None and not _is_fixed(setting, folders)
+        ):
+            return setting.key
+    return None
+
+
+def overriding_settings(
+    git: Path, settings: Iterable[Path] = (), *, used: Collection[Path] = (), writable: Iterable[Path] = ()
+) -> Iterator[tuple[str, str]]:
+    """Yield the settings to give git, so that it runs no program by those that it can do without. The parameters are those of `unsettled_setting`."""
+    yield from ALWAYS_OVERRIDDEN.items()
+    folders = (*_real_trees(git), *writable)
+    given: set[str] = set()
+    for setting in _all_settings(git, settings, used=used):
+        value = override_value(setting.key)
+        if value is not None and setting.key not in given and not _is_fixed(setting, folders):
+            given.add(setting.key)
+            yield setting.key, value
+
+
+def _is_fixed(setting: _Setting, writable: Iterable[Path]) -> bool:
+    command = run_command(setting.key, setting.value)
+    return command is None or is_fixed_command(command, writable)
 
 
 def _real_trees(git: Path) -> Sequence[Path]:
@@ -189,8 +221,12 @@ def _real_trees(git: Path) -> Sequence[Path]:
 
 def _all_named(git: Path, settings: Iterable[Path], *, used: Collection[Path] = ()) -> Iterator[_NamedPlace]:
     for tree, files in _trees_with_settings(git, settings, used=used):
-        for file in files:
-            yield from _named(file, work=tree, depth=MAX_INCLUDES)
+        yield from _named(files, tree)
+
+
+def _all_settings(git: Path, settings: Iterable[Path], *, used: Collection[Path] = ()) -> Iterator[_Setting]:
+    for _, files in _trees_with_settings(git, settings, used=used):
+        yield from _read_settings(files)
 
 
 def _trees_with_settings(
@@ -401,12 +437,11 @@ def _is_submodule(folder: Path, git: Path) -> bool:
 class _NamedPlace(NamedTuple):
     """A place that a setting may name, as it is written.
 
-    `on_path`: it is the bare name of a command, which is looked for on PATH. `unclear`: only a shell, or nobody, can tell what is named.
+    `unclear`: only a shell, or nobody, can tell what is named.
     """
 
     key: str
     way: Path
-    on_path: bool = False
     unclear: bool = False
 
     @property
@@ -420,18 +455,39 @@ class _NamedPlace(NamedTuple):
         return not self.unclear and (obeyed or not self.place.is_dir())
 
 
-def _named(file: Path, *, work: Path, depth: int) -> Iterator[_NamedPlace]:
-    """Yield the places that a file of settings names."""
-    # A person's own settings are often a link.
-    real = Path(os.path.realpath(file))
-    text = _text(real)
-    if text is None and _size(real) > MAX_BYTES:
-        yield _NamedPlace("include.path", work, unclear=True)
-    for key, value in _told(text or ""):
-        if _is_include(key) and (way := _way(value, file.parent)) is not None:
-            yield _NamedPlace(key, way)
-            yield from _named(way, work=work, depth=depth - 1) if depth else ()
-        elif key == HOOKS and (way := _way(value, work)) is not None:
+class _Setting(NamedTuple):
+    """A setting that holds for a repository.
+
+    `way`: the place of the settings that it includes. `unclear`: settings that cannot be read.
+    """
+
+    key: str
+    value: str
+    way: Path | None = None
+    unclear: bool = False
+
+
+def _read_settings(files: Iterable[Path], *, depth: int = MAX_INCLUDES) -> Iterator[_Setting]:
+    """Yield the settings of files, with those that they include."""
+    for file in files:
+        # A person's own settings are often a link.
+        real = Path(os.path.realpath(file))
+        text = _text(real)
+        if text is None and _size(real) > MAX_BYTES:
+            yield _Setting("include.path", str(file), unclear=True)
+        for key, value in _told(text or ""):
+            way = _way(value, file.parent) if _is_include(key) else None
+            yield _Setting(key, value, way)
+            if way is not None and depth:
+                yield from _read_settings((way,), depth=depth - 1)
+
+
+def _named(files: Iterable[Path], work: Path) -> Iterator[_NamedPlace]:
+    """Yield the places that files of settings name."""
+    for key, value, way, unclear in _read_settings(files):
+        if unclear:
+            yield _NamedPlace(key, work, unclear=True)
+        elif way is not None or (key == HOOKS and (way := _way(value, work)) is not None):
             yield _NamedPlace(key, way)
         elif not (PLAIN_SETTINGS.fullmatch(key) or READ_SETTINGS.fullmatch(key)) and (
             not key.startswith("alias.") or value.startswith("!")
@@ -449,11 +505,17 @@ def _in_command(key: str, command: str, work: Path) -> Iterator[_NamedPlace]:
     if UNCLEAR.search(re.sub("[\"']", "", command)):
         yield _NamedPlace(key, work, unclear=True)
     words = [word for word in re.split(r"""[\s"';&|()]+""", command) if word]
+    runs_words = bool(words) and is_interpreter(words[0])
     for number, whole in enumerate(words):
-        # What stands behind `--option=` or `NAME=`.
-        word = whole.rpartition("=")[2]
-        if FILE_NAME.search(word) and not NO_FILE.search(word) and (way := _way(word, work)) is not None:
-            yield _NamedPlace(key, way, on_path=number == 0 and "/" not in word)
+        # What stands behind `--option=` or `NAME=`; the name of a file may have such a sign, too.
+        for word in dict.fromkeys((whole, whole.rpartition("=")[2])):
+            named = FILE_NAME.search(word) is not None or (runs_words and number > 0)
+            if named and _may_be_file(word) and (way := _way(word, work)) is not None:
+                yield _NamedPlace(key, way)
+
+
+def _may_be_file(word: str) -> bool:
+    return bool(word) and not word.startswith("-") and NO_FILE.search(word) is None
 
 
 def _link_targets(place: Path) -> Iterator[Path]:
@@ -536,9 +598,17 @@ def _settings(text: str) -> Iterator[tuple[str, str]]:
 
 @lru_cache(maxsize=16)
 def _told(text: str) -> Sequence[tuple[str, str]]:
-    """The settings of a text as far as they can be told."""
-    whole = CONTINUED.sub(r"\1", text)
-    return tuple((key, _unquoted(value)) for key, value in _lines(whole) if key is not None)
+    """The settings of a text as git reads them, as far as they can be told."""
+    section = ""
+    found: list[tuple[str, str]] = []
+    for part in PART.finditer(text.removeprefix("\ufeff").replace("\r\n", "\n")):
+        if part["section"] is not None:
+            section = part["section"].lower() + (f".{part['named']}" if part["named"] is not None else "")
+        elif part["name"] is not None:
+            value = part["value"]
+            said = "true" if value is None else _unquoted(CONTINUED.sub(r"\1", value))
+            found.append((f"{section}.{part['name'].lower()}", said))
+    return tuple(found)
 
 
 def _unquoted(value: str) -> str:

@@ -100,6 +100,7 @@ async def prepare_launch(
             context.programs,
             settings=sandbox.confines.git_settings,
             used=[Path(git).parent for git in changes],
+            writable=sandbox.writable,
         )
     path_shortened = environment.get("PATH") != search_path
     if sandbox is not None:

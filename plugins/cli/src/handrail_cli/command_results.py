@@ -397,7 +397,7 @@ def report_output(
     }
     keys, said = told(outputs)
     report = {**keys, "exit_code": exit_code, "cwd": str(context.cwd)}
-    said = [*notes, *_withheld_note(process), *said]
+    said = [*notes, *_withheld_note(process), *_unsettled_note(process), *said]
     if prompt is not None:
         report["prompt"] = prompt.wire()
     if process_id is not None:
@@ -421,6 +421,18 @@ def _withheld_note(process: Process) -> Sequence[str]:
         why = "nobody was asked about it" if process.launch.sandbox is None else "it may change a repository"
         said.append(f"As {why}, it ran without the folders of PATH that agents can write.")
     return said
+
+
+def _unsettled_note(process: Process) -> Sequence[str]:
+    """Say which setting of git keeps a repository read-only, and what to do, where a command failed."""
+    sandbox = process.launch.sandbox
+    if sandbox is None or not sandbox.unsettled or not process.exit_code:
+        return ()
+    key = sandbox.unsettled
+    return (
+        f"Git could not change the repository, as its setting {key!r} may have git run or obey what is in the workspace: remove it, or set it to "
+        "the absolute path or the bare name of a program outside of the workspace, without words besides options.",
+    )
 
 
 def _last_program(context: ToolContext) -> str | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from handrail.running.programs import HostPrograms
 from handrail.sandboxing import repositories
-from handrail_cli.environment import INSPECTING, UNATTENDED
+from handrail_cli.environment import INSPECTING, NO_EDITOR, UNATTENDED
 from handrail_cli.variables import harmless
 
 
@@ -20,14 +20,16 @@ def history_environment(
     *,
     settings: Iterable[Path],
     used: Collection[Path] = (),
+    writable: Collection[Path] = (),
 ) -> dict[str, str]:
     """Return the variables for a command that may change `repository` (its `.git`). `settings` are files of settings beside its own.
 
-    `used` are the work trees that git works in; empty for all.
+    `used` are the work trees that git works in; empty for all. `writable` are folders that commands write to, beside work trees.
 
     Left out is what programs obey and does not name trusted folders only; of PATH the folders that agents write. Git itself refuses to work in
     any other repository, also in one that a command makes meanwhile, and to fetch from any on this machine: such a one may name programs, which
-    could change this one. Hooks that git itself would bring along (`git switch`, `git am`) are not run.
+    could change this one. Hooks that git itself would bring along (`git switch`, `git am`) are not run, and neither are editors, pagers,
+    credential helpers and other programs of settings that git can do without.
     """
     given = {name: value for name, value in environment.items() if _leads_nowhere(name, value, programs)}
     if "PATH" in environment:
@@ -39,10 +41,18 @@ def history_environment(
     ]
     # Work trees that the sandbox does not show are there.
     told.append(("gc.worktreePruneExpire", "never"))
+    told += [("core.editor", NO_EDITOR), ("sequence.editor", NO_EDITOR)]
+    told += repositories.overriding_settings(repository, settings, used=used, writable=writable)
     if repositories.has_unsettled_hooks(repository, settings, used=used):
         told.append((repositories.HOOKS, os.devnull))
     parameters = " ".join(f"{_quoted(name)}={_quoted(value)}" for name, value in told)
-    return {**given, "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1", "GIT_CONFIG_PARAMETERS": parameters}
+    return {
+        **given,
+        **UNATTENDED,
+        "GIT_ASKPASS": "",
+        "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1",
+        "GIT_CONFIG_PARAMETERS": parameters,
+    }
 
 
 def _quoted(text: str) -> str:
