@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
-from handrail.sandboxing.repositories import has_unsettled_hooks, overriding_settings, unsettled_setting
+from handrail.sandboxing.repositories import has_unsettled_hooks, led_to, overriding_settings, unsettled_setting
 
 
 @pytest.fixture
@@ -170,3 +171,29 @@ def test_settings_count_for_the_work_trees_that_they_hold_for(work: Path) -> Non
     git = work / ".git"
     assert not has_unsettled_hooks(git, used=[work])
     assert has_unsettled_hooks(git, used=[work.parent / "second"])
+
+
+def test_settings_that_include_themselves_are_read_once(work: Path) -> None:
+    with (work / ".git/config").open("a") as file:
+        file.write("[include]\n" + "path = config\n" * 100 + "path = more\n")
+    (work / ".git/more").write_text("[include]\n" + "path = config\n" * 100 + "[core]\nhooksPath = hk\n")
+    began = time.perf_counter()
+    assert work / "hk" in set(led_to(work / ".git"))
+    assert unsettled_setting(work / ".git") is None
+    assert time.perf_counter() - began < 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[include]\n" + "".join(f"path = more{number}\n" for number in range(500)),
+        "[a]\n" + "".join(f"k{number} = {'w' * 1000}\n" for number in range(100)),
+    ],
+    ids=["files", "values"],
+)
+def test_settings_beyond_a_bound_keep_git_from_writing(work: Path, text: str) -> None:
+    for number in range(500):
+        (work / f".git/more{number}").write_text("")
+    with (work / ".git/config").open("a") as file:
+        file.write(text)
+    assert unsettled_setting(work / ".git") is not None

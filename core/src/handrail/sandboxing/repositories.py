@@ -32,7 +32,7 @@ WORK_TREES = "worktrees"
 NAMING_REMOTES = ("remotes", "branches")
 # Below the folder of a repository, the file that names others whose objects are its own, too.
 ALTERNATES = ("objects", "info", "alternates")
-# A file of settings that is larger counts as one that names what nobody can tell.
+# Files of settings that are larger, together with those that they include, count as ones that name what nobody can tell.
 MAX_BYTES = 4_000_000
 # The same of a list of what is left to do of a rebase.
 MAX_TODO_BYTES = 64_000
@@ -40,8 +40,10 @@ MAX_MODULES = 100
 MAX_HOOKS = 200
 # The setting that names a folder of hooks, as all keys in small letters.
 HOOKS = "core.hookspath"
-# How far settings that include others are followed.
-MAX_INCLUDES = 3
+# Settings that name more count as ones that nobody can tell: of all that hold in a work tree the files, which may include others, and the letters
+# of values that may name something.
+MAX_SETTINGS_FILES = 100
+MAX_NAMING = 64_000
 # What a new repository's own settings may say without naming a program, a file or another repository's settings.
 PLAIN_SETTINGS = re.compile(
     r"""(?ix)
@@ -54,6 +56,8 @@ PLAIN_SETTINGS = re.compile(
 READ_SETTINGS = re.compile(
     r"core\.(?:excludesfile|attributesfile)|blame\.ignorerevsfile|commit\.template|mailmap\.file"
 )
+# Sections whose settings name nothing at all.
+NAMELESS = ("branch.", "url.", "user.", "color.", "advice.")
 # In the command of a setting, what stands for the work tree and for the person's home.
 TOPLEVEL = re.compile(
     r"""(?x) ["']? (?: \$\( \s*git\s+rev-parse\s+--show-toplevel (?:\s+2>\s*/dev/null)? \s*\)
@@ -467,19 +471,32 @@ class _Setting(NamedTuple):
     unclear: bool = False
 
 
-def _read_settings(files: Iterable[Path], *, depth: int = MAX_INCLUDES) -> Iterator[_Setting]:
-    """Yield the settings of files, with those that they include."""
-    for file in files:
-        # A person's own settings are often a link.
-        real = Path(os.path.realpath(file))
-        text = _text(real)
-        if text is None and _size(real) > MAX_BYTES:
+def _read_settings(files: Iterable[Path]) -> Iterator[_Setting]:
+    """Yield the settings of files that may name something, with those that they include: each file once, and up to a bound in total."""
+    waiting = list(files)
+    met, read = set(waiting), set[tuple[str, str]]()
+    size = said = 0
+    while waiting:
+        file = waiting.pop(0)
+        # A person's own settings are often a link. What they include lies beside the link.
+        real = os.path.realpath(file)
+        if (real, beside := os.path.realpath(file.parent)) in read:
+            continue
+        read.add((real, beside))
+        text = _text(Path(real))
+        size += _size(Path(real)) if text is None else len(text)
+        if size > MAX_BYTES or len(read) > MAX_SETTINGS_FILES:
             yield _Setting("include.path", str(file), unclear=True)
-        for key, value in _told(text or ""):
+            return
+        for key, value in _naming_settings(text or ""):
+            if (said := said + len(value)) > MAX_NAMING:
+                yield _Setting(key, value, unclear=True)
+                return
             way = _way(value, file.parent) if _is_include(key) else None
             yield _Setting(key, value, way)
-            if way is not None and depth:
-                yield from _read_settings((way,), depth=depth - 1)
+            if way is not None and way not in met:
+                met.add(way)
+                waiting.append(way)
 
 
 def _named(files: Iterable[Path], work: Path) -> Iterator[_NamedPlace]:
@@ -489,9 +506,7 @@ def _named(files: Iterable[Path], work: Path) -> Iterator[_NamedPlace]:
             yield _NamedPlace(key, work, unclear=True)
         elif way is not None or (key == HOOKS and (way := _way(value, work)) is not None):
             yield _NamedPlace(key, way)
-        elif not (PLAIN_SETTINGS.fullmatch(key) or READ_SETTINGS.fullmatch(key)) and (
-            not key.startswith("alias.") or value.startswith("!")
-        ):
+        elif not key.startswith("alias.") or value.startswith("!"):
             yield from _in_command(key, value.lstrip("!"), work)
 
 
@@ -609,6 +624,16 @@ def _told(text: str) -> Sequence[tuple[str, str]]:
             said = "true" if value is None else _unquoted(CONTINUED.sub(r"\1", value))
             found.append((f"{section}.{part['name'].lower()}", said))
     return tuple(found)
+
+
+@lru_cache(maxsize=MAX_SETTINGS_FILES)
+def _naming_settings(text: str) -> Sequence[tuple[str, str]]:
+    """The settings of a text that may name a program, a file that git obeys, or further settings; each once."""
+    return tuple(dict.fromkeys((key, value) for key, value in _told(text) if not _names_nothing(key)))
+
+
+def _names_nothing(key: str) -> bool:
+    return bool(key.startswith(NAMELESS) or PLAIN_SETTINGS.fullmatch(key) or READ_SETTINGS.fullmatch(key))
 
 
 def _unquoted(value: str) -> str:
