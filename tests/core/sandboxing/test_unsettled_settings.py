@@ -197,3 +197,14 @@ def test_settings_beyond_a_bound_keep_git_from_writing(work: Path, text: str) ->
     with (work / ".git/config").open("a") as file:
         file.write(text)
     assert unsettled_setting(work / ".git") is not None
+
+
+@pytest.mark.parametrize("repeated", ["$", "`", "$a", "$(", " s/", "./", " a"])
+def test_a_long_value_is_judged_at_once(work: Path, repeated: str) -> None:
+    with (work / ".git/config").open("a") as file:
+        file.write('[filter "f"]\n')
+        file.writelines(f"\tclean = '{repeated * (length // len(repeated))}'\n" for length in (2_000, 50_000))
+    began = time.perf_counter()
+    assert unsettled_setting(work / ".git") is not None
+    list(led_to(work / ".git"))
+    assert time.perf_counter() - began < 2

@@ -14,6 +14,7 @@ from handrail.files import known_places
 from handrail.sandboxing.aside import is_left
 from handrail.sandboxing.git_commands import (
     ALWAYS_OVERRIDDEN,
+    MAX_VALUE,
     is_fixed_command,
     is_interpreter,
     override_value,
@@ -64,8 +65,9 @@ TOPLEVEL = re.compile(
     | ` \s*git\s+rev-parse\s+--show-toplevel (?:\s+2>\s*/dev/null)? \s*` ) (?: ["'](?=/) )?"""
 )
 HOME = re.compile(r"""\$(?:HOME|\{HOME\})["']?(?=/)""")
-# A name of a file that only a shell can tell.
-UNCLEAR = re.compile(r"[$`][^\s;&|()]*/|\)/")
+# What divides the words of a command, and what stands in one for a name that only a shell can tell.
+BETWEEN_WORDS = re.compile(r"[\s;&|()]+")
+TOLD_BY_SHELL = re.compile(r"[$`]")
 # An expression for sed or perl, which is no name of a file.
 EXPRESSION = re.compile(
     r"""(?x) (?<=[\s'"]) [\d,$]* (?: s | y | tr ) ([/|,#@!:]) (?:\\.|(?!\1).)* \1 (?:\\.|(?!\1).)* \1 [gpiImM\d]* (?= $ | [\s'";}] )"""
@@ -516,8 +518,11 @@ def _is_include(key: str) -> bool:
 
 def _in_command(key: str, command: str, work: Path) -> Iterator[_NamedPlace]:
     """Yield the files that a command may name, which git runs at the top of a work tree."""
+    if len(command) > MAX_VALUE:
+        yield _NamedPlace(key, work, unclear=True)
+        return
     command = EXPRESSION.sub(" ", HOME.sub("~", TOPLEVEL.sub(".", command)))
-    if UNCLEAR.search(re.sub("[\"']", "", command)):
+    if _has_unclear_name(re.sub("[\"']", "", command)):
         yield _NamedPlace(key, work, unclear=True)
     words = [word for word in re.split(r"""[\s"';&|()]+""", command) if word]
     runs_words = bool(words) and is_interpreter(words[0])
@@ -527,6 +532,12 @@ def _in_command(key: str, command: str, work: Path) -> Iterator[_NamedPlace]:
             named = FILE_NAME.search(word) is not None or (runs_words and number > 0)
             if named and _may_be_file(word) and (way := _way(word, work)) is not None:
                 yield _NamedPlace(key, way)
+
+
+def _has_unclear_name(command: str) -> bool:
+    """Return True if only a shell can tell the name of a file in a command without quotes."""
+    words = BETWEEN_WORDS.split(command)
+    return ")/" in command or any("/" in word[found.end() :] for word in words if (found := TOLD_BY_SHELL.search(word)))
 
 
 def _may_be_file(word: str) -> bool:
