@@ -207,3 +207,18 @@ def test_a_link_to_a_program_of_the_system_is_asked_about_in_every_mode_on_the_h
     found = judge(command, here)
     assert (found.floor, found.reasons[0].code) == (Decision.CONFIRM, "foreign_program")
     assert judge("bin/python x.py", replace(here, sandbox=None)).floor is Decision.CONFIRM
+
+
+@pytest.mark.parametrize(
+    ("command", "allowed"),
+    [
+        ("GIT_EDITOR=true git commit --amend", True),
+        ("GIT_SEQUENCE_EDITOR=: git rebase -i HEAD~2", True),
+        ("GIT_EDITOR=/tmp/true git commit", False),
+        ("GIT_EDITOR='true; id' git commit", False),
+        ("GIT_EDITOR=$X git commit", False),
+        ("GIT_SSH_COMMAND=true git fetch", False),
+    ],
+)
+def test_git_may_be_given_an_editor_that_keeps_the_text(command: str, allowed: bool) -> None:
+    assert (decision(command) is Decision.ALLOW) is allowed

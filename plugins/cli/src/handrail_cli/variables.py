@@ -51,6 +51,9 @@ SIMPLE_VALUE = re.compile(r"[\w.,:@%+ -]*", re.ASCII)
 PLAIN_VALUE = re.compile(r"[\w./:=,;*+@%<> -]*", re.ASCII)
 # Cosmetic variables by which programs find files: of languages, terminals and time zones. With a path in them, files of anybody.
 FINDING = re.compile(r"LANGUAGE|TERM|TZ")
+# Editors of git, and values with which it takes every text as it is.
+GIT_EDITORS = frozenset(("GIT_EDITOR", "GIT_SEQUENCE_EDITOR"))
+NO_EDITORS = frozenset(("true", ":"))
 # In other character sets a letter may end with the byte of a backslash, and the shell that is started next reads quotes elsewhere.
 LOCALE = re.compile(r"LC_[A-Z]+|LANG")
 KEEPING_BACKSLASH = re.compile(
@@ -73,6 +76,8 @@ def harmless(name: str, value: str | None) -> bool:
         return not FINDING.fullmatch(name) or (value is not None and PLACED.fullmatch(value) is not None)
     if ORDINARY.fullmatch(name):
         return value is not None and SIMPLE_VALUE.fullmatch(value) is not None
+    if name in GIT_EDITORS:
+        return value in NO_EDITORS
     return NAME.fullmatch(name) is not None and not RISKY.fullmatch(name)
 
 
