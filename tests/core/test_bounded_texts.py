@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from pathlib import Path
 from time import monotonic
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from handrail.line_diffs import unified_lines
 from handrail.name_shapes import fits_shape
 from handrail.plain import is_deeper
-from handrail.undo.ignore_rules import parsed_rule
+from handrail.undo.ignore_rules import is_ignored, parsed_rule
 from handrail.words import similar_texts
 
 QUICK_S = 5.0
@@ -21,6 +22,17 @@ def test_a_rule_of_gitignore_is_read_quickly(line: str) -> None:
     began = monotonic()
     rule = parsed_rule(line)
     assert rule is None or not rule.fits(("a" * 255,), is_folder=True)
+    assert monotonic() - began < QUICK_S
+
+
+def test_many_rules_are_compiled_once_for_many_folders(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    rules = [f"*{number}x*y*z[ab]\n*b*u*i*l*d*[{number}]x\n" for number in range(900)]
+    (tmp_path / ".gitignore").write_text("".join([*rules, "build\n", "!p7/build\n", "q/**\n"]))
+    began = monotonic()
+    ignored = [number for number in range(300) if is_ignored(f"{tmp_path}/p{number}/build")]
+    assert (len(ignored), 7 in ignored) == (299, False)
+    assert is_ignored(f"{tmp_path}/q/any")
     assert monotonic() - began < QUICK_S
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import translate
 from functools import lru_cache
+from typing import NamedTuple
 
 from handrail.files.holding import NO_LINK, QUIET
 
@@ -21,6 +22,7 @@ IGNORE_FILE = ".gitignore"
 EXCLUDE_FILE = ".git/info/exclude"
 # Seconds by which the clock that stamps files may be behind.
 BEHIND_S = 0.05
+PATTERN_SIGNS = frozenset("*?\\")
 ESCAPED = re.compile(r"\\(.)")
 
 
@@ -46,12 +48,12 @@ def is_ignored(folder: str, *, since: float = math.inf) -> bool:
     if root is None:
         return False
     names = os.path.relpath(folder, root).split(os.sep)
-    rules: list[tuple[int, IgnoreRule]] = [(0, rule) for rule in _rules_of(f"{root}/{EXCLUDE_FILE}", since)]
+    files = _read_rules(f"{root}/{EXCLUDE_FILE}", 0, since)
     at = root
     for depth, name in enumerate(names):
-        rules += [(depth, rule) for rule in _rules_of(f"{at}/{IGNORE_FILE}", since)]
-        found = [r.negated for below, r in rules if r.fits(names[below : depth + 1], is_folder=True)]
-        if found and not found[-1]:
+        files = (*_read_rules(f"{at}/{IGNORE_FILE}", depth, since), *files)
+        # The last rule that fits decides.
+        if next((not rule.negated for rule in _fitting(files, names[: depth + 1])), False):
             return True
         at = f"{at}/{name}"
     return False
@@ -68,14 +70,46 @@ def _repository_root(folder: str) -> str | None:
         at = above
 
 
-def _rules_of(file: str, since: float) -> list[IgnoreRule]:
-    text = read_plain(file, most=LONGEST)
-    if text is None:
-        return []
+class _RuleFile(NamedTuple):
+    """A file of rules for paths that begin at a `depth`. Only what is `old` can make git ignore something."""
+
+    data: bytes
+    depth: int
+    old: bool
+
+
+def _read_rules(file: str, depth: int, since: float) -> tuple[_RuleFile, ...]:
+    """Return the file if it can be read, in a tuple."""
+    data = read_plain(file, most=LONGEST)
     # Asked after it was read: what was exchanged meanwhile has changed.
-    old = changed_before(file, since)
-    rules = map(parsed_rule, text.decode("utf-8", "surrogateescape").splitlines()[:MAX_RULES])
-    return [rule for rule in rules if rule is not None and (old or rule.negated)]
+    return () if data is None else (_RuleFile(data, depth, changed_before(file, since)),)
+
+
+def _fitting(files: Sequence[_RuleFile], names: Sequence[str]) -> Iterator[IgnoreRule]:
+    """Yield the rules that count and speak of a folder: of each file the last one first."""
+    for data, depth, old in files:
+        for rule in reversed(_rules_for(data, names[-1])):
+            if (old or rule.negated) and rule.fits(names[depth:], is_folder=True):
+                yield rule
+
+
+@lru_cache(maxsize=256)
+def _rules_for(data: bytes, name: str) -> Sequence[IgnoreRule]:
+    """Return the rules of a file that may speak of a folder with this name, by what they end with."""
+    letters = frozenset(name)
+    return [
+        rule
+        for rule, needed in _parsed_rules(data)
+        if needed <= letters and (rule.parts[-1] == "**" or _compiled(rule.parts[-1]).match(name) is not None)
+    ]
+
+
+@lru_cache(maxsize=64)
+def _parsed_rules(data: bytes) -> Sequence[tuple[IgnoreRule, frozenset[str]]]:
+    """Return the rules of a file, each with letters that the last name of what it speaks of has to hold."""
+    rules = map(parsed_rule, data.decode("utf-8", "surrogateescape").splitlines()[:MAX_RULES])
+    # Brackets stand for one of their letters.
+    return [(r, frozenset(r.parts[-1].partition("[")[0]) - PATTERN_SIGNS) for r in rules if r is not None]
 
 
 def changed_before(path: str, since: float) -> bool:
@@ -137,7 +171,8 @@ def _fits(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:
     return len(names) in reached
 
 
-@lru_cache(maxsize=512)
+# As many as one file may hold.
+@lru_cache(maxsize=2 * MAX_RULES)
 def _compiled(part: str) -> re.Pattern[str]:
     # Python's translation tries no star twice.
     return re.compile(translate(ESCAPED.sub(_unescaped, part)))
