@@ -357,7 +357,7 @@ def name_program(work: Path) -> Path:
 
 def name_command(work: Path, command: str) -> None:
     """Have the repository's settings name a command."""
-    subprocess.run(["git", "config", "diff.x.textconv", command], cwd=work, check=True)
+    subprocess.run(["git", "config", "filter.x.clean", command], cwd=work, check=True)
 
 
 async def test_what_could_not_write_to_a_file_is_ended_when_a_command_on_the_host_replaces_it(
