@@ -134,7 +134,9 @@ class Lent:
             clicked = next(
                 (w for w in windows if done.at and w.state != "minimized" and w.rect.contains(*done.at)), None
             )
-            waits = active is not None and clicked is not None and active.id == owed.window != clicked.id
+            # Between two windows a window manager may tell of none.
+            yet = None if active is None else active.id
+            waits = clicked is not None and clicked.id != owed.window and yet in (None, owed.window)
             if not waits or monotonic() > deadline:
                 return active
             await anyio.sleep(LOOK_S)
